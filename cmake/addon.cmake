@@ -1,0 +1,28 @@
+# h2o_llama.node, from src/native/addon. cmake-js hands over the Node-API headers (CMAKE_JS_INC); a plain
+# `cmake -B build` finds the same packages in node_modules. Nothing is downloaded.
+
+if (NOT CMAKE_JS_INC)
+    set(CMAKE_JS_INC
+        ${CMAKE_CURRENT_SOURCE_DIR}/node_modules/node-api-headers/include
+        ${CMAKE_CURRENT_SOURCE_DIR}/node_modules/node-addon-api)
+endif()
+
+file(GLOB H2O_ADDON_SOURCES CONFIGURE_DEPENDS src/native/addon/*.cpp)
+add_library(h2o_llama MODULE ${H2O_ADDON_SOURCES} ${CMAKE_JS_SRC})
+set_target_properties(h2o_llama PROPERTIES PREFIX "" SUFFIX ".node" CXX_VISIBILITY_PRESET hidden)
+
+target_compile_features     (h2o_llama PRIVATE cxx_std_17)
+target_compile_options      (h2o_llama PRIVATE ${H2O_WARNINGS})
+target_compile_definitions  (h2o_llama PRIVATE NAPI_VERSION=9 NODE_GYP_MODULE_NAME=h2o_llama BUILDING_NODE_EXTENSION)
+target_include_directories  (h2o_llama SYSTEM PRIVATE ${CMAKE_JS_INC})
+target_link_libraries       (h2o_llama PRIVATE llama ${CMAKE_JS_LIB})
+
+if (CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    # another llama.cpp in the same process must not see ours
+    target_link_options(h2o_llama PRIVATE -Wl,--exclude-libs,ALL)
+elseif (APPLE)
+    target_link_options(h2o_llama PRIVATE -undefined dynamic_lookup)
+elseif (MSVC AND CMAKE_JS_NODELIB_DEF AND CMAKE_JS_NODELIB_TARGET)
+    execute_process(COMMAND ${CMAKE_AR} /def:${CMAKE_JS_NODELIB_DEF} /out:${CMAKE_JS_NODELIB_TARGET}
+                            ${CMAKE_STATIC_LINKER_FLAGS})
+endif()

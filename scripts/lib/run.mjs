@@ -1,0 +1,36 @@
+// Child processes of the build scripts: output goes to the terminal, a failure ends the script with its status.
+
+import { spawnSync } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { Failure } from './fail.mjs'
+import { PROJECT_ROOT } from './layout.mjs'
+
+export function run(command, args, { cwd = PROJECT_ROOT, env = {} } = {}) {
+  const child = spawnSync(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  if (child.error) throw new Failure(`${command} could not be started: ${child.error.message}`)
+  if (child.status !== 0) {
+    throw new Failure(
+      `${[command, ...args].join(' ')} ended with ${child.signal ?? `status ${child.status}`}.`,
+    )
+  }
+}
+
+/** Runs a program of an npm package (devDependency) with this Node. */
+export function runPackage(name, bin, args, options) {
+  let home
+  try {
+    home = dirname(createRequire(join(PROJECT_ROOT, 'package.json')).resolve(`${name}/package.json`))
+  } catch {
+    throw new Failure(`the npm package ${name} is not installed.`, 'Run `npm ci` first.')
+  }
+  run(process.execPath, [join(home, bin), ...args], options)
+}
+
+export function has(command) {
+  return spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0
+}
