@@ -1,0 +1,38 @@
+// The attention input of a sparse call: the plain KV input without the [n_kv, n_tokens] mask, and the one object that owns
+// everything a sparse graph depends on, so that it alone decides whether the graph may run again (section 2, "Graph reuse").
+
+#pragma once
+
+#include "h2o-kv-cache.h"
+
+#include "llama-graph.h"
+
+class llm_graph_input_attn_h2o : public llm_graph_input_attn_kv {
+public:
+    llm_graph_input_attn_h2o(
+            const llm_graph_context          & g,
+            const llama_kv_cache_h2o_context * mctx);
+
+    void set_input(const llama_ubatch * ubatch) override;
+
+    bool can_reuse(const llm_graph_params & params) override;
+
+    const h2o_plan plan;
+
+    llama_kv_cache_h2o * const cache;
+
+    const uint32_t n_kv;
+
+    // query heads per KV head; they are folded into the rows of the group, row = token*n_group + head
+    const int64_t n_group;
+
+    // visibility inside a chunk, key j for the rows of token i >= j; null if there is no such chunk
+    ggml_tensor * mask_full = nullptr; // F16 [n_chunk, n_group*n_chunk]
+    ggml_tensor * mask_tail = nullptr; // F16 [n_tail,  n_group*n_tail]
+
+    // ones, the right-hand side of column sums
+    ggml_tensor * ones = nullptr; // F32 [n_group*n_chunk*n_head_kv*n_batched_chunks]
+
+    // layers that were built on this input; the coverage probe wants all of them
+    mutable int32_t n_layers_built = 0;
+};

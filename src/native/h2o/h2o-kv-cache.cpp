@@ -1,0 +1,412 @@
+#include "h2o-kv-cache.h"
+
+#include "llama-batch.h"
+#include "llama-impl.h"
+#include "llama-io.h"
+#include "llama-model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+llama_kv_cache_h2o::llama_kv_cache_h2o(
+        const llama_model   & model,
+        const llama_hparams & hparams,
+        const llama_cparams & cparams,
+                  ggml_type   type_k,
+                  ggml_type   type_v) :
+    llama_kv_cache(
+            model, hparams, type_k, type_v, !cparams.flash_attn, cparams.offload_kqv, cparams.kv_unified, cparams.n_ctx_seq,
+            cparams.n_seq_max, 1, hparams.n_swa, hparams.swa_type, nullptr, nullptr, nullptr, nullptr),
+    cparams(cparams), no_alloc(hparams.no_alloc) {
+    const uint32_t n_mem   = cparams.h2o_local + cparams.h2o_heavy;
+    const uint32_t n_chunk = cparams.n_ubatch;
+
+    std::map<ggml_backend_buffer_type_t, ggml_context_ptr> ctxs;
+
+    for (const uint32_t il : get_layer_ids()) {
+        ggml_backend_buffer_type_t buft =
+            cparams.offload_kqv ? ggml_backend_dev_buffer_type(model.dev_layer(il)) : ggml_backend_cpu_buffer_type();
+
+        ggml_context_ptr & ctx = ctxs[buft];
+        if (!ctx) {
+            ctx.reset(ggml_init({ 2*3*hparams.n_layer_all*ggml_tensor_overhead(), nullptr, true }));
+        }
+
+        const uint32_t n_head_kv = hparams.n_head_kv(il);
+
+        for (int i = 0; i < 2; ++i) {
+            const h2o_layer_state layer = {
+                ggml_new_tensor_2d(ctx.get(), GGML_TYPE_I32, n_mem,   n_head_kv),
+                ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, n_mem,   n_head_kv),
+                ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, n_chunk, n_head_kv),
+            };
+            ggml_format_name(layer.mem_pos,     "h2o_mem_pos_%d_l%d",     i, il);
+            ggml_format_name(layer.mem_score,   "h2o_mem_score_%d_l%d",   i, il);
+            ggml_format_name(layer.chunk_score, "h2o_chunk_score_%d_l%d", i, il);
+            layers[il].push_back(layer);
+        }
+    }
+
+    for (auto & [buft, ctx] : ctxs) {
+        ggml_backend_buffer_ptr buf(no_alloc
+            ? ggml_backend_buft_alloc_buffer(buft, 0)
+            : ggml_backend_alloc_ctx_tensors_from_buft(ctx.get(), buft));
+        if (!buf) {
+            throw std::runtime_error("failed to allocate the H2O state buffers");
+        }
+        if (no_alloc) {
+            for (ggml_tensor * t = ggml_get_first_tensor(ctx.get()); t != nullptr; t = ggml_get_next_tensor(ctx.get(), t)) {
+                t->buffer = buf.get();
+            }
+        }
+        ggml_backend_buffer_clear(buf.get(), 0);
+        bufs.emplace_back(std::move(ctx), std::move(buf));
+    }
+}
+
+//
+// one decode call
+//
+
+bool llama_kv_cache_h2o::is_contiguous(llama_pos pos) const {
+    const llama_kv_cells & cells = get_cells(0);
+
+    if (pos < 0 || (uint32_t) pos > cells.size()) {
+        return false;
+    }
+    for (llama_pos i = 0; i < pos; ++i) {
+        if (cells.is_empty(i) || cells.pos_get(i) != i || !cells.seq_has(i, 0) || cells.get_shift(i) != 0) {
+            return false;
+        }
+    }
+    return cells.used_max_p1() == (uint32_t) pos;
+}
+
+h2o_reason llama_kv_cache_h2o::refuse_batch(const llama_batch & batch, uint32_t n_tokens, bool embd_all) const {
+    if (refused != H2O_REASON_NONE) {
+        return refused;
+    }
+    if (!batch.token || batch.embd) {
+        return H2O_REASON_EMBEDDING_INPUT;
+    }
+    if (embd_all) {
+        return H2O_REASON_UNSUPPORTED_CONTEXT;
+    }
+    if (!cparams.causal_attn) {
+        return H2O_REASON_NON_CAUSAL;
+    }
+    for (uint32_t i = 0; i < n_tokens; ++i) {
+        if (batch.n_seq_id[i] != 1 || batch.seq_id[i][0] != 0) {
+            return H2O_REASON_MULTI_SEQUENCE;
+        }
+    }
+    if (n_tokens <= cparams.n_ubatch) {
+        return H2O_REASON_ONE_CHUNK;
+    }
+    for (uint32_t i = 1; i < n_tokens; ++i) {
+        if (batch.pos[i] != batch.pos[0] + (llama_pos) i) {
+            return H2O_REASON_POSITIONS_NOT_CONSECUTIVE;
+        }
+    }
+    if (!is_contiguous(batch.pos[0])) {
+        return H2O_REASON_KV_NOT_CONTIGUOUS;
+    }
+    return H2O_REASON_NONE;
+}
+
+llama_memory_context_ptr llama_kv_cache_h2o::init_batch(llama_batch_allocr & balloc, uint32_t n_ubatch, bool embd_all) {
+    const llama_batch & batch = balloc.get_batch();
+
+    const uint32_t n_tokens = balloc.get_n_tokens();
+
+    call = { (int32_t) n_tokens, batch.pos[0], H2O_PATH_DENSE, refuse_batch(batch, n_tokens, embd_all), 0, 0 };
+
+    if (call.reason != H2O_REASON_NONE) {
+        return llama_kv_cache::init_batch(balloc, n_ubatch, embd_all);
+    }
+
+    balloc.split_reset();
+
+    std::vector<llama_ubatch> ubatches;
+    ubatches.push_back(balloc.split_simple(n_tokens));
+
+    auto sinfos = prepare(ubatches);
+    if (sinfos.empty()) {
+        return std::make_unique<llama_kv_cache_context>(LLAMA_MEMORY_STATUS_FAILED_PREPARE);
+    }
+
+    if (!sinfos[0].is_contiguous() || sinfos[0].head() != (uint32_t) call.pos) {
+        call.reason = H2O_REASON_KV_NOT_CONTIGUOUS;
+        return llama_kv_cache::init_batch(balloc, n_ubatch, embd_all);
+    }
+
+    if (call.pos == 0) {
+        state.reset();
+    }
+
+    plan           = {};
+    plan.n_tokens  = n_tokens;
+    plan.pos       = call.pos;
+    plan.n_chunk   = cparams.n_ubatch;
+    plan.n_local   = cparams.h2o_local;
+    plan.n_heavy   = cparams.h2o_heavy;
+    plan.src       = state.buf;
+    plan.inherited = state.tracked;
+    plan.trace     = trace;
+
+    call.path        = H2O_PATH_SPARSE;
+    call.n_chunks    = plan.n_chunks();
+    call.n_inherited = plan.n_inherited();
+
+    return std::make_unique<llama_kv_cache_h2o_context>(this, plan, std::move(sinfos), std::move(ubatches));
+}
+
+void llama_kv_cache_h2o::commit() {
+    if (call.path == H2O_PATH_SPARSE) {
+        state.advance(plan);
+    }
+}
+
+void llama_kv_cache_h2o::rollback() {
+    seq_rm(0, call.pos, -1);
+}
+
+llama_memory_context_ptr llama_kv_cache_h2o::init_reserve(uint32_t n_tokens) {
+    h2o_plan plan;
+    plan.n_tokens  = n_tokens;
+    plan.pos       = get_size() - n_tokens;
+    plan.n_chunk   = cparams.n_ubatch;
+    plan.n_local   = cparams.h2o_local;
+    plan.n_heavy   = cparams.h2o_heavy;
+    plan.inherited = { plan.n_local + plan.n_heavy, std::numeric_limits<int32_t>::max(), plan.pos - plan.n_chunk, plan.n_chunk };
+
+    return std::make_unique<llama_kv_cache_h2o_context>(this, plan);
+}
+
+//
+// edits of the cache
+//
+
+void llama_kv_cache_h2o::reset_with_warning(const char * why) {
+    if (!state.empty()) {
+        LLAMA_LOG_WARN("%s: H2O memory set dropped: %s\n", __func__, why);
+    }
+    state.reset();
+}
+
+void llama_kv_cache_h2o::clear(bool data) {
+    llama_kv_cache::clear(data);
+    state.reset();
+}
+
+bool llama_kv_cache_h2o::seq_rm(llama_seq_id seq_id, llama_pos p0, llama_pos p1) {
+    const llama_pos pos_max = seq_pos_max(0);
+
+    if (!llama_kv_cache::seq_rm(seq_id, p0, p1)) {
+        return false;
+    }
+
+    p0 = std::max(p0, 0);
+
+    if (seq_id > 0 || p0 > pos_max || (p1 >= 0 && p1 <= p0)) {
+        return true; // nothing of sequence 0 was removed
+    }
+    if (p1 < 0 || p1 > pos_max) {
+        state.truncate(p0);
+    } else {
+        reset_with_warning("positions were removed from the middle of the sequence");
+    }
+    return true;
+}
+
+void llama_kv_cache_h2o::seq_cp(llama_seq_id seq_id_src, llama_seq_id seq_id_dst, llama_pos p0, llama_pos p1) {
+    llama_kv_cache::seq_cp(seq_id_src, seq_id_dst, p0, p1);
+    if (seq_id_src != seq_id_dst) {
+        reset_with_warning("a sequence was copied");
+    }
+}
+
+void llama_kv_cache_h2o::seq_keep(llama_seq_id seq_id) {
+    llama_kv_cache::seq_keep(seq_id);
+    if (seq_id != 0) {
+        state.reset();
+    }
+}
+
+void llama_kv_cache_h2o::seq_add(llama_seq_id seq_id, llama_pos p0, llama_pos p1, llama_pos shift) {
+    llama_kv_cache::seq_add(seq_id, p0, p1, shift);
+    if (shift != 0) {
+        reset_with_warning("positions were shifted");
+    }
+}
+
+void llama_kv_cache_h2o::seq_div(llama_seq_id seq_id, llama_pos p0, llama_pos p1, int d) {
+    llama_kv_cache::seq_div(seq_id, p0, p1, d);
+    if (d != 1) {
+        reset_with_warning("positions were divided");
+    }
+}
+
+//
+// sizes
+//
+
+std::map<ggml_backend_buffer_type_t, size_t> llama_kv_cache_h2o::memory_breakdown() const {
+    auto res = llama_kv_cache::memory_breakdown();
+
+    for (const auto & [ctx, buf] : bufs) {
+        ggml_backend_buffer_type_t buft = ggml_backend_buffer_get_type(buf.get());
+
+        res[buft] += no_alloc
+            ? ggml_backend_alloc_ctx_tensors_from_buft_size(ctx.get(), buft)
+            : ggml_backend_buffer_get_size(buf.get());
+    }
+    return res;
+}
+
+size_t llama_kv_cache_h2o::size_state() const {
+    size_t res = 0;
+    for (const auto & it : layers) {
+        for (const h2o_layer_state & layer : it.second) {
+            res += ggml_nbytes(layer.mem_pos) + ggml_nbytes(layer.mem_score) + ggml_nbytes(layer.chunk_score);
+        }
+    }
+    return res;
+}
+
+size_t llama_kv_cache_h2o::size_kv() const {
+    size_t res = 0;
+    for (const auto & it : llama_kv_cache::memory_breakdown()) {
+        res += it.second;
+    }
+    return res;
+}
+
+//
+// save and restore
+//
+
+// follows the KV data: a header that says what the state belongs to, then the live buffer of every layer
+struct h2o_state_header {
+    char     magic[4];
+    uint32_t n_local;
+    uint32_t n_heavy;
+    uint32_t n_chunk;
+    uint32_t n_layer;
+
+    ggml_h2o_tracked tracked;
+};
+
+static const char H2O_STATE_MAGIC[4] = { 'H', '2', 'O', '1' };
+
+static bool h2o_is_empty(const ggml_h2o_tracked & tracked) {
+    return tracked.n_mem == 0 && tracked.n_chunk == 0;
+}
+
+void llama_kv_cache_h2o::state_write(llama_io_write_i & io, llama_seq_id seq_id, llama_state_seq_flags flags) const {
+    llama_kv_cache::state_write(io, seq_id, flags);
+
+    h2o_state_header header = { {}, cparams.h2o_local, cparams.h2o_heavy, cparams.n_ubatch, (uint32_t) layers.size(), state.tracked };
+    memcpy(header.magic, H2O_STATE_MAGIC, sizeof(header.magic));
+
+    if (seq_id > 0) {
+        header.tracked = {};
+    }
+    io.write(&header, sizeof(header));
+
+    if (h2o_is_empty(header.tracked)) {
+        return;
+    }
+
+    std::vector<uint8_t> data;
+
+    for (const auto & it : layers) {
+        const h2o_layer_state & layer = it.second[state.buf];
+
+        for (const ggml_tensor * t : { layer.mem_pos, layer.mem_score, layer.chunk_score }) {
+            data.resize(ggml_nbytes(t));
+            ggml_backend_tensor_get(t, data.data(), 0, data.size());
+            io.write(data.data(), data.size());
+        }
+    }
+}
+
+// the members index the cache on the device: they must ascend and lie before the chunk
+static bool h2o_is_valid_memory(const ggml_tensor * mem_pos, const uint8_t * data, const ggml_h2o_tracked & tracked) {
+    for (int64_t ih = 0; ih < mem_pos->ne[1]; ++ih) {
+        const int32_t * pos = (const int32_t *) (data + ih*mem_pos->nb[1]);
+
+        for (int32_t i = 0; i < tracked.n_mem; ++i) {
+            if (pos[i] < 0 || pos[i] >= tracked.chunk_pos || (i > 0 && pos[i] <= pos[i - 1])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+void llama_kv_cache_h2o::state_read(llama_io_read_i & io, llama_seq_id seq_id, llama_state_seq_flags flags) {
+    llama_kv_cache::state_read(io, seq_id, flags);
+
+    if (seq_id <= 0) {
+        state.reset();
+    }
+
+    h2o_state_header header;
+    io.read(&header, sizeof(header));
+
+    if (memcmp(header.magic, H2O_STATE_MAGIC, sizeof(header.magic)) != 0) {
+        throw std::runtime_error("the state was not saved by a context with H2O");
+    }
+
+    const ggml_h2o_tracked & tracked = header.tracked;
+
+    if (h2o_is_empty(tracked)) {
+        return;
+    }
+    if (header.n_local != cparams.h2o_local || header.n_heavy != cparams.h2o_heavy || header.n_chunk != cparams.n_ubatch ||
+        header.n_layer != layers.size() || seq_id > 0) {
+        throw std::runtime_error("the state was saved with another H2O budget or chunk size");
+    }
+
+    bool valid =
+        tracked.n_mem     >= 0 && tracked.n_mem   <= (int32_t) (header.n_local + header.n_heavy) &&
+        tracked.n_chunk   >= 0 && tracked.n_chunk <= (int32_t) header.n_chunk &&
+        tracked.chunk_pos >= 0 && tracked.chunk_pos <= seq_pos_max(0) + 1 - tracked.n_chunk;
+
+    std::vector<uint8_t> data;
+
+    for (const auto & it : layers) {
+        const h2o_layer_state & layer = it.second[state.buf];
+
+        for (ggml_tensor * t : { layer.mem_pos, layer.mem_score, layer.chunk_score }) {
+            data.resize(ggml_nbytes(t));
+            io.read(data.data(), data.size());
+            valid = valid && (t != layer.mem_pos || h2o_is_valid_memory(t, data.data(), tracked));
+            ggml_backend_tensor_set(t, data.data(), 0, data.size());
+        }
+    }
+
+    if (!valid) {
+        throw std::runtime_error("the H2O part of the state is damaged");
+    }
+    state.tracked = tracked;
+}
+
+//
+// llama_kv_cache_h2o_context
+//
+
+llama_kv_cache_h2o_context::llama_kv_cache_h2o_context(
+        llama_kv_cache_h2o * cache,
+        h2o_plan plan,
+        llama_kv_cache::slot_info_vec_t sinfos,
+        std::vector<llama_ubatch> ubatches) :
+    llama_kv_cache_context(cache, std::move(sinfos), std::move(ubatches)), cache(cache), plan(plan) {
+}
+
+llama_kv_cache_h2o_context::llama_kv_cache_h2o_context(llama_kv_cache_h2o * cache, h2o_plan plan) :
+    llama_kv_cache_context(cache), cache(cache), plan(plan) {
+}

@@ -1,0 +1,151 @@
+// llama_kv_cache_h2o: the plain KV cache, unchanged, plus the H2O state of every layer.
+//
+//   llama_kv_cache          K and V of all positions; nothing is ever evicted
+//   h2o_layer_state [2]     per layer, on the layer's device: last memory set and last chunk scores, double buffered
+//   h2o_state               the host's view of them
+//
+// init_batch decides, once per llama_decode call, whether the call is sparse; a sparse call becomes one ubatch and gets a
+// llama_kv_cache_h2o_context, which tells the graph builder so. llama_context reports the outcome with commit or rollback.
+
+#pragma once
+
+#include "h2o-state.h"
+
+#include "llama-cparams.h"
+#include "llama-kv-cache.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+// device tensors of one buffer of one layer
+struct h2o_layer_state {
+    ggml_tensor * mem_pos;     // I32 [n_local + n_heavy, n_head_kv]
+    ggml_tensor * mem_score;   // F32 [n_local + n_heavy, n_head_kv]
+    ggml_tensor * chunk_score; // F32 [n_chunk,           n_head_kv]
+};
+
+// tensors of one layer and chunk that the last graph was asked to keep for introspection
+struct h2o_trace_node {
+    int32_t       il;
+    llama_pos     pos;
+    int32_t       n_chunk;
+    ggml_tensor * mem_pos;   // I32 [n_mem, n_head_kv], null if the chunk has no memory
+    ggml_tensor * mem_score; // F32 [n_mem, n_head_kv], null likewise
+    ggml_tensor * chunk_score;
+};
+
+class llama_kv_cache_h2o : public llama_kv_cache {
+public:
+    llama_kv_cache_h2o(
+            const llama_model   & model,
+            const llama_hparams & hparams,
+            const llama_cparams & cparams,
+                      ggml_type   type_k,
+                      ggml_type   type_v);
+
+    //
+    // llama_memory_i
+    //
+
+    llama_memory_context_ptr init_batch(
+            llama_batch_allocr & balloc,
+            uint32_t n_ubatch,
+            bool embd_all) override;
+
+    void clear(bool data) override;
+
+    bool seq_rm  (llama_seq_id seq_id,                              llama_pos p0, llama_pos p1) override;
+    void seq_cp  (llama_seq_id seq_id_src, llama_seq_id seq_id_dst, llama_pos p0, llama_pos p1) override;
+    void seq_keep(llama_seq_id seq_id)                                                          override;
+    void seq_add (llama_seq_id seq_id,                              llama_pos p0, llama_pos p1, llama_pos shift) override;
+    void seq_div (llama_seq_id seq_id,                              llama_pos p0, llama_pos p1, int d) override;
+
+    std::map<ggml_backend_buffer_type_t, size_t> memory_breakdown() const override;
+
+    void state_write(llama_io_write_i & io, llama_seq_id seq_id = -1, llama_state_seq_flags flags = 0) const override;
+    void state_read (llama_io_read_i  & io, llama_seq_id seq_id = -1, llama_state_seq_flags flags = 0) override;
+
+    //
+    // one decode call
+    //
+
+    // the outcome of the last init_batch
+    const h2o_call & get_call() const { return call; }
+
+    // the call succeeded: the state moves on
+    void commit();
+
+    // the call failed or was aborted: everything from its first position on is removed
+    void rollback();
+
+    //
+    // graph building
+    //
+
+    // a context for reserving the largest sparse graph of n_tokens tokens
+    llama_memory_context_ptr init_reserve(uint32_t n_tokens);
+
+    const h2o_layer_state & get_state(int32_t il, int32_t buf) const { return layers.at(il)[buf]; }
+
+    //
+    // coverage and introspection
+    //
+
+    // from now on every call is dense, for this reason
+    void refuse(h2o_reason reason) { refused = reason; }
+
+    void set_trace(bool enable) { trace = enable; }
+
+    // filled by the graph builder of a traced call
+    std::vector<h2o_trace_node> & get_trace_nodes() { return trace_nodes; }
+
+    size_t size_state() const;
+    size_t size_kv()    const;
+
+private:
+    const llama_cparams & cparams;
+
+    const bool no_alloc; // measure only: the buffers are dummies
+
+    h2o_reason refused = H2O_REASON_NONE;
+
+    h2o_state state;
+    h2o_plan  plan; // of the call in progress, if it is sparse
+    h2o_call  call = {};
+
+    bool trace = false;
+    std::vector<h2o_trace_node> trace_nodes;
+
+    // model layer id -> the two buffers
+    std::map<int32_t, std::vector<h2o_layer_state>> layers;
+
+    std::vector<std::pair<ggml_context_ptr, ggml_backend_buffer_ptr>> bufs;
+
+    // why the batch cannot take the sparse path
+    h2o_reason refuse_batch(const llama_batch & batch, uint32_t n_tokens, bool embd_all) const;
+
+    // cell i holds position i of sequence 0 and nothing else, for all i below pos
+    bool is_contiguous(llama_pos pos) const;
+
+    void reset_with_warning(const char * why);
+};
+
+class llama_kv_cache_h2o_context : public llama_kv_cache_context {
+public:
+    // a sparse call
+    llama_kv_cache_h2o_context(
+            llama_kv_cache_h2o * cache,
+            h2o_plan plan,
+            llama_kv_cache::slot_info_vec_t sinfos,
+            std::vector<llama_ubatch> ubatches);
+
+    // a reservation
+    llama_kv_cache_h2o_context(
+            llama_kv_cache_h2o * cache,
+            h2o_plan plan);
+
+    llama_kv_cache_h2o * cache;
+
+    const h2o_plan plan;
+};

@@ -1,0 +1,82 @@
+// The C interface of h2o.h on top of h2o_session.
+
+#include "h2o-session.h"
+
+#include "llama-context.h"
+
+template <typename T>
+static void h2o_read_tensor(const ggml_tensor * t, std::vector<T> & dst) {
+    dst.resize(t ? ggml_nelements(t) : 0);
+    if (t) {
+        ggml_backend_tensor_get(t, dst.data(), 0, ggml_nbytes(t));
+    }
+}
+
+void h2o_session::read_trace() {
+    trace.clear();
+
+    for (const h2o_trace_node & node : cache->get_trace_nodes()) {
+        trace_entry & entry = trace.emplace_back();
+
+        entry.node      = node;
+        entry.n_head_kv = node.chunk_score->ne[1];
+
+        h2o_read_tensor(node.mem_pos,     entry.mem_pos);
+        h2o_read_tensor(node.mem_score,   entry.mem_score);
+        h2o_read_tensor(node.chunk_score, entry.chunk_score);
+    }
+}
+
+bool h2o_get_last_call(const llama_context * ctx, h2o_call * call) {
+    const h2o_session & h2o = *ctx->h2o;
+
+    if (h2o.has_call) {
+        *call = h2o.last;
+    }
+    return h2o.has_call;
+}
+
+h2o_info h2o_get_info(const llama_context * ctx) {
+    const h2o_session   & h2o     = *ctx->h2o;
+    const llama_cparams & cparams = ctx->get_cparams();
+
+    return {
+        h2o.reason,
+        cparams.n_ubatch,
+        cparams.h2o_local,
+        cparams.h2o_heavy,
+        h2o.cache ? h2o.cache->size_state() : 0,
+        h2o.cache ? h2o.cache->size_kv()    : 0,
+        h2o.size_compute,
+        h2o.n_nodes,
+    };
+}
+
+void h2o_set_trace(llama_context * ctx, bool enable) {
+    if (ctx->h2o->cache) {
+        ctx->h2o->cache->set_trace(enable);
+    }
+    if (!enable) {
+        ctx->h2o->trace.clear();
+    }
+}
+
+int32_t h2o_trace_n(const llama_context * ctx) {
+    return ctx->h2o->trace.size();
+}
+
+bool h2o_get_trace(const llama_context * ctx, int32_t i, h2o_trace * trace) {
+    const auto & entries = ctx->h2o->trace;
+
+    if (i < 0 || (size_t) i >= entries.size()) {
+        return false;
+    }
+
+    const h2o_session::trace_entry & e = entries[i];
+
+    *trace = {
+        e.node.il, e.node.pos, e.node.n_chunk, e.n_head_kv, (int32_t) e.mem_pos.size()/e.n_head_kv,
+        e.mem_pos.data(), e.mem_score.data(), e.chunk_score.data(),
+    };
+    return true;
+}

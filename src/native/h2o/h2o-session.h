@@ -1,0 +1,38 @@
+// What a llama_context knows of H2O: whether its model and parameters are covered, what the last call did, and the
+// numbers that h2o_get_info reports. Exists for every context that has a KV cache or other memory, covered or not.
+
+#pragma once
+
+#include "h2o-kv-cache.h"
+
+#include <string>
+#include <vector>
+
+struct llama_context;
+struct llama_model;
+
+struct h2o_session {
+    // why no call can be sparse, or H2O_REASON_NONE
+    h2o_reason reason = H2O_REASON_OFF;
+
+    // null unless the memory is a llama_kv_cache_h2o
+    llama_kv_cache_h2o * cache = nullptr;
+
+    bool     has_call = false;
+    h2o_call last     = {};
+
+    int32_t n_nodes      = 0; // of the reserved sparse graph
+    size_t  size_compute = 0; // of all compute buffers, after the reservation
+
+    // the trace of the last call; h2o_trace points into it
+    struct trace_entry {
+        h2o_trace_node       node;
+        std::vector<int32_t> mem_pos;
+        std::vector<float>   mem_score;
+        std::vector<float>   chunk_score;
+        int32_t              n_head_kv;
+    };
+    std::vector<trace_entry> trace;
+
+    void read_trace();
+};

@@ -1,0 +1,107 @@
+// The public C interface of H2O chunked sparse prefill: what a caller may ask of a llama_context.
+//
+// The method is switched on through llama_context_params: h2o_local (L) and h2o_heavy (H), both in positions per KV head.
+// Everything else (chunk size S = n_ubatch, logical batch B = n_batch) is llama.cpp's own.
+//
+// All functions are safe to call with a context that H2O does not serve. None of them may run while llama_decode runs
+// on the same context.
+
+#pragma once
+
+#include "llama.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// how a decode call read the cache
+enum h2o_path {
+    H2O_PATH_DENSE  = 0, // stock attention over the whole cache
+    H2O_PATH_SPARSE = 1, // H2O chunked sparse prefill
+};
+
+// why a call, or a whole context, is dense; a closed list, the names are permanent (see h2o_reason_name)
+enum h2o_reason {
+    H2O_REASON_NONE = 0,                 // the call was sparse, or the context is covered
+    H2O_REASON_OFF,                      // L + H = 0
+    H2O_REASON_ONE_CHUNK,                // the call holds no more than S tokens
+    H2O_REASON_BATCH_TOO_SMALL,          // n_batch <= n_ubatch: no call can hold more than one chunk
+    H2O_REASON_UNSUPPORTED_ARCHITECTURE, // not on the list of architectures that the tests cover
+    H2O_REASON_UNSUPPORTED_MEMORY,       // sliding window, recurrent, hybrid, shared or MLA cache
+    H2O_REASON_UNSUPPORTED_ATTENTION,    // ALiBi, sinks, soft cap, a bias on the logits, more than one head size
+    H2O_REASON_UNSUPPORTED_CONTEXT,      // pooling, a special context type, tensor split
+    H2O_REASON_UNSUPPORTED_DEVICE,       // a device that cannot say whether it runs the op
+    H2O_REASON_MULTI_SEQUENCE,           // n_seq_max > 1, or the call holds several sequences
+    H2O_REASON_EMBEDDING_INPUT,          // the call holds embeddings instead of token ids
+    H2O_REASON_NON_CAUSAL,               // attention is not causal
+    H2O_REASON_POSITIONS_NOT_CONSECUTIVE,// the call's positions have a gap, or do not follow the cache
+    H2O_REASON_KV_NOT_CONTIGUOUS,        // cell i does not hold position i up to the end of the call
+    H2O_REASON_COUNT,
+};
+
+// "one-chunk", "off", ...; "none" for H2O_REASON_NONE
+LLAMA_API const char * h2o_reason_name(enum h2o_reason reason);
+
+// "dense" or "h2o"
+LLAMA_API const char * h2o_path_name(enum h2o_path path);
+
+// one llama_decode call
+struct h2o_call {
+    int32_t         n_tokens;
+    llama_pos       pos;         // position of the first token
+    enum h2o_path   path;
+    enum h2o_reason reason;      // H2O_REASON_NONE iff path is sparse
+    int32_t         n_chunks;    // chunks of S tokens, a partial tail included; 0 if dense
+    int32_t         n_inherited; // positions of the memory set inherited from earlier calls; 0 if there was none
+};
+
+// the last llama_decode call that succeeded; false if there was none
+LLAMA_API bool h2o_get_last_call(const struct llama_context * ctx, struct h2o_call * call);
+
+struct h2o_info {
+    enum h2o_reason reason;        // why no call of this context can be sparse, or H2O_REASON_NONE
+    uint32_t        n_chunk;       // S
+    uint32_t        n_local;       // L after clamping
+    uint32_t        n_heavy;       // H after clamping
+    size_t          size_state;    // bytes of the persistent buffers, all layers and KV heads
+    size_t          size_kv;       // bytes of the KV cache
+    size_t          size_compute;  // bytes of all compute buffers after the reservation
+    int32_t         n_nodes;       // nodes of the reserved sparse graph, 0 if not covered
+};
+
+LLAMA_API struct h2o_info h2o_get_info(const struct llama_context * ctx);
+
+// L and H as a context with chunks of S tokens uses them: L + H < S, L = H = 0 is off (section 2, "L + H < S")
+struct h2o_budget {
+    uint32_t n_local;
+    uint32_t n_heavy;
+};
+
+LLAMA_API struct h2o_budget h2o_budget_clamp(struct h2o_budget budget, uint32_t n_chunk);
+
+//
+// introspection: what every layer and KV head scored and kept, chunk by chunk, of the last sparse call
+//
+
+// takes effect with the next call; costs memory and one copy to the host per call
+LLAMA_API void h2o_set_trace(struct llama_context * ctx, bool enable);
+
+// one layer of one chunk; the pointers live until the next call
+struct h2o_trace {
+    int32_t         il;          // layer
+    llama_pos       pos;         // the chunk begins here
+    int32_t         n_chunk;     // tokens in the chunk
+    int32_t         n_head_kv;
+    int32_t         n_mem;       // positions in the memory set that the chunk attended to, 0 if none
+    const int32_t * mem_pos;     // [n_mem,   n_head_kv] ascending per head
+    const float   * mem_score;   // [n_mem,   n_head_kv] scores after this chunk's votes
+    const float   * chunk_score; // [n_chunk, n_head_kv] initial scores of the chunk's own positions
+};
+
+// entries of the last call, ordered by layer, then chunk
+LLAMA_API int32_t h2o_trace_n  (const struct llama_context * ctx);
+LLAMA_API bool    h2o_get_trace(const struct llama_context * ctx, int32_t i, struct h2o_trace * trace);
+
+#ifdef __cplusplus
+}
+#endif

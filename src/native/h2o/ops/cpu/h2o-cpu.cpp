@@ -1,0 +1,63 @@
+#include "h2o-cpu.h"
+
+#include "h2o-select.h"
+
+#include "../ggml-h2o.h"
+
+#include "ggml-cpu-impl.h"
+
+// one KV head of the three sources that every sub-op reads
+static h2o_tracked_head h2o_tracked_at(const ggml_tensor * dst, int64_t ih) {
+    const ggml_tensor * mem_pos     = dst->src[0];
+    const ggml_tensor * mem_score   = dst->src[1];
+    const ggml_tensor * chunk_score = dst->src[2];
+
+    return {
+        (const int32_t *) ((const char *) mem_pos->data     + ih*mem_pos->nb[1]),
+        (const float   *) ((const char *) mem_score->data   + ih*mem_score->nb[1]),
+        (const float   *) ((const char *) chunk_score->data + ih*chunk_score->nb[1]),
+        ggml_h2o_get_op_params(dst)->tracked,
+    };
+}
+
+static size_t h2o_candidates_per_head(const ggml_tensor * dst) {
+    const ggml_h2o_tracked & tracked = ggml_h2o_get_op_params(dst)->tracked;
+
+    return tracked.n_mem + tracked.n_chunk;
+}
+
+static void h2o_forward_select(const ggml_compute_params * params, ggml_tensor * dst) {
+    const ggml_h2o_op_params & p = *ggml_h2o_get_op_params(dst);
+
+    h2o_candidate * work = (h2o_candidate *) params->wdata + params->ith*h2o_candidates_per_head(dst);
+
+    for (int64_t ih = params->ith; ih < dst->ne[1]; ih += params->nth) {
+        h2o_select_head(h2o_tracked_at(dst, ih), p.pos, p.n_local, p.n_heavy, work,
+                (int32_t *) ((char *) dst->data + ih*dst->nb[1]));
+    }
+}
+
+static void h2o_forward_lookup(const ggml_compute_params * params, ggml_tensor * dst) {
+    const ggml_tensor * set = dst->src[3];
+
+    for (int64_t ih = params->ith; ih < dst->ne[1]; ih += params->nth) {
+        h2o_lookup_head(h2o_tracked_at(dst, ih),
+                (const int32_t *) ((const char *) set->data + ih*set->nb[1]), set->ne[0],
+                (float         *) ((      char *) dst->data + ih*dst->nb[1]));
+    }
+}
+
+void ggml_compute_forward_h2o(const ggml_compute_params * params, ggml_tensor * dst) {
+    switch (ggml_h2o_get_op_params(dst)->op) {
+        case GGML_H2O_OP_SELECT: h2o_forward_select(params, dst); break;
+        case GGML_H2O_OP_LOOKUP: h2o_forward_lookup(params, dst); break;
+        default: GGML_ABORT("unknown sub-op of GGML_OP_H2O");
+    }
+}
+
+size_t ggml_h2o_work_size(const ggml_tensor * dst, int n_tasks) {
+    switch (ggml_h2o_get_op_params(dst)->op) {
+        case GGML_H2O_OP_SELECT: return n_tasks*h2o_candidates_per_head(dst)*sizeof(h2o_candidate);
+        default:                 return 0;
+    }
+}

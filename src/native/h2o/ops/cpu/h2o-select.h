@@ -1,0 +1,37 @@
+// The selection policy on one KV head: which positions the next chunk remembers, and with which scores.
+// Plain arrays in and out, no ggml graph: section 2, rules 3 and 5.
+
+#pragma once
+
+#include "../ggml-h2o.h"
+
+#include <cstdint>
+
+struct h2o_tracked_head {
+    const int32_t * mem_pos;     // [n_mem] ascending
+    const float   * mem_score;   // [n_mem]
+    const float   * chunk_score; // [n_chunk]
+
+    ggml_h2o_tracked n;
+};
+
+struct h2o_candidate {
+    float   score;
+    int32_t pos;
+};
+
+// out [min(pos, n_local + n_heavy)] ascending; work holds n_mem + n_chunk candidates
+void h2o_select_head(
+        const h2o_tracked_head & tracked,
+        int32_t                  pos,
+        int32_t                  n_local,
+        int32_t                  n_heavy,
+        h2o_candidate          * work,
+        int32_t                * out);
+
+// out [n_set]: the score of each position of the ascending set, 0 if it is not tracked
+void h2o_lookup_head(
+        const h2o_tracked_head & tracked,
+        const int32_t          * set,
+        int64_t                  n_set,
+        float                  * out);

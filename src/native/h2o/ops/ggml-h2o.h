@@ -1,0 +1,77 @@
+// GGML_OP_H2O: the steps of H2O that stock ggml ops cannot express, as sub-ops of one op value.
+//
+// The sub-op and its parameters travel in op_params. Prototypes for graph builders; the CPU kernels are in ops/cpu/.
+// A backend that does not implement a sub-op says so in supports_op, and the scheduler runs it on the CPU.
+
+#pragma once
+
+#include "ggml.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum ggml_h2o_op {
+    GGML_H2O_OP_SELECT = 0,
+    GGML_H2O_OP_LOOKUP,
+
+    GGML_H2O_OP_COUNT,
+};
+
+// The tracked positions that selection may choose from: the last memory set and the last chunk of the sparse path.
+// Their scores are the sources of the op:
+//   mem_pos     I32 [>= n_mem,   n_head_kv] ascending per head
+//   mem_score   F32 [>= n_mem,   n_head_kv]
+//   chunk_score F32 [>= n_chunk, n_head_kv]
+struct ggml_h2o_tracked {
+    int32_t n_mem;     // members of the memory set
+    int32_t mem_end;   // members at or past this position were removed from the cache and do not count
+    int32_t chunk_pos; // first position of the chunk, past every member
+    int32_t n_chunk;   // positions of the chunk
+};
+
+// The memory set of a chunk that begins at position pos (section 2, rules 3 and "M_c is built when chunk c+1 consumes it"):
+// Local is the last n_local positions before pos, Heavy the n_heavy tracked positions before Local with the highest score,
+// ties to the lower position, NaN as -inf, filled up with the lowest positions that are left.
+// -> I32 [min(pos, n_local + n_heavy), n_head_kv] ascending per head
+GGML_API struct ggml_tensor * ggml_h2o_select(
+        struct ggml_context   * ctx,
+        struct ggml_tensor    * mem_pos,
+        struct ggml_tensor    * mem_score,
+        struct ggml_tensor    * chunk_score,
+        struct ggml_h2o_tracked tracked,
+        int32_t                 pos,
+        int32_t                 n_local,
+        int32_t                 n_heavy);
+
+// The scores of the positions of a memory set; 0 for a position that is not tracked.
+// set I32 [n, n_head_kv] -> F32 [n, n_head_kv]
+GGML_API struct ggml_tensor * ggml_h2o_lookup(
+        struct ggml_context   * ctx,
+        struct ggml_tensor    * set,
+        struct ggml_tensor    * mem_pos,
+        struct ggml_tensor    * mem_score,
+        struct ggml_tensor    * chunk_score,
+        struct ggml_h2o_tracked tracked);
+
+//
+// for backends
+//
+
+struct ggml_h2o_op_params {
+    int32_t                 op; // enum ggml_h2o_op
+    struct ggml_h2o_tracked tracked;
+
+    // SELECT only
+    int32_t                 pos;
+    int32_t                 n_local;
+    int32_t                 n_heavy;
+};
+
+static inline const struct ggml_h2o_op_params * ggml_h2o_get_op_params(const struct ggml_tensor * dst) {
+    return (const struct ggml_h2o_op_params *) dst->op_params;
+}
+
+#ifdef __cplusplus
+}
+#endif
