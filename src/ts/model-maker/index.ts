@@ -1,0 +1,17 @@
+/** Writes GGUF models with random weights, for tests and trials. No dependencies, nothing native. */
+
+export { decode, encode } from './encoding.js'
+export type { GgufValue, Metadata, TensorInfo } from './gguf.js'
+export { bool, elementCount, f32, ggufHead, string, tensorBytes, u32 } from './gguf.js'
+export type { GgufModel, GgufTensor } from './model.js'
+export { makeModel } from './model.js'
+export type { PresetName } from './presets.js'
+export { presets } from './presets.js'
+export { Random } from './random.js'
+export type { Architecture, Edit, ModelConfig, ModelSpec } from './spec.js'
+export { architectures, resolveSpec } from './spec.js'
+export { demoText } from './text.js'
+export type { TensorType, TypeTraits } from './types.js'
+export { byteLength, typeTraits } from './types.js'
+export { BOS_TOKEN, byteTokens, EOS_TOKEN, isPrintable, MIN_VOCAB } from './vocabulary.js'
+export { writeGguf, writeModel } from './write.js'
