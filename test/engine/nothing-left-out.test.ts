@@ -1,0 +1,74 @@
+// Sparse equals stock where nothing is left out (section 5): p <= L tokens in one call, then S + 1 tokens with all
+// logits. The first S of them attend to everything before them, so they equal dense attention of the same context
+// settings; and the call must say that it was sparse, so that nothing passes by falling back.
+
+import { expect, test } from 'vitest'
+import type { KvType } from '../../src/ts/index.js'
+import type { ModelSpec } from '../../src/ts/model-maker/index.js'
+import { nmse } from '../reference/session.js'
+import { allLogits, modelFile, open, randomTokens } from './support.js'
+
+const S = 64
+const P = 20
+
+const models: Record<string, ModelSpec> = {
+  llama: { arch: 'llama' },
+  'llama, MHA': { arch: 'llama', kvHeads: 4 },
+  'mistral (head size of its own)': { arch: 'llama', headDim: 64, kvHeads: 1 },
+  qwen2: { arch: 'qwen2' },
+  qwen3: { arch: 'qwen3', headDim: 64 },
+  qwen3moe: { arch: 'qwen3moe' },
+  phi3: { arch: 'phi3', hidden: 256 },
+}
+
+// Stock rounds q or the weights to the type of the cache, in another order than two blocks do; -fa on rounds F32 too.
+const limits: Partial<Record<KvType, { on: number; off?: number }>> = {
+  f32: { on: 1e-5, off: 1e-9 },
+  f16: { on: 1e-5, off: 1e-5 },
+  bf16: { on: 1e-4, off: 1e-4 },
+  q8_0: { on: 1e-5 },
+  q4_0: { on: 1e-5 },
+}
+
+const cases = Object.keys(models).flatMap((name) =>
+  Object.entries(limits).flatMap(([type, limit]) =>
+    (['on', 'off'] as const).flatMap((flashAttn) => {
+      const bound = limit[flashAttn]
+      return bound === undefined ? [] : [{ name, type: type as KvType, flashAttn, bound }]
+    }),
+  ),
+)
+
+test.each(cases)('$name, $type KV, -fa $flashAttn', async ({ name, type, flashAttn, bound }) => {
+  const model = await modelFile(models[name] as ModelSpec)
+  const before = randomTokens(P, 1)
+  const tokens = randomTokens(S + 1, 2)
+
+  const run = async (h2o: false | { local: number; heavy: number }) => {
+    const settings = { model, nBatch: 4 * S, nUbatch: S, typeK: type, typeV: type, flashAttn, h2o }
+    const context = await open(settings)
+    await context.decode(before)
+    const { call, logits } = await context.decode(tokens, { logits: 'all' })
+    await context.dispose()
+    const nVocab = (logits as Float32Array).length / tokens.length
+    return { call, logits: (logits as Float32Array).subarray(0, S * nVocab) }
+  }
+
+  const sparse = await run({ local: P + 4, heavy: 8 })
+  const dense = await run(false)
+
+  expect(sparse.call).toMatchObject({ path: 'h2o', reason: null, chunks: 2 })
+  expect(dense.call).toMatchObject({ path: 'dense', reason: 'off' })
+  expect(nmse(sparse.logits, dense.logits)).toBeLessThanOrEqual(bound)
+})
+
+test('K quantised and V not, with the plain layout of V and with the transposed one', async () => {
+  const model = await modelFile({ arch: 'qwen3', headDim: 64 })
+  const tokens = randomTokens(3 * S)
+  for (const flashAttn of ['on', 'off'] as const) {
+    const settings = { model, nBatch: 4 * S, nUbatch: S, typeK: 'q8_0', typeV: 'f16', flashAttn } as const
+    const context = await open({ ...settings, h2o: { local: 16, heavy: 16 } })
+    const logits = await allLogits(context, tokens)
+    expect(logits.every(Number.isFinite)).toBe(true)
+  }
+})

@@ -1,0 +1,95 @@
+// Every class of model and setting that H2O refuses: the call is dense, says why, and its logits are those of a context
+// with H2O off, which the parity tests compare with stock llama.cpp.
+
+import { expect, test } from 'vitest'
+import type { Context, ContextOptions, Reason } from '../../src/ts/index.js'
+import type { ModelSpec } from '../../src/ts/model-maker/index.js'
+import { modelFile, open, randomTokens } from './support.js'
+
+const S = 64
+const N = 3 * S + 5
+
+interface Refusal {
+  name: string
+  reason: Reason
+  spec?: ModelSpec
+  settings?: Partial<ContextOptions>
+  /** before the call that must be refused */
+  prepare?: (context: Context) => Promise<void>
+}
+
+const refusals: Refusal[] = [
+  { name: 'off', reason: 'off', settings: { h2o: { local: 0, heavy: 0 } } },
+  { name: 'gemma2', reason: 'unsupported-memory', spec: { arch: 'gemma2' } },
+  { name: 'gemma3', reason: 'unsupported-memory', spec: { arch: 'gemma3', layers: 6 } },
+  { name: 'gpt-oss with its sinks', reason: 'unsupported-memory', spec: { arch: 'gpt-oss' } },
+  { name: 'ALiBi (mpt)', reason: 'unsupported-attention', spec: { arch: 'mpt' } },
+  { name: 'a recurrent model (mamba)', reason: 'unsupported-memory', spec: { arch: 'mamba' } },
+  { name: 'a hybrid model (jamba)', reason: 'unsupported-memory', spec: { arch: 'jamba', layers: 8 } },
+  {
+    name: 'an architecture that is not on the list',
+    reason: 'unsupported-architecture',
+    spec: { arch: 'mistral3' },
+  },
+  { name: 'several sequences', reason: 'multi-sequence', settings: { nSeqMax: 2 } },
+  {
+    name: 'a context that returns embeddings',
+    reason: 'unsupported-context',
+    settings: { embeddings: true },
+  },
+  { name: '-b <= -ub', reason: 'batch-too-small', settings: { nBatch: S, nUbatch: S } },
+  {
+    name: 'a cache with a hole after a middle removal',
+    reason: 'kv-not-contiguous',
+    prepare: async (context) => {
+      await context.decode(randomTokens(50, 7))
+      await context.removeRange(10, 20)
+    },
+  },
+]
+
+test.each(refusals)('$name: $reason', async ({ reason, spec, settings, prepare }) => {
+  const model = await modelFile(spec ?? { arch: 'llama' })
+  const tokens = randomTokens(N)
+
+  const run = async (h2o: ContextOptions['h2o']) => {
+    const context = await open({
+      model,
+      nBatch: 4 * S,
+      nUbatch: S,
+      typeK: 'f16',
+      typeV: 'f16',
+      ...settings,
+      ...(settings?.h2o === undefined ? { h2o } : {}),
+    } as ContextOptions)
+    await prepare?.(context)
+    const logits: Float32Array[] = []
+    const calls = []
+    for (let i = 0; i < N; i += context.nBatch) {
+      const result = await context.decode(tokens.slice(i, i + context.nBatch), { logits: 'all' })
+      logits.push(result.logits as Float32Array)
+      calls.push(result.call)
+    }
+    return { context, calls, logits }
+  }
+
+  const asked = await run({ local: 16, heavy: 16 })
+  const off = await run(false)
+
+  for (const call of asked.calls)
+    expect(call).toMatchObject({ path: 'dense', reason, inherited: 0, chunks: 0 })
+  expect(asked.logits).toEqual(off.logits)
+})
+
+test('a short call says one-chunk, and so does decoding', async () => {
+  const context = await open({
+    model: await modelFile({ arch: 'llama' }),
+    nBatch: 4 * S,
+    nUbatch: S,
+    h2o: { local: 16, heavy: 16 },
+  })
+  expect(context.h2o).toMatchObject({ covered: true, reason: null })
+  for (const n of [S, 1]) {
+    expect((await context.decode(randomTokens(n))).call).toMatchObject({ path: 'dense', reason: 'one-chunk' })
+  }
+})

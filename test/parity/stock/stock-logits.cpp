@@ -1,0 +1,170 @@
+// stock-logits: what the unpatched llama.cpp says about a row of tokens.
+//
+//   stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-fa on|off] [-ctk TYPE] [-ctv TYPE] [--all]
+//
+// TOKENS holds int32 ids. They are decoded from position 0 on, in calls of at most -b tokens. OUT gets float32 logits:
+// n_vocab of them for the last token, or with --all [n_tokens][n_vocab]. Uses llama.h only.
+
+#include "llama.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+static const char * const USAGE =
+    "usage: stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-fa on|off] [-ctk TYPE] [-ctv TYPE] [--all]";
+
+struct options {
+    std::string model;
+    std::string tokens;
+    std::string out;
+
+    uint32_t n_ctx     = 0; // 0: as many as there are tokens
+    uint32_t n_batch   = 2048;
+    uint32_t n_ubatch  = 512;
+    int32_t  n_threads = 2;
+    bool     fa        = false;
+    bool     all       = false;
+
+    ggml_type type_k = GGML_TYPE_F16;
+    ggml_type type_v = GGML_TYPE_F16;
+};
+
+[[noreturn]] static void die(const std::string & what) {
+    fprintf(stderr, "stock-logits: %s\n", what.c_str());
+    exit(1);
+}
+
+static ggml_type type_by_name(const std::string & name) {
+    for (int i = 0; i < GGML_TYPE_COUNT; i++) {
+        const char * known = ggml_type_name((ggml_type) i);
+        if (known && name == known) {
+            return (ggml_type) i;
+        }
+    }
+    die("unknown type " + name);
+}
+
+static options parse(int argc, char ** argv) {
+    options opt;
+    std::vector<std::string> names;
+    for (int i = 1; i < argc; i++) {
+        const std::string arg = argv[i];
+        if (arg == "--all") {
+            opt.all = true;
+        } else if (arg[0] != '-') {
+            names.push_back(arg);
+        } else if (i + 1 >= argc) {
+            die(std::string("no value for ") + arg + "\n" + USAGE);
+        } else {
+            const std::string value = argv[++i];
+            if      (arg == "-c")   { opt.n_ctx     = std::stoul(value); }
+            else if (arg == "-b")   { opt.n_batch   = std::stoul(value); }
+            else if (arg == "-ub")  { opt.n_ubatch  = std::stoul(value); }
+            else if (arg == "-t")   { opt.n_threads = std::stoi(value); }
+            else if (arg == "-fa")  { opt.fa        = value == "on"; }
+            else if (arg == "-ctk") { opt.type_k    = type_by_name(value); }
+            else if (arg == "-ctv") { opt.type_v    = type_by_name(value); }
+            else                    { die("unknown option " + arg + "\n" + USAGE); }
+        }
+    }
+    if (names.size() != 3) {
+        die(USAGE);
+    }
+    opt.model  = names[0];
+    opt.tokens = names[1];
+    opt.out    = names[2];
+    return opt;
+}
+
+static std::vector<llama_token> read_tokens(const std::string & path) {
+    FILE * file = fopen(path.c_str(), "rb");
+    if (!file) {
+        die("cannot read " + path);
+    }
+    std::vector<llama_token> tokens;
+    llama_token token;
+    while (fread(&token, sizeof(token), 1, file) == 1) {
+        tokens.push_back(token);
+    }
+    fclose(file);
+    if (tokens.empty()) {
+        die("no tokens in " + path);
+    }
+    return tokens;
+}
+
+// only what goes wrong
+static void log_errors(ggml_log_level level, const char * text, void *) {
+    if (level == GGML_LOG_LEVEL_ERROR) {
+        fputs(text, stderr);
+    }
+}
+
+int main(int argc, char ** argv) {
+    const options opt = parse(argc, argv);
+    const std::vector<llama_token> tokens = read_tokens(opt.tokens);
+    const uint32_t n_tokens = tokens.size();
+
+    llama_log_set(log_errors, nullptr);
+    llama_backend_init();
+
+    llama_model * model = llama_model_load_from_file(opt.model.c_str(), llama_model_default_params());
+    if (!model) {
+        die("cannot load " + opt.model);
+    }
+    const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
+
+    llama_context_params params = llama_context_default_params();
+    params.n_ctx           = opt.n_ctx ? opt.n_ctx : n_tokens;
+    params.n_batch         = opt.n_batch;
+    params.n_ubatch        = std::min(opt.n_ubatch, opt.n_batch);
+    params.n_threads       = opt.n_threads;
+    params.n_threads_batch = opt.n_threads;
+    params.flash_attn_type = opt.fa ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+    params.type_k          = opt.type_k;
+    params.type_v          = opt.type_v;
+
+    llama_context * ctx = llama_init_from_model(model, params);
+    if (!ctx) {
+        die("cannot make a context");
+    }
+
+    FILE * out = fopen(opt.out.c_str(), "wb");
+    if (!out) {
+        die("cannot write " + opt.out);
+    }
+
+    llama_batch batch = llama_batch_init(opt.n_batch, 0, 1);
+    for (uint32_t pos = 0; pos < n_tokens; pos += batch.n_tokens) {
+        batch.n_tokens = std::min(opt.n_batch, n_tokens - pos);
+        for (int32_t i = 0; i < batch.n_tokens; i++) {
+            batch.token   [i]    = tokens[pos + i];
+            batch.pos     [i]    = pos + i;
+            batch.n_seq_id[i]    = 1;
+            batch.seq_id  [i][0] = 0;
+            batch.logits  [i]    = opt.all || pos + i + 1 == n_tokens;
+        }
+        const int32_t status = llama_decode(ctx, batch);
+        if (status != 0) {
+            die("llama_decode at position " + std::to_string(pos) + " returned " + std::to_string(status));
+        }
+        for (int32_t i = 0; i < batch.n_tokens; i++) {
+            if (batch.logits[i]) {
+                fwrite(llama_get_logits_ith(ctx, i), sizeof(float), n_vocab, out);
+            }
+        }
+    }
+
+    llama_batch_free(batch);
+    if (fclose(out) != 0) {
+        die("cannot write " + opt.out);
+    }
+    llama_free(ctx);
+    llama_model_free(model);
+    llama_backend_free();
+    return 0;
+}

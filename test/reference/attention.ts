@@ -1,0 +1,52 @@
+// biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
+// One query against a list of positions: the two lines of algebra that dense and sparse attention share.
+
+import type { KvCache } from './kv-cache.js'
+import type { Hparams } from './model.js'
+import { dot } from './ops.js'
+
+/** q is [n tokens][nHead * headDim], rotated; k and v of the n tokens are in the cache already. Same shape out. */
+export type Attention = (layer: number, q: Float64Array, base: number) => Float64Array
+
+export function nGroup(h: Hparams): number {
+  return h.nHead / h.nHeadKv
+}
+
+/** q . k / sqrt(headDim) for query head `head` at q[at...] and the keys at `positions`. */
+export function logitsOver(
+  h: Hparams,
+  cache: KvCache,
+  layer: number,
+  head: number,
+  q: Float64Array,
+  at: number,
+  positions: ArrayLike<number>,
+): number[] {
+  const kvAt = Math.floor(head / nGroup(h)) * h.headDim
+  const keys = cache.keys[layer]!
+  const scale = 1 / Math.sqrt(h.headDim)
+  return Array.from(positions, (p) => scale * dot(q, at, keys[p]!, kvAt, h.headDim))
+}
+
+/** out[at...] = the weighted sum of the values at `positions`. */
+export function weightedValues(
+  h: Hparams,
+  cache: KvCache,
+  layer: number,
+  head: number,
+  weights: readonly number[],
+  positions: ArrayLike<number>,
+  out: Float64Array,
+  at: number,
+): void {
+  const kvAt = Math.floor(head / nGroup(h)) * h.headDim
+  for (let j = 0; j < weights.length; j++) {
+    const value = cache.values[layer]![positions[j]!]!
+    for (let k = 0; k < h.headDim; k++) out[at + k]! += weights[j]! * value[kvAt + k]!
+  }
+}
+
+/** [from, from + 1, ..., to - 1] */
+export function range(from: number, to: number): number[] {
+  return Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i)
+}

@@ -1,0 +1,37 @@
+// What the reference takes for a model: hyperparameters and weights under their GGUF names, nothing else.
+// Covers llama, qwen2 and qwen3 (dense): RMSNorm, RoPE, grouped queries, SwiGLU.
+
+/** Sizes and constants of a model, as its GGUF states them. */
+export interface Hparams {
+  nLayer: number
+  nEmbd: number
+  nHead: number
+  nHeadKv: number
+  headDim: number
+  /** dimensions of a head that RoPE turns; headDim for all three architectures */
+  nRot: number
+  ropeBase: number
+  /** 'norm' turns adjacent pairs (llama), 'neox' turns halves (qwen2, qwen3, phi3) */
+  ropeMode: 'norm' | 'neox'
+  normEps: number
+}
+
+/** ggml order: shape[0] is the input dimension and varies fastest. A matrix is shape[1] rows of shape[0]. */
+export interface Tensor {
+  shape: readonly number[]
+  data: Float32Array
+}
+
+/** By GGUF name: token_embd.weight, blk.0.attn_q.weight, ..., output_norm.weight, output.weight (tied if absent). */
+export type Weights = ReadonlyMap<string, Tensor>
+
+export interface ReferenceModel {
+  hparams: Hparams
+  weights: Weights
+}
+
+export function need(weights: Weights, name: string): Tensor {
+  const tensor = weights.get(name)
+  if (!tensor) throw new Error(`the model has no tensor ${name}`)
+  return tensor
+}

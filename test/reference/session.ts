@@ -1,0 +1,106 @@
+// biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
+// A llama_context in float64: a cache that calls fill, and the H2O state that sparse calls hand on.
+
+import { denseAttention } from './dense.js'
+import { type ChunkTrace, type ForcedMemory, sparseAttention } from './h2o.js'
+import { KvCache } from './kv-cache.js'
+import type { ReferenceModel } from './model.js'
+import type { Budget } from './selection.js'
+import { emptyState, type HeadState, rollbackState } from './state.js'
+import { forward } from './transformer.js'
+
+/** S tokens per chunk (n_ubatch), L and H positions of memory per KV head, clamped already: L + H < S. */
+export interface SessionOptions extends Budget {
+  S: number
+}
+
+export interface CallResult {
+  path: 'h2o' | 'dense'
+  /** position of the first token */
+  pos: number
+  n: number
+  /** of n positions and n_vocab numbers each, row by row */
+  logits: Float64Array
+  /** positions of the memory set that the call's first chunk found; 0 for a dense call */
+  inherited: number
+  /** chunks of a sparse call, a partial tail included; 0 for a dense call */
+  chunks: number
+  /** one entry per layer and chunk, ordered by layer, then chunk; empty for a dense call */
+  trace: ChunkTrace[]
+}
+
+/**
+ * One `call` is one llama_decode call: sparse iff it holds more than S tokens and L + H > 0.
+ * S, L, H of 0 make a session that is always dense.
+ */
+export class ReferenceSession {
+  readonly model: ReferenceModel
+  readonly options: SessionOptions
+  #cache: KvCache
+  #state: HeadState[][]
+
+  constructor(model: ReferenceModel, options: SessionOptions) {
+    const { S, L, H } = options
+    if (L + H > 0 && L + H >= S) throw new RangeError(`L + H = ${L + H} is not below S = ${S}`)
+    this.model = model
+    this.options = options
+    this.#cache = new KvCache(model.hparams.nLayer)
+    this.#state = emptyState(model.hparams)
+  }
+
+  /** tokens in the context */
+  get position(): number {
+    return this.#cache.length
+  }
+
+  /** what the next sparse call would inherit, [layer][kv head]; read only */
+  get state(): readonly (readonly HeadState[])[] {
+    return this.#state
+  }
+
+  /** Appends the tokens. `forcedMemory` replays somebody else's memory sets; scores are the reference's own. */
+  call(
+    tokens: ArrayLike<number>,
+    { forcedMemory }: { forcedMemory?: ForcedMemory | undefined } = {},
+  ): CallResult {
+    const { hparams } = this.model
+    const { S, L, H } = this.options
+    const n = tokens.length
+    const pos = this.position
+    if (n === 0) throw new RangeError('a call holds at least one token')
+
+    if (L + H === 0 || n <= S) {
+      const logits = forward(this.model, tokens, this.#cache, denseAttention(hparams, this.#cache))
+      return { path: 'dense', pos, n, logits, inherited: 0, chunks: 0, trace: [] }
+    }
+
+    const trace: ChunkTrace[] = []
+    const attend = sparseAttention(hparams, this.#cache, { S, L, H, state: this.#state, trace, forcedMemory })
+    const logits = forward(this.model, tokens, this.#cache, attend)
+    const inherited = trace[0]!.heads[0]!.memPos.length
+    return { path: 'h2o', pos, n, logits, inherited, chunks: Math.ceil(n / S), trace }
+  }
+
+  /** Forgets every position >= p (llama_memory_seq_rm(0, p, -1)). */
+  rollback(p: number): void {
+    this.#cache.truncate(p)
+    rollbackState(this.#state, p)
+  }
+
+  clear(): void {
+    this.rollback(0)
+  }
+}
+
+/** Sum of squared differences over the sum of squares of `expected`: 0 is equal, 1 is unrelated. */
+export function nmse(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
+  if (actual.length !== expected.length)
+    throw new RangeError(`${actual.length} numbers against ${expected.length}`)
+  let error = 0
+  let total = 0
+  for (let i = 0; i < expected.length; i++) {
+    error += (actual[i]! - expected[i]!) ** 2
+    total += expected[i]! ** 2
+  }
+  return error / total
+}
