@@ -40,6 +40,11 @@ h2o_info h2o_get_info(const llama_context * ctx) {
     const h2o_session   & h2o     = *ctx->h2o;
     const llama_cparams & cparams = ctx->get_cparams();
 
+    size_t size_compute = 0;
+    for (const auto & it : ctx->memory_breakdown()) {
+        size_compute += it.second.compute;
+    }
+
     return {
         h2o.reason,
         cparams.n_ubatch,
@@ -47,7 +52,7 @@ h2o_info h2o_get_info(const llama_context * ctx) {
         cparams.h2o_heavy,
         h2o.cache ? h2o.cache->size_state() : 0,
         h2o.cache ? h2o.cache->size_kv()    : 0,
-        h2o.size_compute,
+        size_compute,
         h2o.n_nodes,
     };
 }

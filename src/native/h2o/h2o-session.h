@@ -5,11 +5,7 @@
 
 #include "h2o-kv-cache.h"
 
-#include <string>
 #include <vector>
-
-struct llama_context;
-struct llama_model;
 
 struct h2o_session {
     // why no call can be sparse, or H2O_REASON_NONE
@@ -21,8 +17,7 @@ struct h2o_session {
     bool     has_call = false;
     h2o_call last     = {};
 
-    int32_t n_nodes      = 0; // of the reserved sparse graph
-    size_t  size_compute = 0; // of all compute buffers, after the reservation
+    int32_t n_nodes = 0; // of the reserved sparse graph
 
     // the trace of the last call; h2o_trace points into it
     struct trace_entry {

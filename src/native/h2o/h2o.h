@@ -65,7 +65,7 @@ struct h2o_info {
     uint32_t        n_heavy;       // H after clamping
     size_t          size_state;    // bytes of the persistent buffers, all layers and KV heads
     size_t          size_kv;       // bytes of the KV cache
-    size_t          size_compute;  // bytes of all compute buffers after the reservation
+    size_t          size_compute;  // bytes of all compute buffers
     int32_t         n_nodes;       // nodes of the reserved sparse graph, 0 if not covered
 };
 

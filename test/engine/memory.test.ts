@@ -1,0 +1,61 @@
+// Sparse for real (section 2, "Capacity"): what a context takes does not grow with the context, it fits what was
+// reserved, and the state that persists is small beside the KV cache.
+
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { modelFile, open } from './support.js'
+
+const deep = { arch: 'qwen3', layers: 28, context: 1 << 17 } as const
+
+test('compute buffer and node count are the same at 16k and at 64k of context', async () => {
+  const model = await modelFile({ ...deep, layers: 4 })
+  const [small, large] = await Promise.all(
+    [16384, 65536].map((nCtx) =>
+      open({ model, nCtx, nBatch: 4096, nUbatch: 1024, typeK: 'f16', typeV: 'f16', flashAttn: 'on' }),
+    ),
+  )
+  expect(small?.h2o.covered).toBe(true)
+  // the dense graph of one chunk, which reads the whole cache, must not be what decides
+  expect(small?.memory.computeBytes).toBeGreaterThan(1024 * 65536 * 2)
+  expect(large?.memory.computeBytes).toBe(small?.memory.computeBytes)
+  expect(large?.memory.sparseGraphNodes).toBe(small?.memory.sparseGraphNodes)
+  expect(large?.memory.h2oStateBytes).toBe(small?.memory.h2oStateBytes)
+})
+
+test('the persistent buffers take at most 5 % of the KV cache', async () => {
+  // the shape of a Qwen3-0.6B layer: 8 KV heads of 128
+  const model = await modelFile({ arch: 'qwen3', layers: 1, heads: 16, kvHeads: 8, headDim: 128 })
+  const kv = { typeK: 'f16', typeV: 'f16' } as const
+  const { memory } = await open({ model, ...kv, nCtx: 8192, nBatch: 4096, nUbatch: 1024 })
+  expect(memory.h2oStateBytes).toBe(2 * 8 * (2 * 512 + 1024) * 4)
+  expect(memory.kvBytes).toBe(2 * 8 * 128 * 8192 * 2)
+  expect(memory.h2oStateBytes / memory.kvBytes).toBeLessThanOrEqual(0.05)
+})
+
+// llama.cpp itself compares the compute buffers with the reservation when a context goes
+test('28 layers at -b 4096 -ub 512 stay within what was reserved, whatever the lengths of the calls', async () => {
+  const model = await modelFile(deep)
+  const script = `
+    import { createContext, setLogLevel } from ${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)}
+    setLogLevel('debug')
+    const context = await createContext({ model: ${JSON.stringify(model)}, nCtx: 16384, nBatch: 4096, nUbatch: 512 })
+    const prompt = (n) => context.prefill(Int32Array.from({ length: n }, (_, i) => 32 + (i * 7) % 90))
+    const { calls } = await prompt(4096 + 513)
+    await prompt(4095)
+    await prompt(700)
+    await prompt(9)
+    await context.dispose()
+    console.log(calls.map((call) => call.path).join())
+  `
+  const { stdout, stderr } = await promisify(execFile)(
+    process.execPath,
+    ['--input-type=module', '-e', script],
+    {
+      maxBuffer: 1 << 28,
+    },
+  )
+  expect(stdout.trim()).toBe('h2o,h2o')
+  expect(stderr).toContain('matches expectation')
+  expect(stderr).not.toContain('does not match expectation')
+})
