@@ -1,0 +1,49 @@
+// The export list of h2o_llama.node. Its TypeScript side is src/ts/native/surface.ts.
+//
+// Nothing here is shared between JavaScript environments but llama.cpp's backends and its log level: every worker thread
+// has its own classes, objects and native threads.
+
+#include "context.h"
+#include "log.h"
+#include "model.h"
+#include "pin.h"
+
+#include <mutex>
+
+namespace addon {
+
+static Napi::Value set_log_level(const Napi::CallbackInfo & info) {
+    log_set_level(info[0].As<Napi::Number>().Int32Value());
+    return info.Env().Undefined();
+}
+
+// (local, heavy, chunk) -> { local, heavy } as a context uses them
+static Napi::Value clamp_budget(const Napi::CallbackInfo & info) {
+    const h2o_budget wanted = { info[0].As<Napi::Number>().Uint32Value(), info[1].As<Napi::Number>().Uint32Value() };
+    const h2o_budget budget = h2o_budget_clamp(wanted, info[2].As<Napi::Number>().Uint32Value());
+
+    Napi::Object object = Napi::Object::New(info.Env());
+    object.Set("local", Napi::Number::New(info.Env(), budget.n_local));
+    object.Set("heavy", Napi::Number::New(info.Env(), budget.n_heavy));
+    return object;
+}
+
+static Napi::Object init(Napi::Env env, Napi::Object exports) {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        pin_library();
+        log_install();
+        llama_backend_init();
+    });
+
+    exports.Set("NativeModel",   model_object::define(env));
+    exports.Set("NativeContext", context_object::define(env));
+    exports.Set("setLogLevel",   Napi::Function::New(env, set_log_level));
+    exports.Set("clampBudget",   Napi::Function::New(env, clamp_budget));
+
+    return exports;
+}
+
+NODE_API_MODULE(h2o_llama, init)
+
+} // namespace addon

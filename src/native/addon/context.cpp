@@ -1,0 +1,246 @@
+#include "context.h"
+
+#include "context_open.h"
+#include "memory_jobs.h"
+#include "model.h"
+#include "values.h"
+#include "vocab.h"
+
+#include <algorithm>
+
+namespace addon {
+
+namespace {
+
+class tokenize_job : public job {
+public:
+    tokenize_job(Napi::Env env, model_ptr model, std::string text, tokenize_options options) :
+        job(env), model(std::move(model)), text(std::move(text)), options(options) {}
+
+protected:
+    void run() override {
+        tokens = vocab_tokenize(llama_model_get_vocab(model.get()), text, options);
+    }
+
+    Napi::Value result(Napi::Env env) override {
+        return make_array<Napi::Int32Array>(env, tokens.data(), tokens.size());
+    }
+
+private:
+    model_ptr                model;
+    std::string              text;
+    tokenize_options         options;
+    std::vector<llama_token> tokens;
+};
+
+class free_job : public job {
+public:
+    free_job(Napi::Env env, std::shared_ptr<context_state> state) : job(env), state(std::move(state)) {}
+
+protected:
+    void run() override {
+        llama_free(state->ctx);
+        state->ctx    = nullptr;
+        state->memory = nullptr;
+        state->model.reset();
+    }
+
+    Napi::Value result(Napi::Env env) override { return env.Undefined(); }
+
+private:
+    std::shared_ptr<context_state> state;
+};
+
+} // namespace
+
+Napi::Function context_object::define(Napi::Env env) {
+    return DefineClass(env, "NativeContext", {
+        InstanceMethod("open",          &context_object::open),
+        InstanceMethod("tokenize",      &context_object::tokenize),
+        InstanceMethod("startSampling", &context_object::start_sampling),
+        InstanceMethod("decode",        &context_object::decode),
+        InstanceMethod("progress",      &context_object::progress),
+        InstanceMethod("abort",         &context_object::abort),
+        InstanceMethod("forget",        &context_object::forget),
+        InstanceMethod("save",          &context_object::save),
+        InstanceMethod("restore",       &context_object::restore),
+        InstanceMethod("piece",         &context_object::piece),
+        InstanceMethod("isEog",         &context_object::is_eog),
+        InstanceMethod("takeTrace",     &context_object::take_trace),
+        InstanceMethod("dispose",       &context_object::dispose),
+    });
+}
+
+context_object::context_object(const Napi::CallbackInfo & info) :
+    Napi::ObjectWrap<context_object>(info), trace(std::make_shared<trace_ptr>()) {
+    const model_object * model = model_object::Unwrap(info[0].As<Napi::Object>());
+
+    if (!model->state->model) {
+        const failure err("ERR_H2O_DISPOSED", "the model is not loaded");
+        throw Napi::Error(info.Env(), err.to_js(info.Env()));
+    }
+
+    on_gpu = model->state->on_gpu;
+    state  = std::make_shared<context_state>(model->state->model);
+    thread = worker::start(info.Env(), "h2o_context");
+}
+
+context_object::~context_object() {
+    if (thread) {
+        thread->shutdown();
+    }
+    report_freed(Env());
+}
+
+void context_object::report_freed(Napi::Env env) {
+    if (state && state->external_bytes > 0) {
+        Napi::MemoryManagement::AdjustExternalMemory(env, -state->external_bytes);
+        state->external_bytes = 0;
+    }
+}
+
+const llama_vocab * context_object::vocab(Napi::Env env) const {
+    if (is_disposed) {
+        const failure err("ERR_H2O_DISPOSED", "the context was disposed");
+        throw Napi::Error(env, err.to_js(env));
+    }
+    return state->vocab();
+}
+
+Napi::Value context_object::open(const Napi::CallbackInfo & info) {
+    context_options options = context_options_from_js(info[0].As<Napi::Object>());
+    options.on_gpu = on_gpu;
+
+    return thread->submit(std::make_unique<context_open_job>(info.Env(), std::move(options), state));
+}
+
+Napi::Value context_object::tokenize(const Napi::CallbackInfo & info) {
+    vocab(info.Env());
+
+    tokenize_options options;
+    options.add_special   = info[1].ToBoolean();
+    options.parse_special = info[2].ToBoolean();
+
+    return thread->submit(
+        std::make_unique<tokenize_job>(info.Env(), state->model, info[0].ToString().Utf8Value(), options));
+}
+
+Napi::Value context_object::start_sampling(const Napi::CallbackInfo & info) {
+    const Napi::Object js_options = info[0].As<Napi::Object>();
+
+    sampler_options options;
+    options.temperature = (float)    get_number(js_options, "temperature", options.temperature);
+    options.top_k       = (int32_t)  get_number(js_options, "topK",        options.top_k);
+    options.top_p       = (float)    get_number(js_options, "topP",        options.top_p);
+    options.min_p       = (float)    get_number(js_options, "minP",        options.min_p);
+    options.seed        = (uint32_t) get_number(js_options, "seed",        options.seed);
+    options.ignore_eos  = get_bool(js_options, "ignoreEos", options.ignore_eos);
+
+    draw = std::make_shared<sampler>(vocab(info.Env()), options);
+
+    return info.Env().Undefined();
+}
+
+Napi::Value context_object::decode(const Napi::CallbackInfo & info) {
+    decode_input input;
+    input.tokens = get_int32s(info[0]);
+    input.logits = (outputs) info[1].As<Napi::Number>().Int32Value();
+
+    if (info[2].IsTypedArray()) {
+        const Napi::Float32Array out = info[2].As<Napi::Float32Array>();
+
+        const size_t n_rows = input.logits == outputs::all  ? input.tokens.size() :
+                              input.logits == outputs::last ? 1 : 0;
+        if (out.ElementLength() != n_rows * llama_vocab_n_tokens(vocab(info.Env()))) {
+            throw Napi::RangeError::New(info.Env(), "the logits array has the wrong length");
+        }
+        if (n_rows > 0) {
+            input.out       = const_cast<Napi::Float32Array &>(out).Data();
+            input.out_array = Napi::Reference<Napi::Float32Array>::New(out, 1);
+        }
+    }
+    if (info[3].ToBoolean()) {
+        input.draw = draw;
+    }
+
+    return thread->submit(std::make_unique<decode_job>(info.Env(), std::move(input), state, trace));
+}
+
+Napi::Value context_object::progress(const Napi::CallbackInfo & info) {
+    const double done     = (double) state->n_nodes_done.load(std::memory_order_relaxed);
+    const double expected = (double) state->n_nodes_expected.load(std::memory_order_relaxed);
+
+    return Napi::Number::New(info.Env(), expected > 0.0 ? std::min(done / expected, 1.0) : 0.0);
+}
+
+Napi::Value context_object::abort(const Napi::CallbackInfo & info) {
+    thread->abort();
+    return info.Env().Undefined();
+}
+
+Napi::Value context_object::forget(const Napi::CallbackInfo & info) {
+    const int32_t from = info[0].As<Napi::Number>().Int32Value();
+    const int32_t to   = info[1].As<Napi::Number>().Int32Value();
+
+    return thread->submit(std::make_unique<forget_job>(info.Env(), state, from, to));
+}
+
+Napi::Value context_object::save(const Napi::CallbackInfo & info) {
+    return thread->submit(std::make_unique<save_job>(info.Env(), state));
+}
+
+Napi::Value context_object::restore(const Napi::CallbackInfo & info) {
+    return thread->submit(std::make_unique<restore_job>(info.Env(), state, info[0].As<Napi::Uint8Array>()));
+}
+
+Napi::Value context_object::piece(const Napi::CallbackInfo & info) {
+    const std::string bytes = vocab_piece(vocab(info.Env()), info[0].As<Napi::Number>().Int32Value());
+    return Napi::Buffer<char>::Copy(info.Env(), bytes.data(), bytes.size());
+}
+
+Napi::Value context_object::is_eog(const Napi::CallbackInfo & info) {
+    const llama_vocab * v = vocab(info.Env());
+    const llama_token token = info[0].As<Napi::Number>().Int32Value();
+    return Napi::Boolean::New(info.Env(), vocab_is_valid(v, token) && llama_vocab_is_eog(v, token));
+}
+
+Napi::Value context_object::take_trace(const Napi::CallbackInfo & info) {
+    const Napi::Env env = info.Env();
+
+    const trace_ptr entries = std::move(*trace);
+    trace->reset();
+
+    Napi::Array array = Napi::Array::New(env);
+    if (!entries) {
+        return array;
+    }
+
+    for (uint32_t i = 0; i < entries->size(); ++i) {
+        const trace_entry & e = (*entries)[i];
+
+        Napi::Object object = Napi::Object::New(env);
+        object.Set("layer",      Napi::Number::New(env, e.il));
+        object.Set("pos",        Napi::Number::New(env, e.pos));
+        object.Set("nChunk",     Napi::Number::New(env, e.n_chunk));
+        object.Set("nHeadKv",    Napi::Number::New(env, e.n_head_kv));
+        object.Set("nMem",       Napi::Number::New(env, e.n_mem));
+        object.Set("memPos",     make_array<Napi::Int32Array>  (env, e.mem_pos.data(),     e.mem_pos.size()));
+        object.Set("memScore",   make_array<Napi::Float32Array>(env, e.mem_score.data(),   e.mem_score.size()));
+        object.Set("chunkScore", make_array<Napi::Float32Array>(env, e.chunk_score.data(), e.chunk_score.size()));
+        array.Set(i, object);
+    }
+
+    return array;
+}
+
+Napi::Value context_object::dispose(const Napi::CallbackInfo & info) {
+    is_disposed = true;
+
+    thread->abort();
+    draw.reset();
+    report_freed(info.Env());
+
+    return thread->submit_last(std::make_unique<free_job>(info.Env(), state));
+}
+
+} // namespace addon

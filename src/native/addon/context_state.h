@@ -1,0 +1,74 @@
+// One llama_context with what belongs to it. Owned by the context's worker thread; the JavaScript thread only looks at
+// what is said to be for it.
+
+#pragma once
+
+#include "model_load.h"
+
+#include "h2o.h"
+#include "llama.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace addon {
+
+class job;
+
+// a copy of h2o_trace that outlives the next call
+struct trace_entry {
+    int32_t              il;
+    llama_pos            pos;
+    int32_t              n_chunk;
+    int32_t              n_head_kv;
+    int32_t              n_mem;
+    std::vector<int32_t> mem_pos;
+    std::vector<float>   mem_score;
+    std::vector<float>   chunk_score;
+};
+
+using trace_ptr = std::shared_ptr<std::vector<trace_entry>>;
+
+struct context_state {
+    explicit context_state(model_ptr model) : model(std::move(model)) {}
+    ~context_state();
+
+    context_state(const context_state &) = delete;
+    context_state & operator=(const context_state &) = delete;
+
+    const llama_vocab * vocab() const { return llama_model_get_vocab(model.get()); }
+
+    // tokens in the context: one more than the last position
+    int32_t position() const;
+
+    // removes everything from `base` on; a memory that cannot do that (recurrent models) is cleared. Returns position()
+    int32_t rollback(int32_t base);
+
+    // llama.cpp asks after every node that the CPU computed: counts it, and says whether the running job was aborted
+    static bool on_node(void * self);
+
+    model_ptr       model;
+    llama_context * ctx    = nullptr;
+    llama_memory_t  memory = nullptr;
+
+    bool causal     = true;  // attention is causal
+    bool embeddings = false; // every token is an output
+    bool trace      = false;
+
+    const job * running = nullptr;
+
+    // JavaScript thread: what V8 was told about the context's memory
+    int64_t external_bytes = 0;
+
+    // JavaScript thread too: nodes computed by the running decode call, and how many it is expected to have
+    std::atomic<int64_t> n_nodes_done{0};
+    std::atomic<int64_t> n_nodes_expected{0};
+
+    // what earlier calls had, to expect from
+    double n_nodes_per_ubatch = 0.0; // dense
+    double n_nodes_per_chunk  = 0.0; // sparse
+};
+
+} // namespace addon

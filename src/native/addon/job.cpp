@@ -1,0 +1,42 @@
+#include "job.h"
+
+#include "log.h"
+
+#include <new>
+
+namespace addon {
+
+void job::execute() noexcept {
+    log_capture log;
+
+    try {
+        run();
+    } catch (const failure & err) {
+        error = err;
+    } catch (const std::bad_alloc &) {
+        error = failure("ERR_H2O_CONTEXT_MEMORY", "out of memory");
+    } catch (const std::exception & err) {
+        error = failure("ERR_H2O_DECODE_FAILED", err.what());
+    }
+
+    if (error && !log.text().empty()) {
+        error->details.emplace_back("log", log.text());
+    }
+}
+
+void job::settle(Napi::Env env) {
+    Napi::HandleScope scope(env);
+
+    if (error) {
+        reject(*error);
+        return;
+    }
+
+    try {
+        deferred.Resolve(result(env));
+    } catch (const Napi::Error & err) {
+        deferred.Reject(err.Value());
+    }
+}
+
+} // namespace addon

@@ -1,0 +1,44 @@
+// One piece of work for a worker thread, with the promise that it settles.
+//
+// Made, settled and destroyed on the JavaScript thread; run() is the only part that another thread sees, and it touches
+// no JavaScript value: input and result are plain members.
+
+#pragma once
+
+#include "failure.h"
+
+#include <napi.h>
+
+#include <atomic>
+#include <optional>
+
+namespace addon {
+
+class job {
+public:
+    explicit job(Napi::Env env) : deferred(Napi::Promise::Deferred::New(env)) {}
+    virtual ~job() = default;
+
+    // worker thread: run() with every exception turned into a failure
+    void execute() noexcept;
+
+    // JavaScript thread
+    void          settle(Napi::Env env);
+    void          reject(const failure & err) { deferred.Reject(err.to_js(deferred.Env())); }
+    Napi::Promise promise() const { return deferred.Promise(); }
+
+    // any thread; run() looks at it when it can
+    void abort()            { abort_flag.store(true, std::memory_order_relaxed); }
+    bool is_aborted() const { return abort_flag.load(std::memory_order_relaxed); }
+
+protected:
+    virtual void        run()                  = 0;
+    virtual Napi::Value result(Napi::Env env)  = 0;
+
+private:
+    Napi::Promise::Deferred deferred;
+    std::optional<failure>  error;
+    std::atomic<bool>       abort_flag{false};
+};
+
+} // namespace addon

@@ -1,0 +1,119 @@
+#include "model.h"
+
+#include "values.h"
+#include "vocab.h"
+
+namespace addon {
+
+namespace {
+
+class model_free_job : public job {
+public:
+    model_free_job(Napi::Env env, model_ptr model) : job(env), model(std::move(model)) {}
+
+protected:
+    void        run() override { model.reset(); }
+    Napi::Value result(Napi::Env env) override { return env.Undefined(); }
+
+private:
+    model_ptr model;
+};
+
+} // namespace
+
+Napi::Function model_object::define(Napi::Env env) {
+    return DefineClass(env, "NativeModel", {
+        InstanceMethod("open",       &model_object::open),
+        InstanceMethod("abort",      &model_object::abort),
+        InstanceMethod("progress",   &model_object::progress),
+        InstanceMethod("tokenize",   &model_object::tokenize),
+        InstanceMethod("detokenize", &model_object::detokenize),
+        InstanceMethod("isEog",      &model_object::is_eog),
+        InstanceMethod("dispose",    &model_object::dispose),
+    });
+}
+
+model_object::model_object(const Napi::CallbackInfo & info) :
+    Napi::ObjectWrap<model_object>(info), state(std::make_shared<model_state>()) {}
+
+model_object::~model_object() {
+    if (loader) {
+        loader->shutdown();
+    }
+}
+
+Napi::Value model_object::open(const Napi::CallbackInfo & info) {
+    const Napi::Object js_options = info[0].As<Napi::Object>();
+
+    model_options options;
+    options.path         = get_string(js_options, "path", "");
+    options.n_gpu_layers = (int) get_number(js_options, "nGpuLayers", -1);
+    options.has_mmap     = js_options.Get("useMmap").IsBoolean();
+    options.use_mmap     = get_bool(js_options, "useMmap", true);
+    options.use_mlock    = get_bool(js_options, "useMlock", false);
+
+    loader = worker::start(info.Env(), "h2o_model");
+
+    return loader->submit_last(std::make_unique<model_load_job>(info.Env(), std::move(options), state));
+}
+
+Napi::Value model_object::abort(const Napi::CallbackInfo & info) {
+    if (loader) {
+        loader->abort();
+    }
+    return info.Env().Undefined();
+}
+
+Napi::Value model_object::progress(const Napi::CallbackInfo & info) {
+    return Napi::Number::New(info.Env(), state->progress.load(std::memory_order_relaxed));
+}
+
+const llama_vocab * model_object::vocab(Napi::Env env) const {
+    if (!state->model) {
+        const failure err("ERR_H2O_DISPOSED", "the model is not loaded");
+        throw Napi::Error(env, err.to_js(env));
+    }
+    return llama_model_get_vocab(state->model.get());
+}
+
+Napi::Value model_object::tokenize(const Napi::CallbackInfo & info) {
+    tokenize_options options;
+    options.add_special   = info[1].ToBoolean();
+    options.parse_special = info[2].ToBoolean();
+
+    try {
+        const auto tokens = vocab_tokenize(vocab(info.Env()), info[0].ToString().Utf8Value(), options);
+        return make_array<Napi::Int32Array>(info.Env(), tokens.data(), tokens.size());
+    } catch (const failure & err) {
+        throw Napi::Error(info.Env(), err.to_js(info.Env()));
+    }
+}
+
+Napi::Value model_object::detokenize(const Napi::CallbackInfo & info) {
+    detokenize_options options;
+    options.remove_special  = info[1].ToBoolean();
+    options.unparse_special = info[2].ToBoolean();
+
+    try {
+        const auto text = vocab_detokenize(vocab(info.Env()), get_int32s(info[0]), options);
+        return Napi::String::New(info.Env(), text);
+    } catch (const failure & err) {
+        throw Napi::Error(info.Env(), err.to_js(info.Env()));
+    }
+}
+
+Napi::Value model_object::is_eog(const Napi::CallbackInfo & info) {
+    const llama_vocab * v = vocab(info.Env());
+    const llama_token token = info[0].As<Napi::Number>().Int32Value();
+    return Napi::Boolean::New(info.Env(), vocab_is_valid(v, token) && llama_vocab_is_eog(v, token));
+}
+
+Napi::Value model_object::dispose(const Napi::CallbackInfo & info) {
+    if (loader) {
+        loader->shutdown();
+    }
+    return worker::run_once(info.Env(), "h2o_model_free",
+        std::make_unique<model_free_job>(info.Env(), std::move(state->model)));
+}
+
+} // namespace addon

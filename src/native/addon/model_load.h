@@ -1,0 +1,54 @@
+// Loading a GGUF file on a thread of its own.
+
+#pragma once
+
+#include "job.h"
+
+#include "llama.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+namespace addon {
+
+// contexts share the weights with the model object; whoever lets go last frees them
+using model_ptr = std::shared_ptr<llama_model>;
+
+struct model_options {
+    std::string path;
+    int         n_gpu_layers = -1; // negative: llama.cpp's default
+    bool        use_mmap     = true;
+    bool        use_mlock    = false;
+    bool        has_mmap     = false; // use_mmap was given
+};
+
+// what the JavaScript object and its load job share
+struct model_state {
+    model_ptr          model;
+    std::atomic<float> progress{0.0f};
+    bool               on_gpu = false; // some layers may be on a device
+};
+
+class model_load_job : public job {
+public:
+    model_load_job(Napi::Env env, model_options options, std::shared_ptr<model_state> state);
+
+protected:
+    void        run() override;
+    Napi::Value result(Napi::Env env) override;
+
+private:
+    static bool on_progress(float progress, void * self);
+
+    model_options                options;
+    std::shared_ptr<model_state> state;
+};
+
+// a metadata value of the GGUF as text, "" if it has none
+std::string model_meta(const llama_model * model, const std::string & key);
+
+// like model_meta, for a key below the architecture's name: "attention.key_length"
+std::string model_arch_meta(const llama_model * model, const std::string & key);
+
+} // namespace addon

@@ -1,0 +1,162 @@
+#include "worker.h"
+
+#include <system_error>
+#include <utility>
+
+namespace addon {
+
+std::shared_ptr<worker> worker::start(Napi::Env env, const char * name) {
+    std::shared_ptr<worker> w(new worker(env));
+
+    w->wake = wakeup::New(env, name, 0, 1, new handle(w), [](Napi::Env, void *, handle * h) { delete h; });
+    w->wake.Unref(env);
+
+    // after the thread-safe function: hooks run last in, first out, and the thread must have ended before its wakeup does
+    napi_add_env_cleanup_hook(env, on_env_exit, w.get());
+
+    try {
+        w->thread = std::thread(&worker::loop, w.get());
+    } catch (const std::system_error & err) {
+        throw Napi::Error::New(env, err.what());
+    }
+
+    return w;
+}
+
+Napi::Promise worker::run_once(Napi::Env env, const char * name, std::unique_ptr<job> j) {
+    std::shared_ptr<worker> w = start(env, name);
+    w->self = w;
+    return w->submit_last(std::move(j));
+}
+
+worker::~worker() {
+    shutdown();
+}
+
+Napi::Promise worker::submit(std::unique_ptr<job> j) {
+    Napi::Promise promise = j->promise();
+
+    if (ends || is_shut_down) {
+        j->reject(failure("ERR_H2O_DISPOSED", "the thread of this object has ended"));
+        return promise;
+    }
+
+    if (n_outstanding++ == 0) {
+        wake.Ref(env);
+    }
+
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        queue.push_back(std::move(j));
+    }
+    changed.notify_one();
+
+    return promise;
+}
+
+Napi::Promise worker::submit_last(std::unique_ptr<job> j) {
+    Napi::Promise promise = submit(std::move(j));
+    ends = true;
+    return promise;
+}
+
+void worker::abort() {
+    std::lock_guard<std::mutex> lock(mutex);
+
+    if (running) {
+        running->abort();
+    }
+    for (auto & j : queue) {
+        j->abort();
+    }
+}
+
+void worker::shutdown() {
+    if (is_shut_down) {
+        return;
+    }
+    is_shut_down = true;
+
+    abort();
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        stopping = true;
+    }
+    changed.notify_one();
+    if (thread.joinable()) {
+        thread.join();
+    }
+
+    queue.clear();
+    done.clear();
+
+    napi_remove_env_cleanup_hook(env, on_env_exit, this);
+    wake.Release();
+}
+
+void worker::loop() {
+    for (;;) {
+        std::unique_ptr<job> j;
+        {
+            std::unique_lock<std::mutex> lock(mutex);
+            changed.wait(lock, [&] { return stopping || !queue.empty(); });
+            if (stopping) {
+                return;
+            }
+            j = std::move(queue.front());
+            queue.pop_front();
+            running = j.get();
+        }
+
+        j->execute();
+
+        {
+            std::lock_guard<std::mutex> lock(mutex);
+            running = nullptr;
+            done.push_back(std::move(j));
+        }
+        wake.NonBlockingCall();
+    }
+}
+
+void worker::deliver(Napi::Env env, Napi::Function, handle * h, void *) {
+    if (napi_env(env) == nullptr) {
+        return; // the environment is going away
+    }
+    if (std::shared_ptr<worker> w = h->lock()) {
+        w->deliver_done();
+    }
+}
+
+void worker::deliver_done() {
+    for (;;) {
+        std::unique_ptr<job> j;
+        {
+            std::lock_guard<std::mutex> lock(mutex);
+            if (done.empty()) {
+                break;
+            }
+            j = std::move(done.front());
+            done.pop_front();
+        }
+        n_outstanding--;
+        j->settle(env);
+    }
+
+    if (n_outstanding == 0 && !is_shut_down) {
+        wake.Unref(env);
+        if (ends) {
+            shutdown();
+            self.reset();
+        }
+    }
+}
+
+void worker::on_env_exit(void * data) {
+    worker * w = static_cast<worker *>(data);
+
+    std::shared_ptr<worker> keep = std::move(w->self);
+    w->shutdown();
+}
+
+} // namespace addon

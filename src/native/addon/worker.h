@@ -1,0 +1,80 @@
+// A thread with a queue of jobs, bound to one JavaScript environment.
+//
+// Jobs run in the order in which they were submitted and settle their promises on the JavaScript thread. The event loop
+// is kept alive while a job is outstanding, and only then. When the environment ends in the middle of work (process exit,
+// a worker thread that is terminated), the running job is aborted and the thread joined before Node-API goes away.
+//
+// All public functions belong to the JavaScript thread.
+
+#pragma once
+
+#include "job.h"
+
+#include <napi.h>
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace addon {
+
+class worker : public std::enable_shared_from_this<worker> {
+public:
+    static std::shared_ptr<worker> start(Napi::Env env, const char * name);
+
+    // runs one job on a thread of its own
+    static Napi::Promise run_once(Napi::Env env, const char * name, std::unique_ptr<job> j);
+
+    ~worker();
+
+    worker(const worker &) = delete;
+    worker & operator=(const worker &) = delete;
+
+    Napi::Promise submit(std::unique_ptr<job> j);
+
+    // like submit; the thread ends when the job is settled
+    Napi::Promise submit_last(std::unique_ptr<job> j);
+
+    // asks every outstanding job to end early
+    void abort();
+
+    // aborts, joins, and drops what is outstanding; may be called twice
+    void shutdown();
+
+private:
+    using handle = std::weak_ptr<worker>;
+
+    static void deliver(Napi::Env env, Napi::Function, handle * self, void *);
+    static void on_env_exit(void * self);
+
+    using wakeup = Napi::TypedThreadSafeFunction<handle, void, deliver>;
+
+    explicit worker(Napi::Env env) : env(env) {}
+
+    void loop();
+    void deliver_done();
+
+    Napi::Env env;
+    wakeup    wake;
+
+    // JavaScript thread only
+    size_t n_outstanding = 0;
+    bool   ends          = false; // after the outstanding jobs
+    bool   is_shut_down  = false;
+
+    // keeps a worker that nobody else holds alive until its last job is settled
+    std::shared_ptr<worker> self;
+
+    std::mutex                       mutex;
+    std::condition_variable          changed;
+    std::deque<std::unique_ptr<job>> queue;
+    std::deque<std::unique_ptr<job>> done;
+    job *                            running  = nullptr;
+    bool                             stopping = false;
+
+    std::thread thread;
+};
+
+} // namespace addon

@@ -1,0 +1,165 @@
+// `h2o-prefill run`: a model and a prompt go in, the prompt is prefilled, the text comes out.
+import type {
+  Context,
+  GeneratedToken,
+  GenerateSummary,
+  H2oWarning,
+  Model,
+  PrefillProgress,
+} from '../../index.js'
+import { ExitCode } from '../exit-codes.js'
+import { contextOptions, generateOptions, modelOptions, type RunFlags } from '../flags.js'
+import { count } from '../format.js'
+import { abortOnSigint } from '../interrupt.js'
+import type { CliIo } from '../io.js'
+import { toJson } from '../json.js'
+import { runOptions } from '../options.js'
+import { Output } from '../output.js'
+import { parseArgv } from '../program.js'
+import { createProgress } from '../progress.js'
+import { readPrompt } from '../prompt.js'
+import { decodeLine, memoryLines, prefillLine } from '../summary.js'
+import { UsageError } from '../usage-error.js'
+import { packageVersion } from '../version.js'
+
+type Api = Pick<typeof import('../../index.js'), 'loadModel' | 'createContext' | 'setLogLevel'>
+
+const notes = `The prompt comes from -p, -f FILE, -f - or a pipe; the text goes to stdout, everything else to stderr.
+Exit codes: 0 ok, 1 run-time failure, 2 usage, 3 model missing or invalid, 4 no usable binary or device,
+5 memory or context overflow, 130 Ctrl-C.`
+
+export async function main(argv: readonly string[], io: CliIo): Promise<number> {
+  const { flags, text } = parseArgv<RunFlags>(argv, {
+    usage: '[run] -m FILE [-p TEXT | -f FILE] [options]',
+    description: 'Prefill a prompt with H2O chunked sparse attention and generate from it.',
+    options: runOptions,
+    version: packageVersion(),
+    notes,
+  })
+  if (!flags) {
+    io.stdout.write(text)
+    return ExitCode.ok
+  }
+  return run(flags, io, () => import('../../index.js'))
+}
+
+/** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
+export async function run(flags: RunFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {
+  const warn = onceEach((message) => io.stderr.write(`h2o-prefill: warning: ${message}\n`))
+  const { model: path } = flags
+  if (!path) throw new UsageError('no model was given', 'use -m FILE, or set LLAMA_ARG_MODEL')
+  const text = await readPrompt(flags, () => io.stdin, warn)
+
+  const { controller, release } = abortOnSigint()
+  const output = new Output(io.stdout, () => controller.abort())
+  const session = new Session(flags, io, output, controller.signal, (w) => warn(w.message))
+  try {
+    await session.run(path, text, await loadApi())
+    return ExitCode.ok
+  } catch (error) {
+    if (!controller.signal.aborted) throw error
+    if (output.closed) return ExitCode.ok // whoever read the text has had enough
+    session.reportInterrupt()
+    return ExitCode.interrupted
+  } finally {
+    await session.dispose()
+    release()
+  }
+}
+
+class Session {
+  #model: Model | undefined
+  #context: Context | undefined
+  #done = 0
+  #total = 0
+  #predicted = 0
+
+  constructor(
+    readonly flags: RunFlags,
+    readonly io: CliIo,
+    readonly output: Output,
+    readonly signal: AbortSignal,
+    readonly onWarning: (warning: H2oWarning) => void,
+  ) {}
+
+  async run(path: string, text: string, api: Api): Promise<void> {
+    const { flags, signal, output } = this
+    if (flags.verbose) api.setLogLevel('info')
+
+    const loadStart = performance.now()
+    this.#model = await api.loadModel({ ...modelOptions({ ...flags, model: path }), signal })
+    const tokens = this.#model.tokenize(text, { addSpecial: true, parseSpecial: true })
+    this.#context = await api.createContext(contextOptions(flags, this.#model, tokens.length, this.onWarning))
+    const loadMs = performance.now() - loadStart
+    if (flags.verbose) for (const line of memoryLines(this.#context)) this.#note(line)
+
+    signal.throwIfAborted()
+    const summary = await this.#generate(this.#context, tokens)
+    if (flags.json) {
+      const report = toJson({ model: path, loadMs, context: this.#context, summary })
+      await output.write(`${JSON.stringify(report)}\n`)
+    }
+    if (output.closed) return
+    this.#endText()
+    this.#note(prefillLine(summary.prefill, this.#context))
+    if (flags.predict !== 0) this.#note(decodeLine(summary))
+  }
+
+  async #generate(context: Context, tokens: Int32Array): Promise<GenerateSummary> {
+    const { flags, io, signal } = this
+    this.#total = tokens.length
+    const progress = createProgress(io.stderr, tokens.length)
+    const onProgress = (p: PrefillProgress) => {
+      if (p.call) this.#done = p.done
+      progress.update(p)
+    }
+    try {
+      const generation = context.generate(tokens, { ...generateOptions(flags), signal, onProgress })
+      for (;;) {
+        const step: IteratorResult<GeneratedToken, GenerateSummary> = await generation.next()
+        progress.end()
+        if (step.done) return step.value
+        this.#predicted++
+        if (!flags.json) await this.output.write(step.value.text)
+        signal.throwIfAborted()
+      }
+    } finally {
+      progress.end()
+    }
+  }
+
+  /** What an interrupted run had done; the text that there was is already out. */
+  reportInterrupt(): void {
+    this.#endText()
+    this.#note(
+      this.#predicted > 0
+        ? `interrupted after ${count(this.#predicted, 'generated token')}`
+        : this.#total > 0
+          ? `interrupted after ${this.#done} of ${this.#total} prompt tokens`
+          : 'interrupted',
+    )
+  }
+
+  async dispose(): Promise<void> {
+    await this.#context?.dispose()
+    await this.#model?.dispose()
+  }
+
+  // on a terminal the text and the notes share the screen
+  #endText(): void {
+    if (this.io.stdout.isTTY && this.io.stderr.isTTY && this.output.last !== '\n') this.#note('')
+  }
+
+  #note(line: string): void {
+    this.io.stderr.write(`${line}\n`)
+  }
+}
+
+function onceEach(print: (message: string) => void): (message: string) => void {
+  const seen = new Set<string>()
+  return (message) => {
+    if (seen.has(message)) return
+    seen.add(message)
+    print(message)
+  }
+}

@@ -1,0 +1,119 @@
+// The flags of `run`, and the one place where they become options of the API.
+import { availableParallelism } from 'node:os'
+import type { ContextOptions, GenerateOptions, H2oWarning, KvType, Model, ModelOptions } from '../index.js'
+
+export interface RunFlags {
+  model?: string
+  prompt?: string
+  file?: string
+  escape: boolean
+  ctxSize?: number
+  batchSize: number
+  ubatchSize: number
+  threads?: number
+  threadsBatch?: number
+  gpuLayers: number | 'auto' | 'all'
+  flashAttn: 'on' | 'off' | 'auto'
+  cacheTypeK: KvType
+  cacheTypeV: KvType
+  mlock?: boolean
+  mmap: boolean
+  predict: number
+  seed: number
+  temp: number
+  topK: number
+  topP: number
+  minP: number
+  ignoreEos?: boolean
+  h2oLocal?: number
+  h2oHeavy?: number
+  h2oSchedule: 'single-pass'
+  h2o: boolean
+  json?: boolean
+  verbose?: boolean
+}
+
+/** With -n -1 and no -c, the context has room for this many tokens after the prompt. */
+export const ROOM_WITHOUT_LIMIT = 4096
+
+export function modelOptions(flags: RunFlags & { model: string }): ModelOptions {
+  return {
+    path: flags.model,
+    useMmap: flags.mmap,
+    useMlock: flags.mlock ?? false,
+    ...layers(flags.gpuLayers),
+  }
+}
+
+export function contextOptions(
+  flags: RunFlags,
+  model: Model,
+  nPrompt: number,
+  onWarning: (warning: H2oWarning) => void,
+): ContextOptions {
+  const nThreads = threads(flags.threads)
+  const nThreadsBatch = threads(flags.threadsBatch) ?? nThreads
+  return {
+    model,
+    nCtx: contextSize(flags, nPrompt, model.nCtxTrain),
+    nBatch: flags.batchSize,
+    nUbatch: flags.ubatchSize,
+    ...(nThreads !== undefined && { nThreads }),
+    ...(nThreadsBatch !== undefined && { nThreadsBatch }),
+    flashAttn: flags.flashAttn,
+    typeK: flags.cacheTypeK,
+    typeV: flags.cacheTypeV,
+    h2o: flags.h2o && budget(flags),
+    onWarning,
+  }
+}
+
+export function generateOptions(flags: RunFlags): GenerateOptions {
+  return {
+    nPredict: Math.max(flags.predict, -1),
+    temperature: Math.max(flags.temp, 0),
+    topK: Math.max(flags.topK, 0),
+    topP: flags.topP,
+    minP: flags.minP,
+    seed: flags.seed,
+    ignoreEos: flags.ignoreEos ?? false,
+  }
+}
+
+/**
+ * -c as given (0 = training context); left out, just enough for the prompt and -n, up to the training context. Never less
+ * than lets a call hold more than one chunk: llama.cpp cuts -b down to the context, and the reason would be the wrong one.
+ */
+export function contextSize(flags: ContextSizeFlags, nPrompt: number, nCtxTrain: number): number {
+  if (flags.ctxSize !== undefined) return flags.ctxSize
+  const room = flags.predict < 0 ? ROOM_WITHOUT_LIMIT : flags.predict
+  return Math.min(Math.max(nPrompt + room, flags.ubatchSize + 1), nCtxTrain)
+}
+
+type ContextSizeFlags = Pick<RunFlags, 'ctxSize' | 'predict' | 'ubatchSize'>
+
+// what was not given stays out: the API clamps its own defaults silently and a given value with a warning
+function budget({
+  h2oLocal,
+  h2oHeavy,
+  h2oSchedule,
+}: RunFlags): Exclude<ContextOptions['h2o'], false | undefined> {
+  return {
+    ...(h2oLocal !== undefined && { local: h2oLocal }),
+    ...(h2oHeavy !== undefined && { heavy: h2oHeavy }),
+    schedule: h2oSchedule,
+  }
+}
+
+// llama.cpp takes a count above the model's for all of them
+const MANY_LAYERS = 9999
+
+function layers(gpuLayers: RunFlags['gpuLayers']): Pick<ModelOptions, 'nGpuLayers'> {
+  if (gpuLayers === 'auto') return {}
+  return { nGpuLayers: gpuLayers === 'all' ? MANY_LAYERS : gpuLayers }
+}
+
+// llama.cpp: a count of 0 or less means all cores
+function threads(given: number | undefined): number | undefined {
+  return given !== undefined && given <= 0 ? availableParallelism() : given
+}

@@ -1,0 +1,17 @@
+// Numbers for a person.
+
+export function seconds(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`
+}
+
+export function rate(perSecond: number): string {
+  return `${perSecond < 100 ? perSecond.toFixed(1) : Math.round(perSecond)} tok/s`
+}
+
+export function count(n: number, one: string): string {
+  return `${n} ${one}${n === 1 ? '' : 's'}`
+}
+
+export function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(bytes < 2 ** 20 ? 3 : 1)} MiB`
+}

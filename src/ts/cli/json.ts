@@ -1,0 +1,52 @@
+// The object that --json prints. Its names are permanent: scripts and benchmarks read them.
+import type { Call, Context, GenerateSummary } from '../index.js'
+
+export interface RunReport {
+  model: string
+  /** loading the model and making the context */
+  loadMs: number
+  context: Pick<Context, 'nBatch' | 'nUbatch' | 'h2o'>
+  summary: GenerateSummary
+}
+
+export function toJson({ model, loadMs, context, summary }: RunReport): Record<string, unknown> {
+  const { prefill } = summary
+  return {
+    model,
+    prompt_n: prefill.tokens,
+    cache_n: prefill.cached,
+    path: prefill.path,
+    reason: prefill.reason,
+    schedule: prefill.schedule,
+    chunks: prefill.chunks,
+    dense_tail: prefill.denseTail,
+    calls: prefill.calls.map(callOf),
+    n_batch: context.nBatch,
+    n_ubatch: context.nUbatch,
+    h2o: { local: context.h2o.local, heavy: context.h2o.heavy },
+    timings: timingsOf(summary, loadMs),
+    text: summary.text,
+  }
+}
+
+function callOf({ n, pos, path, reason, inherited }: Call) {
+  return { n, pos, path, reason, inherited }
+}
+
+function timingsOf({ prefill, predicted, timings }: GenerateSummary, loadMs: number) {
+  return {
+    load_ms: round(loadMs),
+    prompt_ms: round(prefill.timings.promptMs),
+    prompt_per_second: round(prefill.timings.promptPerSecond),
+    // from the start of the prefill to the first token; null if none was asked for or came
+    ttft_ms: predicted > 0 ? round(timings.ttftMs) : null,
+    predicted_n: predicted,
+    predicted_ms: round(timings.predictedMs),
+    predicted_per_second: round(timings.predictedPerSecond),
+  }
+}
+
+// microseconds are as far as a clock goes, and JSON knows no NaN
+function round(value: number): number {
+  return Number.isFinite(value) ? Math.round(value * 1000) / 1000 : 0
+}

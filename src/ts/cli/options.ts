@@ -1,0 +1,78 @@
+// The options of `run`: llama.cpp's names, meanings, defaults and environment variables, then our own.
+// One table for the parser, for the argv rewriter and for --help.
+import { gpuLayers, integer, number, oneOf, onOffAuto, type Parser, schedule } from './parsers.js'
+
+export interface OptionSpec {
+  /** every spelling; the first long one names the flag */
+  names: readonly [string, ...string[]]
+  /** what --help calls the value; an option without one is a switch */
+  value?: string
+  help: string
+  env?: string
+  parse?: Parser<unknown>
+  default?: unknown
+  group: string
+}
+
+const kvType = oneOf('f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1')
+
+const prompt = 'Model and prompt:'
+const context = 'Context and device:'
+const sampling = 'Sampling:'
+const h2o = 'H2O:'
+const output = 'Output:'
+
+// biome-ignore format: a table
+export const runOptions: readonly OptionSpec[] = [
+  { group: prompt, names: ['-m', '--model'], value: 'FILE', env: 'LLAMA_ARG_MODEL', help: 'the GGUF file' },
+  { group: prompt, names: ['-p', '--prompt'], value: 'TEXT', help: 'the prompt' },
+  { group: prompt, names: ['-f', '--file'], value: 'FILE', help: 'the file with the prompt, - for stdin' },
+  { group: prompt, names: ['-e', '--escape'], default: true, help: 'process \\n, \\t, \\xHH ... in the prompt (default)' },
+  { group: prompt, names: ['--no-escape'], help: 'take the prompt as it is' },
+
+  { group: context, names: ['-c', '--ctx-size'], value: 'N', env: 'LLAMA_ARG_CTX_SIZE', parse: integer(0),
+    help: 'context in tokens, 0 = what the model was trained for (default: enough for the prompt and -n)' },
+  { group: context, names: ['-b', '--batch-size'], value: 'N', env: 'LLAMA_ARG_BATCH', parse: integer(1), default: 2048,
+    help: 'logical batch: tokens per decode call' },
+  { group: context, names: ['-ub', '--ubatch-size'], value: 'N', env: 'LLAMA_ARG_UBATCH', parse: integer(1), default: 512,
+    help: 'physical batch, and the chunk of H2O' },
+  { group: context, names: ['-t', '--threads'], value: 'N', env: 'LLAMA_ARG_THREADS', parse: integer(-1),
+    help: 'CPU threads for generation (default: all cores)' },
+  { group: context, names: ['-tb', '--threads-batch'], value: 'N', parse: integer(-1),
+    help: 'CPU threads for the prefill (default: as --threads)' },
+  { group: context, names: ['-ngl', '--gpu-layers', '--n-gpu-layers'], value: 'N', env: 'LLAMA_ARG_N_GPU_LAYERS',
+    parse: gpuLayers, default: 'auto', help: 'layers on the GPU: a number, auto or all' },
+  { group: context, names: ['-fa', '--flash-attn'], value: 'on|off|auto', env: 'LLAMA_ARG_FLASH_ATTN', parse: onOffAuto,
+    default: 'auto', help: 'flash attention on the dense path' },
+  { group: context, names: ['-ctk', '--cache-type-k'], value: 'TYPE', env: 'LLAMA_ARG_CACHE_TYPE_K', parse: kvType,
+    default: 'f16', help: 'type of K in the cache: f32 f16 bf16 q8_0 q4_0 q4_1 iq4_nl q5_0 q5_1' },
+  { group: context, names: ['-ctv', '--cache-type-v'], value: 'TYPE', env: 'LLAMA_ARG_CACHE_TYPE_V', parse: kvType,
+    default: 'f16', help: 'type of V in the cache; a quantised one needs -fa on' },
+  { group: context, names: ['--mlock'], help: 'keep the model in memory' },
+  { group: context, names: ['--no-mmap'], help: 'read the model instead of mapping it' },
+
+  { group: sampling, names: ['-n', '--predict', '--n-predict'], value: 'N', env: 'LLAMA_ARG_N_PREDICT', parse: integer(-2),
+    default: -1, help: 'tokens to generate, 0 = prefill only, -1 = until the model ends or the context is full' },
+  { group: sampling, names: ['-s', '--seed'], value: 'N', parse: integer(-1, 2 ** 32 - 1), default: -1,
+    help: 'seed of the sampler, -1 = random' },
+  { group: sampling, names: ['--temp', '--temperature'], value: 'T', env: 'LLAMA_ARG_TEMPERATURE', parse: number(-1e6, 1e6),
+    default: 0.8, help: 'temperature, 0 = greedy' },
+  { group: sampling, names: ['--top-k'], value: 'N', env: 'LLAMA_ARG_TOP_K', parse: integer(-1), default: 40,
+    help: 'sample from the N likeliest tokens, 0 = all' },
+  { group: sampling, names: ['--top-p'], value: 'P', env: 'LLAMA_ARG_TOP_P', parse: number(0, 1), default: 0.95,
+    help: 'sample from the likeliest tokens that hold P together, 1 = all' },
+  { group: sampling, names: ['--min-p'], value: 'P', env: 'LLAMA_ARG_MIN_P', parse: number(0, 1), default: 0.05,
+    help: 'drop tokens below P times the likeliest, 0 = none' },
+  { group: sampling, names: ['--ignore-eos'], help: 'generate on where the model would end' },
+
+  { group: h2o, names: ['--h2o-local'], value: 'N', parse: integer(0),
+    help: 'last positions before a chunk that its queries see (default: 256)' },
+  { group: h2o, names: ['--h2o-heavy'], value: 'N', parse: integer(0),
+    help: 'positions with the highest scores that they see besides (default: 256)' },
+  { group: h2o, names: ['--h2o-schedule'], value: 'NAME', parse: schedule, default: 'single-pass',
+    help: 'single-pass is the one that there is' },
+  { group: h2o, names: ['--no-h2o'], help: 'stock attention' },
+
+  { group: output, names: ['--json'], help: 'one JSON object on stdout instead of the text' },
+  { group: output, names: ['-v', '--verbose'], help: 'logs of llama.cpp, sizes of buffers, stacks of errors, on stderr' },
+]

@@ -1,0 +1,85 @@
+// The commander program of a command: options only, from its table. What the options do is in commands/.
+import { Command, CommanderError, Option } from 'commander'
+import { longName, rewriteArgv } from './argv.js'
+import type { OptionSpec } from './options.js'
+import { UsageError } from './usage-error.js'
+
+export interface Parsed<Flags> {
+  /** undefined: --help or --version was asked for, and `text` is the answer */
+  flags: Flags | undefined
+  text: string
+}
+
+export interface CommandSpec {
+  usage: string
+  description: string
+  options: readonly OptionSpec[]
+  version: string
+  /** ends --help */
+  notes: string
+}
+
+/** @throws UsageError */
+export function parseArgv<Flags>(argv: readonly string[], spec: CommandSpec): Parsed<Flags> {
+  let text = ''
+  const command = buildCommand(spec).configureOutput({
+    writeOut: (part) => {
+      text += part
+    },
+    writeErr: () => {},
+  })
+  try {
+    command.parse(rewriteArgv(argv, spec.options), { from: 'user' })
+    return { flags: command.opts() as Flags, text }
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    if (error.exitCode === 0) return { flags: undefined, text }
+    throw usageErrorOf(error)
+  }
+}
+
+function buildCommand(spec: CommandSpec): Command {
+  const command = new Command('h2o-prefill').usage(spec.usage).description(spec.description)
+  const terms = new Map<string, string>()
+  for (const item of spec.options) {
+    const option = buildOption(item)
+    terms.set(option.flags, [item.names.join(', '), item.value].filter(Boolean).join(' '))
+    command.addOption(option)
+  }
+  return command
+    .optionsGroup(spec.options.at(-1)?.group ?? '')
+    .helpOption('-h, --help', 'this text')
+    .version(spec.version, '--version', 'version of h2o-llama')
+    .addHelpText('after', `\n${spec.notes}\n${environment(spec.options)}`)
+    .configureHelp({
+      helpWidth: 110,
+      optionTerm: (option) => terms.get(option.flags) ?? option.flags,
+      optionDescription: ({ description, defaultValue }) =>
+        defaultValue === undefined || defaultValue === true
+          ? description
+          : `${description} (default: ${defaultValue})`,
+    })
+    .allowExcessArguments(false)
+    .exitOverride()
+}
+
+function buildOption(spec: OptionSpec): Option {
+  const value = spec.value === undefined ? '' : ` <${spec.value}>`
+  const option = new Option(longName(spec) + value, spec.help).helpGroup(spec.group)
+  const { parse } = spec
+  if (parse) option.argParser((text: string) => parse(text))
+  if (spec.env !== undefined) option.env(spec.env)
+  if (spec.default !== undefined) option.default(spec.default)
+  return option
+}
+
+function environment(options: readonly OptionSpec[]): string {
+  const names = options.flatMap(({ env }) => env ?? []).join(' ')
+  return `Environment, as in llama.cpp: ${names}`.replace(/(.{1,110})(?: |$)/g, '$1\n').trimEnd()
+}
+
+// "error: unknown option '--jsn'\n(Did you mean --json?)" in commander's words
+function usageErrorOf(error: CommanderError): UsageError {
+  const [first = '', second] = error.message.replace(/^error: /, '').split('\n')
+  return new UsageError(first, second?.replace(/^\(D(.*)\)$/, 'd$1'))
+}

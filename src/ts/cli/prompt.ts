@@ -1,0 +1,68 @@
+// Where the prompt comes from: -p, -f FILE, -f - or a pipe. Never a keyboard.
+import { readFile } from 'node:fs/promises'
+import { processEscapes } from './escapes.js'
+import type { InputStream } from './io.js'
+import { UsageError } from './usage-error.js'
+
+export interface PromptFlags {
+  prompt?: string
+  file?: string
+  escape: boolean
+}
+
+/**
+ * The text of the prompt. As in llama.cpp, one newline at the end of a file goes, and escapes are processed wherever
+ * the prompt came from, unless `--no-escape` was given.
+ *
+ * @throws UsageError if there is none, if it is empty, if it was given twice or cannot be read
+ */
+export async function readPrompt(
+  flags: PromptFlags,
+  openStdin: () => InputStream,
+  warn: (message: string) => void,
+): Promise<string> {
+  const raw = await readBytes(flags, openStdin)
+  const bytes = flags.escape ? processEscapes(raw) : raw
+  if (bytes.length === 0) throw new UsageError('the prompt is empty')
+  const text = bytes.toString('utf8')
+  if (text.includes('\ufffd') && !bytes.equals(Buffer.from(text, 'utf8'))) {
+    warn('the prompt is not all UTF-8; what could not be read became U+FFFD')
+  }
+  return text
+}
+
+async function readBytes({ prompt, file }: PromptFlags, openStdin: () => InputStream): Promise<Buffer> {
+  if (prompt !== undefined && file !== undefined) {
+    throw new UsageError('-p and -f were both given', 'give the prompt in one place')
+  }
+  if (prompt !== undefined) return Buffer.from(prompt, 'utf8')
+  if (file !== undefined && file !== '-') return withoutNewline(await readPromptFile(file))
+  const stdin = openStdin()
+  if (stdin.isTTY) {
+    throw new UsageError(
+      file === '-' ? '-f - needs a pipe: stdin is a terminal' : 'no prompt was given',
+      'use -p TEXT, -f FILE, or pipe the text in',
+    )
+  }
+  return withoutNewline(await readAll(stdin))
+}
+
+async function readPromptFile(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const why = code === 'ENOENT' ? 'no such file' : code === 'EISDIR' ? 'it is a directory' : code
+    throw new UsageError(`cannot read the prompt file ${path}: ${why}`)
+  }
+}
+
+async function readAll(stdin: InputStream): Promise<Buffer> {
+  const parts: Buffer[] = []
+  for await (const part of stdin) parts.push(Buffer.from(part as Buffer))
+  return Buffer.concat(parts)
+}
+
+function withoutNewline(bytes: Buffer): Buffer {
+  return bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes
+}

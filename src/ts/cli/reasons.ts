@@ -1,0 +1,23 @@
+// Why a prefill was dense, in words for a person. The names are the API's and permanent, the words are not.
+import type { Context, Reason } from '../index.js'
+
+type Sizes = Pick<Context, 'nBatch' | 'nUbatch'>
+
+export function explainReason(reason: Reason, { nBatch, nUbatch }: Sizes): string {
+  const words: Record<Reason, string> = {
+    off: 'H2O is switched off',
+    'one-chunk': `the call holds no more than one chunk of ${nUbatch} tokens`,
+    'batch-too-small': `-b ${nBatch} is not above -ub ${nUbatch}, so no call holds more than one chunk`,
+    'unsupported-architecture': 'H2O is not tested with this architecture',
+    'unsupported-memory': 'the cache is not a plain KV cache (sliding window, recurrent, hybrid or MLA)',
+    'unsupported-attention': 'its attention has ALiBi, sinks, a soft cap or a bias',
+    'unsupported-context': 'pooling, a special context or tensor split',
+    'unsupported-device': 'a device cannot run the method',
+    'multi-sequence': 'more than one sequence',
+    'embedding-input': 'the input is embeddings',
+    'non-causal': 'attention is not causal',
+    'positions-not-consecutive': 'positions have a gap',
+    'kv-not-contiguous': 'the cache has a hole',
+  }
+  return Object.hasOwn(words, reason) ? words[reason] : 'no further words for it'
+}

@@ -1,0 +1,58 @@
+// The lines that end a run on stderr: which path the prompt took and why, and what came after.
+import type { Context, GenerateSummary, PrefillResult } from '../index.js'
+import { count, mebibytes, rate, seconds } from './format.js'
+import { explainReason } from './reasons.js'
+
+type Sizes = Pick<Context, 'nBatch' | 'nUbatch' | 'h2o'>
+
+/** `prefill: 12000 tokens, h2o (single-pass, 12 chunks of 1024, L=256 H=256), 3 calls, 8.31 s, 1444 tok/s` */
+export function prefillLine(result: PrefillResult, context: Sizes): string {
+  const { promptMs, promptPerSecond } = result.timings
+  return [
+    `prefill: ${count(result.tokens, 'token')}`,
+    pathOf(result, context),
+    count(result.calls.length, 'call'),
+    seconds(promptMs),
+    rate(promptPerSecond),
+  ].join(', ')
+}
+
+function pathOf(result: PrefillResult, context: Sizes): string {
+  if (result.path === 'dense') {
+    return result.reason === null
+      ? 'dense'
+      : `dense (${result.reason}: ${explainReason(result.reason, context)})`
+  }
+  const { chunk, local, heavy } = context.h2o
+  const tail = result.denseTail > 0 ? `, then ${count(result.denseTail, 'token')} dense` : ''
+  return `h2o (${result.schedule}, ${count(result.chunks, 'chunk')} of ${chunk}, L=${local} H=${heavy}${tail})`
+}
+
+const stops: Record<GenerateSummary['stop'], string> = {
+  eos: 'the model ended',
+  length: '-n reached',
+  context: 'the context is full',
+}
+
+/** `decode: 16 tokens, 0.79 s, 20.1 tok/s, first token after 8.33 s (-n reached)` */
+export function decodeLine(summary: GenerateSummary): string {
+  const { predictedMs, predictedPerSecond, ttftMs } = summary.timings
+  const parts = [`decode: ${count(summary.predicted, 'token')}`, seconds(predictedMs)]
+  if (summary.predicted > 1) parts.push(rate(predictedPerSecond))
+  if (summary.predicted > 0) parts.push(`first token after ${seconds(ttftMs)}`)
+  return `${parts.join(', ')} (${stops[summary.stop]})`
+}
+
+/** What -v says about the sizes of a context: bytes and nodes, exact, and bytes in MiB. */
+export function memoryLines({ memory, nCtx, h2o }: Pick<Context, 'memory' | 'nCtx' | 'h2o'>): string[] {
+  const { h2oStateBytes, kvBytes, computeBytes, sparseGraphNodes } = memory
+  const share = kvBytes > 0 ? ((100 * h2oStateBytes) / kvBytes).toFixed(2) : '0.00'
+  return [
+    `memory: kv cache ${kvBytes} bytes (${mebibytes(kvBytes)}) for ${nCtx} tokens`,
+    `memory: persistent h2o buffers ${h2oStateBytes} bytes (${mebibytes(h2oStateBytes)}, ${share} % of the kv cache)`,
+    `memory: compute buffers ${computeBytes} bytes (${mebibytes(computeBytes)})`,
+    h2o.covered
+      ? `graph: ${sparseGraphNodes} nodes for a sparse call, chunk ${h2o.chunk}, L=${h2o.local} H=${h2o.heavy}`
+      : `graph: no sparse call in this context (${h2o.reason})`,
+  ]
+}

@@ -1,0 +1,123 @@
+/**
+ * A native context with what every operation on it shares: turns, abort, position, disposal.
+ *
+ * An operation (a whole prefill, a whole generation) takes its turn, then makes one native call after the other.
+ */
+
+import { disposedError, fromNative, H2oError } from './errors.js'
+import type { NativeCall, NativeContext, NativeContextInfo } from './native/surface.js'
+import { outputs } from './native/surface.js'
+import { Turns } from './turns.js'
+
+export type LogitsMode = keyof typeof outputs
+
+export class ContextHandle {
+  /** Tokens in the context, as of the last native call that ended. */
+  position = 0
+  #turns = new Turns()
+  #disposal: Promise<void> | undefined
+
+  constructor(
+    readonly native: NativeContext,
+    readonly info: NativeContextInfo,
+    readonly nVocab: number,
+  ) {}
+
+  get disposed(): boolean {
+    return this.#disposal !== undefined
+  }
+
+  get covered(): boolean {
+    return this.info.reason === null
+  }
+
+  assertLive(): void {
+    if (this.disposed) throw disposedError('context')
+  }
+
+  /** Waits for its turn, runs, and ends the turn. */
+  async operate<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    const end = await this.begin(signal)
+    try {
+      return await this.abortable(signal, work)
+    } finally {
+      end()
+    }
+  }
+
+  async begin(signal: AbortSignal | undefined): Promise<() => void> {
+    this.assertLive()
+    return this.#turns.take(signal)
+  }
+
+  /** Runs work of the current turn. An abort ends the running native call and rejects with the signal's reason. */
+  async abortable<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    const onAbort = () => this.native.abort()
+    this.assertLive()
+    signal?.throwIfAborted()
+    signal?.addEventListener('abort', onAbort)
+    try {
+      return await work()
+    } catch (error) {
+      if (error instanceof H2oError && error.code === 'ERR_H2O_INTERRUPTED') {
+        this.assertLive()
+        signal?.throwIfAborted()
+      }
+      throw error
+    } finally {
+      signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
+  async tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array> {
+    return this.#call(this.native.tokenize(text, addSpecial, parseSpecial))
+  }
+
+  /** One llama_decode call; `draw` samples the next token from the last logits. */
+  async decode(
+    tokens: Int32Array,
+    mode: LogitsMode,
+    out: Float32Array | null,
+    draw = false,
+  ): Promise<NativeCall> {
+    const call = await this.#call(this.native.decode(tokens, outputs[mode], out, draw))
+    this.position = call.position
+    return call
+  }
+
+  /** Forgets the positions [from, to); without `to`, everything from there on. */
+  async forget(from: number, to = -1): Promise<void> {
+    this.position = await this.#call(this.native.forget(from, to))
+  }
+
+  async save(): Promise<Uint8Array> {
+    return this.#call(this.native.save())
+  }
+
+  async restore(state: Uint8Array): Promise<void> {
+    this.position = await this.#call(this.native.restore(state))
+  }
+
+  /** Aborts what runs, rejects what waits, frees the context. Once. */
+  dispose(): Promise<void> {
+    if (!this.#disposal) {
+      this.#turns.close(disposedError('context'))
+      this.#disposal = this.native.dispose()
+    }
+    return this.#disposal
+  }
+
+  /** Native failures become H2oErrors, and tell the position after a rollback. */
+  async #call<T>(result: Promise<T>): Promise<T> {
+    try {
+      return await result
+    } catch (error) {
+      const known = fromNative(error)
+      if (known instanceof H2oError) {
+        const { position } = known.details
+        if (typeof position === 'number') this.position = position
+      }
+      throw known
+    }
+  }
+}

@@ -1,0 +1,81 @@
+/** The one error class, its permanent codes, and how failures of the native side become it. */
+
+import { mark } from './mark.js'
+
+/** Permanent: a code never changes its meaning. Messages may change. */
+export type H2oErrorCode =
+  | 'ERR_H2O_MODEL_NOT_FOUND'
+  | 'ERR_H2O_MODEL_INVALID'
+  | 'ERR_H2O_NO_BINARY'
+  | 'ERR_H2O_CONTEXT_MEMORY'
+  | 'ERR_H2O_CONTEXT_CREATE'
+  | 'ERR_H2O_PROMPT_TOO_LONG'
+  | 'ERR_H2O_BATCH_TOO_LARGE'
+  | 'ERR_H2O_TOKEN_OUT_OF_RANGE'
+  | 'ERR_H2O_INVALID_ARGUMENT'
+  | 'ERR_H2O_EMPTY_PROMPT'
+  | 'ERR_H2O_DISPOSED'
+  | 'ERR_H2O_DECODE_FAILED'
+  | 'ERR_H2O_STATE_INVALID'
+  | 'ERR_H2O_INTERRUPTED'
+
+export interface H2oErrorOptions {
+  details?: Record<string, unknown>
+  hint?: string
+  cause?: unknown
+}
+
+export class H2oError extends Error {
+  static {
+    mark(H2oError.prototype, 'H2oError')
+  }
+
+  override readonly name = 'H2oError'
+  readonly code: H2oErrorCode
+  /** Numbers and names that belong to the failure; `log` holds what llama.cpp logged about it. */
+  readonly details: Record<string, unknown>
+  /** What the user can do about it. */
+  readonly hint?: string
+
+  constructor(code: H2oErrorCode, message: string, options: H2oErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.details = options.details ?? {}
+    const hint = options.hint ?? hints[code]
+    if (hint !== undefined) this.hint = hint
+  }
+}
+
+const hints: { [code in H2oErrorCode]?: string } = {
+  ERR_H2O_MODEL_NOT_FOUND: 'check the path of the model',
+  ERR_H2O_MODEL_INVALID: 'give a complete GGUF file; details.log has what llama.cpp said',
+  ERR_H2O_CONTEXT_MEMORY: 'lower nBatch (-b) or nCtx (-c), or choose smaller cache types (-ctk, -ctv)',
+  ERR_H2O_PROMPT_TOO_LONG: 'raise nCtx (-c) or shorten the prompt',
+  ERR_H2O_BATCH_TOO_LARGE: 'raise nBatch (-b), or use prefill(), which cuts the tokens',
+}
+
+/** The error a native promise rejected with, as ours. What is no failure of the native side comes back as it is. */
+export function fromNative(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof H2oError) return error
+  const { code, details } = error as { code?: unknown; details?: Record<string, unknown> }
+  if (typeof code !== 'string' || !code.startsWith('ERR_H2O_')) return error
+  return new H2oError(code as H2oErrorCode, describe(error.message, details), { details: details ?? {} })
+}
+
+/** Adds the last line that llama.cpp logged: it is mostly the reason. */
+function describe(message: string, details: Record<string, unknown> | undefined): string {
+  const lines = typeof details?.log === 'string' ? details.log.trim().split('\n') : []
+  const reasons = lines.filter(
+    (line) => !/failed to load model$|failed to initialize the context$/.test(line.trim()),
+  )
+  const reason = reasons.at(-1)?.trim()
+  return reason ? `${message}: ${reason}` : message
+}
+
+export function disposedError(what: 'model' | 'context'): H2oError {
+  return new H2oError('ERR_H2O_DISPOSED', `the ${what} was disposed`)
+}
+
+export function invalidArgument(message: string, details: Record<string, unknown> = {}): H2oError {
+  return new H2oError('ERR_H2O_INVALID_ARGUMENT', message, { details })
+}

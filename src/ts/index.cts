@@ -1,0 +1,98 @@
+/**
+ * The library for CommonJS: `const { createContext } = require('h2o-llama')`.
+ *
+ * The library is an ES module, which CommonJS can only import asynchronously on every Node.js that we support. So:
+ * - every function is here and returns a promise, planPrefill and setLogLevel too; the module is loaded at first use;
+ * - H2oError, Model and Context are here for `instanceof` (objects of theirs come from the functions), and `new` refuses.
+ */
+
+import type * as library from './index.js' with { 'resolution-mode': 'import' }
+
+type Library = typeof library
+type Asynchronous<F extends (...args: never[]) => unknown> = (
+  ...args: Parameters<F>
+) => Promise<Awaited<ReturnType<F>>>
+
+let loaded: Promise<Library> | undefined
+
+function load(): Promise<Library> {
+  loaded ??= import('./index.js')
+  return loaded
+}
+
+const loadModel: Asynchronous<Library['loadModel']> = async (...args) => (await load()).loadModel(...args)
+
+const createContext: Asynchronous<Library['createContext']> = async (...args) =>
+  (await load()).createContext(...args)
+
+const planPrefill: Asynchronous<Library['planPrefill']> = async (...args) =>
+  (await load()).planPrefill(...args)
+
+const setLogLevel: Asynchronous<Library['setLogLevel']> = async (...args) =>
+  (await load()).setLogLevel(...args)
+
+/** A class that only answers `instanceof`, by the mark that the real one puts on its objects (mark.ts). */
+function standIn<T>(name: string): T {
+  const mark = Symbol.for(`h2o-llama.${name}`)
+  const stand = {
+    [name]: class {
+      constructor() {
+        throw new TypeError(`${name} cannot be made from CommonJS; import() h2o-llama for that`)
+      }
+      static [Symbol.hasInstance](value: unknown): boolean {
+        return typeof value === 'object' && value !== null && mark in value
+      }
+    },
+  }
+  return stand[name] as T
+}
+
+const api = {
+  loadModel,
+  createContext,
+  planPrefill,
+  setLogLevel,
+  H2oError: standIn<Library['H2oError']>('H2oError'),
+  Model: standIn<Library['Model']>('Model'),
+  Context: standIn<Library['Context']>('Context'),
+}
+
+declare namespace api {
+  export type Call = library.Call
+  export type Context = library.Context
+  export type ContextH2o = library.ContextH2o
+  export type ContextMemory = library.ContextMemory
+  export type ContextOptions = library.ContextOptions
+  export type DecodeOptions = library.DecodeOptions
+  export type DecodeResult = library.DecodeResult
+  export type DetokenizeOptions = library.DetokenizeOptions
+  export type FlashAttn = library.FlashAttn
+  export type GeneratedToken = library.GeneratedToken
+  export type GenerateOptions = library.GenerateOptions
+  export type GenerateSummary = library.GenerateSummary
+  export type GenerateTimings = library.GenerateTimings
+  export type H2oError = library.H2oError
+  export type H2oErrorCode = library.H2oErrorCode
+  export type H2oErrorOptions = library.H2oErrorOptions
+  export type H2oOptions = library.H2oOptions
+  export type H2oTraceEntry = library.H2oTraceEntry
+  export type H2oWarning = library.H2oWarning
+  export type H2oWarningCode = library.H2oWarningCode
+  export type KvType = library.KvType
+  export type LogitsMode = library.LogitsMode
+  export type LogLevel = library.LogLevel
+  export type Model = library.Model
+  export type ModelOptions = library.ModelOptions
+  export type Path = library.Path
+  export type PrefillOptions = library.PrefillOptions
+  export type PrefillProgress = library.PrefillProgress
+  export type PrefillResult = library.PrefillResult
+  export type PrefillTimings = library.PrefillTimings
+  export type Prompt = library.Prompt
+  export type Reason = library.Reason
+  export type SamplingOptions = library.SamplingOptions
+  export type Schedule = library.Schedule
+  export type TokenizeOptions = library.TokenizeOptions
+}
+
+export = api

@@ -1,0 +1,31 @@
+export type { DecodeOptions } from './context.js'
+export { Context, createContext } from './context.js'
+export type { LogitsMode } from './context-handle.js'
+export type { H2oErrorCode, H2oErrorOptions } from './errors.js'
+export { H2oError } from './errors.js'
+export type { GenerateOptions } from './generate.js'
+export type { LogLevel } from './log.js'
+export { setLogLevel } from './log.js'
+export type { DetokenizeOptions, TokenizeOptions } from './model.js'
+export { loadModel, Model } from './model.js'
+export type { ContextOptions, FlashAttn, H2oOptions, KvType, ModelOptions } from './options.js'
+export type { PrefillOptions, Prompt } from './prefill.js'
+export { planPrefill } from './prefill-plan.js'
+export type { SamplingOptions } from './sampling.js'
+export type {
+  Call,
+  ContextH2o,
+  ContextMemory,
+  DecodeResult,
+  GeneratedToken,
+  GenerateSummary,
+  GenerateTimings,
+  H2oTraceEntry,
+  Path,
+  PrefillProgress,
+  PrefillResult,
+  PrefillTimings,
+  Reason,
+  Schedule,
+} from './types.js'
+export type { H2oWarning, H2oWarningCode } from './warnings.js'

@@ -1,0 +1,176 @@
+/** A loaded GGUF model: weights and vocabulary, shared by any number of contexts. */
+
+import { open, stat } from 'node:fs/promises'
+import { disposedError, fromNative, H2oError, invalidArgument } from './errors.js'
+import { mark } from './mark.js'
+import { native } from './native/binding.js'
+import type { NativeModel, NativeModelInfo } from './native/surface.js'
+import { checkModelOptions, type ModelOptions, nativeModelOptions } from './options.js'
+import { boolean, tokenIds } from './validate.js'
+
+export interface TokenizeOptions {
+  /** Add BOS and EOS where the model wants them: true */
+  addSpecial?: boolean
+  /** "<|im_start|>" in the text becomes its token: false */
+  parseSpecial?: boolean
+}
+
+export interface DetokenizeOptions {
+  /** Leave out BOS and EOS that tokenize() added: false */
+  removeSpecial?: boolean
+  /** Write special tokens as text: false */
+  unparseSpecial?: boolean
+}
+
+/** For contexts only: the native side of a model that was not disposed. */
+export const nativeModelOf = Symbol('nativeModelOf')
+
+export class Model {
+  static {
+    mark(Model.prototype, 'Model')
+  }
+
+  readonly path: string
+  /** Architecture, size and type in words: "qwen3 0.6B Q8_0". */
+  readonly description: string
+  readonly architecture: string
+  readonly nParams: number
+  readonly sizeBytes: number
+  /** Tokens that the model was trained on at once; 0 if it does not say. */
+  readonly nCtxTrain: number
+  readonly nVocab: number
+  readonly nLayer: number
+  readonly nEmbd: number
+  readonly bosToken: number | null
+  /** Whether tokenize() puts BOS before a text. */
+  readonly addBos: boolean
+  #native: NativeModel
+  #disposal: Promise<void> | undefined
+
+  /** Use loadModel(). */
+  constructor(path: string, nativeModel: NativeModel, info: NativeModelInfo) {
+    this.path = path
+    this.description = info.description
+    this.architecture = info.architecture
+    this.nParams = info.nParams
+    this.sizeBytes = info.sizeBytes
+    this.nCtxTrain = info.nCtxTrain
+    this.nVocab = info.nVocab
+    this.nLayer = info.nLayer
+    this.nEmbd = info.nEmbd
+    this.bosToken = info.bosToken
+    this.addBos = info.addBos
+    this.#native = nativeModel
+  }
+
+  get disposed(): boolean {
+    return this.#disposal !== undefined
+  }
+
+  tokenize(text: string, options: TokenizeOptions = {}): Int32Array {
+    if (typeof text !== 'string') throw invalidArgument('tokenize takes a text', { text: typeof text })
+    const addSpecial = boolean('addSpecial', options.addSpecial, true)
+    const parseSpecial = boolean('parseSpecial', options.parseSpecial, false)
+    return call(() => this[nativeModelOf]().tokenize(text, addSpecial, parseSpecial))
+  }
+
+  /** The text of tokens; bytes that are no UTF-8 become U+FFFD. */
+  detokenize(tokens: ArrayLike<number>, options: DetokenizeOptions = {}): string {
+    const removeSpecial = boolean('removeSpecial', options.removeSpecial, false)
+    const unparseSpecial = boolean('unparseSpecial', options.unparseSpecial, false)
+    const ids = tokenIds(tokens, this.nVocab)
+    return call(() => this[nativeModelOf]().detokenize(ids, removeSpecial, unparseSpecial))
+  }
+
+  /** Whether a token ends a generation. */
+  isEog(token: number): boolean {
+    const [id] = tokenIds([token], this.nVocab)
+    return this[nativeModelOf]().isEog(id as number)
+  }
+
+  /** Contexts go on working: the weights are freed when the last of them is disposed too. */
+  dispose(): Promise<void> {
+    this.#disposal ??= this.#native.dispose()
+    return this.#disposal
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose()
+  }
+
+  [nativeModelOf](): NativeModel {
+    if (this.disposed) throw disposedError('model')
+    return this.#native
+  }
+}
+
+/**
+ * Loads a GGUF file, off the main thread. Throws ERR_H2O_MODEL_NOT_FOUND, ERR_H2O_MODEL_INVALID,
+ * ERR_H2O_INVALID_ARGUMENT, ERR_H2O_NO_BINARY; an abort rejects with the signal's reason.
+ */
+export async function loadModel(options: string | ModelOptions): Promise<Model> {
+  const checked = checkModelOptions(options)
+  const { path, signal, onProgress } = checked
+  signal?.throwIfAborted()
+  await checkFile(path)
+
+  const model = new (native().NativeModel)()
+  const onAbort = () => model.abort()
+  const timer = onProgress && setInterval(() => onProgress(model.progress()), 50)
+  signal?.addEventListener('abort', onAbort)
+  try {
+    signal?.throwIfAborted()
+    const info = await model.open(nativeModelOptions(checked))
+    if (signal?.aborted) {
+      await model.dispose()
+      signal.throwIfAborted()
+    }
+    onProgress?.(1)
+    return new Model(path, model, info)
+  } catch (error) {
+    const known = fromNative(error)
+    if (known instanceof H2oError && known.code === 'ERR_H2O_INTERRUPTED') signal?.throwIfAborted()
+    throw known
+  } finally {
+    clearInterval(timer)
+    signal?.removeEventListener('abort', onAbort)
+  }
+}
+
+/** What is plainly no model is said in our words, before llama.cpp reads it. */
+async function checkFile(path: string): Promise<void> {
+  const details: Record<string, unknown> = { path }
+  const invalid = (message: string) => new H2oError('ERR_H2O_MODEL_INVALID', message, { details })
+  try {
+    const { size } = await stat(path).then((found) => {
+      if (!found.isFile()) throw invalid(`${path} is not a file`)
+      return found
+    })
+    details.bytes = size
+    const file = await open(path)
+    try {
+      const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0)
+      if (buffer.toString('latin1') !== 'GGUF') throw invalid(`${path} is not a GGUF file`)
+    } finally {
+      await file.close()
+    }
+  } catch (cause) {
+    if (cause instanceof H2oError) throw cause
+    const { code } = cause as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') {
+      throw new H2oError('ERR_H2O_MODEL_NOT_FOUND', `there is no file ${path}`, { details, cause })
+    }
+    throw new H2oError('ERR_H2O_MODEL_INVALID', `${path} cannot be read: ${(cause as Error).message}`, {
+      details: { ...details, errno: code },
+      cause,
+    })
+  }
+}
+
+function call<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw fromNative(error)
+  }
+}

@@ -1,0 +1,125 @@
+/** The surface of h2o_llama.node (src/native/addon), declared once. Nothing outside src/ts sees it. */
+
+export interface NativeModelOptions {
+  path: string
+  nGpuLayers?: number
+  useMmap?: boolean
+  useMlock?: boolean
+}
+
+export interface NativeModelInfo {
+  description: string
+  architecture: string
+  nParams: number
+  sizeBytes: number
+  nCtxTrain: number
+  nVocab: number
+  nLayer: number
+  nEmbd: number
+  bosToken: number | null
+  addBos: boolean
+}
+
+export interface NativeModel {
+  open(options: NativeModelOptions): Promise<NativeModelInfo>
+  abort(): void
+  progress(): number
+  tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Int32Array
+  detokenize(tokens: Int32Array, removeSpecial: boolean, unparseSpecial: boolean): string
+  isEog(token: number): boolean
+  dispose(): Promise<void>
+}
+
+/** Every number is an unsigned integer; `memoryLimit` is in bytes, 0 where unknown. */
+export interface NativeContextOptions {
+  nCtx: number
+  nBatch: number
+  nUbatch: number
+  nSeqMax: number
+  nThreads: number
+  nThreadsBatch: number
+  flashAttn: string
+  typeK: string
+  typeV: string
+  h2oLocal: number
+  h2oHeavy: number
+  trace: boolean
+  embeddings: boolean
+  memoryLimit: number
+}
+
+export interface NativeContextInfo {
+  nCtx: number
+  nBatch: number
+  nUbatch: number
+  /** The most tokens that one decode call takes. */
+  nCallMax: number
+  reason: string | null
+  chunk: number
+  local: number
+  heavy: number
+  stateBytes: number
+  kvBytes: number
+  computeBytes: number
+  sparseNodes: number
+}
+
+export interface NativeSampling {
+  temperature: number
+  topK: number
+  topP: number
+  minP: number
+  seed: number
+  ignoreEos: boolean
+}
+
+/** Which tokens of a decode call have logits: none, the last one, all. */
+export const outputs = { none: 0, last: 1, all: 2 } as const
+
+export interface NativeCall {
+  n: number
+  pos: number
+  path: string
+  reason: string | null
+  inherited: number
+  chunks: number
+  position: number
+  ms: number
+  token: number | null
+}
+
+export interface NativeTraceEntry {
+  layer: number
+  pos: number
+  nChunk: number
+  nHeadKv: number
+  nMem: number
+  memPos: Int32Array
+  memScore: Float32Array
+  chunkScore: Float32Array
+}
+
+export interface NativeContext {
+  open(options: NativeContextOptions): Promise<NativeContextInfo>
+  tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array>
+  startSampling(options: NativeSampling): void
+  decode(tokens: Int32Array, outputs: number, out: Float32Array | null, draw: boolean): Promise<NativeCall>
+  progress(): number
+  abort(): void
+  /** Forgets the positions from `from` to, but without, `to`; `to` < 0 means all that follow. */
+  forget(from: number, to: number): Promise<number>
+  save(): Promise<Uint8Array>
+  restore(state: Uint8Array): Promise<number>
+  piece(token: number): Uint8Array
+  isEog(token: number): boolean
+  takeTrace(): NativeTraceEntry[]
+  dispose(): Promise<void>
+}
+
+export interface NativeBinding {
+  NativeModel: new () => NativeModel
+  NativeContext: new (model: NativeModel) => NativeContext
+  /** 1 debug, 2 info, 3 warn, 4 error, 5 nothing. */
+  setLogLevel(level: number): void
+  clampBudget(local: number, heavy: number, chunk: number): { local: number; heavy: number }
+}

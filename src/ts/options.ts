@@ -1,0 +1,208 @@
+/** Options of models and contexts: their types, defaults and checks. Native code gets nothing that was not here. */
+
+import { availableParallelism, totalmem } from 'node:os'
+import { invalidArgument } from './errors.js'
+import type { Model } from './model.js'
+import { native } from './native/binding.js'
+import type { NativeContextOptions, NativeModelOptions } from './native/surface.js'
+import { boolean, integer, oneOf, optionalFunction, optionalSignal } from './validate.js'
+import type { H2oWarning, WarningListener } from './warnings.js'
+
+export interface ModelOptions {
+  /** A GGUF file; of a split model the first one. */
+  path: string
+  /** Layers on the GPU; llama.cpp's default without it. */
+  nGpuLayers?: number
+  useMmap?: boolean
+  useMlock?: boolean
+  /** Called with the share that is loaded, 0 to 1. */
+  onProgress?(fraction: number): void
+  signal?: AbortSignal
+}
+
+export const kvTypes = ['f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1'] as const
+export type KvType = (typeof kvTypes)[number]
+
+export const flashAttnModes = ['auto', 'on', 'off'] as const
+export type FlashAttn = (typeof flashAttnModes)[number]
+
+export interface H2oOptions {
+  /** L, the last positions before a chunk: 256 */
+  local?: number
+  /** H, the positions of the highest score: 256 */
+  heavy?: number
+  schedule?: 'single-pass'
+  /** Record scores and memory sets of sparse calls for takeTrace(). Costs memory and time. */
+  trace?: boolean
+}
+
+export interface ContextOptions {
+  /** A path: the context loads the model and disposes it with itself. */
+  model: string | Model | ModelOptions
+  /** Tokens that fit, rounded up to a multiple of 256. 0 is the training context. min(4096, training context) */
+  nCtx?: number
+  /** Most tokens of one native call: 2048. A multiple of nUbatch with H2O. */
+  nBatch?: number
+  /** Most tokens of one pass, and the chunk of H2O: 512 */
+  nUbatch?: number
+  /** Every core, unless given. */
+  nThreads?: number
+  /** For more than one token at once: nThreads */
+  nThreadsBatch?: number
+  flashAttn?: FlashAttn
+  typeK?: KvType
+  typeV?: KvType
+  /** false: stock attention. Local and heavy of 0 mean the same. */
+  h2o?: false | H2oOptions
+  /** Output embeddings too. Every token becomes an output then. */
+  embeddings?: boolean
+  /** Sequences that the cache is divided among: 1. This API uses the first one only. */
+  nSeqMax?: number
+  /** process.emitWarning, unless given. */
+  onWarning?(warning: H2oWarning): void
+}
+
+const defaultBudget = 256
+
+export function checkModelOptions(options: string | ModelOptions): ModelOptions {
+  const given = typeof options === 'string' ? { path: options } : options
+  if (given === null || typeof given !== 'object') {
+    throw invalidArgument('a model is named by a path or by options', { model: typeof given })
+  }
+  if (typeof given.path !== 'string' || given.path === '' || given.path.includes('\0')) {
+    throw invalidArgument('path must be the path of a GGUF file', { path: given.path })
+  }
+  integer('nGpuLayers', given.nGpuLayers, 0, 0, 2 ** 20)
+  boolean('useMmap', given.useMmap, true)
+  boolean('useMlock', given.useMlock, false)
+  optionalFunction('onProgress', given.onProgress)
+  optionalSignal(given.signal)
+  return given
+}
+
+export function nativeModelOptions(options: ModelOptions): NativeModelOptions {
+  const { path, nGpuLayers, useMmap, useMlock } = options
+  return {
+    path,
+    ...(nGpuLayers !== undefined && { nGpuLayers }),
+    ...(useMmap !== undefined && { useMmap }),
+    ...(useMlock !== undefined && { useMlock }),
+  }
+}
+
+/** Everything of ContextOptions but the model, checked and with defaults; nCtx undefined means the model decides. */
+export interface CheckedContextOptions {
+  nCtx: number | undefined
+  native: Omit<NativeContextOptions, 'nCtx'>
+  warnings: H2oWarning[]
+  onWarning: WarningListener | undefined
+}
+
+const maxInt = 2 ** 31 - 1
+const maxCtx = 2 ** 31 - 256
+const maxThreads = 512
+const maxSequences = 256
+
+export function checkContextOptions(options: ContextOptions): CheckedContextOptions {
+  if (options === null || typeof options !== 'object') {
+    throw invalidArgument('createContext takes an object of options', { options: typeof options })
+  }
+  optionalFunction('onWarning', options.onWarning)
+  const nCtx = options.nCtx === undefined ? undefined : integer('nCtx', options.nCtx, 0, 0, maxCtx)
+  const nThreads = integer('nThreads', options.nThreads, availableParallelism(), 1, maxThreads)
+  const typeV = oneOf('typeV', options.typeV, 'f16', kvTypes)
+  const flashAttn = oneOf('flashAttn', options.flashAttn, 'auto', flashAttnModes)
+  const warnings: H2oWarning[] = []
+  const budget = checkH2o(options.h2o)
+  const { nBatch, nUbatch } = checkBatches(options, budget.local + budget.heavy > 0, warnings)
+  if (budget.local + budget.heavy > 0) warnAboutBudget(budget, nBatch, nUbatch, warnings)
+  return {
+    nCtx,
+    native: {
+      nBatch,
+      nUbatch,
+      nSeqMax: integer('nSeqMax', options.nSeqMax, 1, 1, maxSequences),
+      nThreads,
+      nThreadsBatch: integer('nThreadsBatch', options.nThreadsBatch, nThreads, 1, maxThreads),
+      flashAttn,
+      typeK: oneOf('typeK', options.typeK, 'f16', kvTypes),
+      typeV,
+      h2oLocal: budget.local,
+      h2oHeavy: budget.heavy,
+      trace: budget.trace,
+      embeddings: boolean('embeddings', options.embeddings, false),
+      memoryLimit: hostMemory(),
+    },
+    warnings,
+    onWarning: options.onWarning,
+  }
+}
+
+interface Budget {
+  local: number
+  heavy: number
+  trace: boolean
+}
+
+function checkH2o(h2o: ContextOptions['h2o']): Budget {
+  if (h2o === false) return { local: 0, heavy: 0, trace: false }
+  if (h2o === null || (h2o !== undefined && typeof h2o !== 'object')) {
+    throw invalidArgument('h2o must be false or an object of options', { h2o })
+  }
+  const schedule: unknown = h2o?.schedule
+  if (schedule === 'two-pass') {
+    throw invalidArgument('the two-pass schedule is not implemented yet; single-pass is', { schedule })
+  }
+  oneOf('schedule', schedule, 'single-pass', ['single-pass'])
+  return {
+    local: integer('local', h2o?.local, defaultBudget, 0, maxInt),
+    heavy: integer('heavy', h2o?.heavy, defaultBudget, 0, maxInt),
+    trace: boolean('trace', h2o?.trace, false),
+  }
+}
+
+function checkBatches(options: ContextOptions, h2oOn: boolean, warnings: H2oWarning[]) {
+  const wanted = integer('nBatch', options.nBatch, 2048, 1, maxInt)
+  const nUbatch = Math.min(wanted, integer('nUbatch', options.nUbatch, 512, 1, maxInt))
+  if (options.nUbatch !== undefined && options.nUbatch > wanted) {
+    const message = `nUbatch (-ub) ${options.nUbatch} is above nBatch (-b) ${wanted} and was lowered to it`
+    warnings.push({ code: 'H2O_WARN_UBATCH_CLAMPED', message })
+  }
+  const excess = h2oOn && wanted > nUbatch ? wanted % nUbatch : 0
+  const nBatch = wanted - excess
+  if (excess > 0) {
+    const message = `nBatch (-b) ${wanted} is no multiple of nUbatch (-ub) ${nUbatch} and was lowered to ${nBatch}`
+    warnings.push({ code: 'H2O_WARN_BATCH_ROUNDED', message })
+  }
+  return { nBatch, nUbatch }
+}
+
+function warnAboutBudget(budget: Budget, nBatch: number, nUbatch: number, warnings: H2oWarning[]): void {
+  if (nBatch <= nUbatch) {
+    const message = `nBatch (-b) ${nBatch} holds one chunk of nUbatch (-ub) ${nUbatch}: H2O can never run`
+    warnings.push({ code: 'H2O_WARN_BATCH_TOO_SMALL', message })
+    return
+  }
+  const isDefault = budget.local === defaultBudget && budget.heavy === defaultBudget
+  // local + heavy must stay below the chunk
+  const { local, heavy } = native().clampBudget(budget.local, budget.heavy, nUbatch)
+  if (isDefault || (local === budget.local && heavy === budget.heavy)) return
+  const message =
+    `local + heavy must be below nUbatch (-ub) ${nUbatch}: ` +
+    `${budget.local} + ${budget.heavy} was lowered to ${local} + ${heavy}`
+  warnings.push({ code: 'H2O_WARN_BUDGET_CLAMPED', message })
+}
+
+/** The training context and nothing above 4096 unless asked; padded as llama.cpp pads it, so that nBatch sees it too. */
+export function resolveContextSize(nCtx: number | undefined, nCtxTrain: number): number {
+  if ((nCtx === undefined || nCtx === 0) && nCtxTrain <= 0) {
+    throw invalidArgument('the model names no training context; give nCtx')
+  }
+  const wanted = nCtx === undefined ? Math.min(4096, nCtxTrain) : nCtx === 0 ? nCtxTrain : nCtx
+  return Math.ceil(wanted / 256) * 256
+}
+
+function hostMemory(): number {
+  const constrained = process.constrainedMemory()
+  return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem()
+}

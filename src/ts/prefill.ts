@@ -1,0 +1,174 @@
+/** Prefilling a prompt: tokens, the checks, the cut into calls, what they report. */
+
+import type { ContextHandle, LogitsMode } from './context-handle.js'
+import { H2oError } from './errors.js'
+import type { NativeCall } from './native/surface.js'
+import { planPrefill } from './prefill-plan.js'
+import { followProgress } from './progress.js'
+import type { Call, Path, PrefillProgress, PrefillResult, Reason } from './types.js'
+import { boolean, oneOf, optionalFunction, optionalSignal, tokenIds } from './validate.js'
+
+/** A text, or token ids. */
+export type Prompt = string | ArrayLike<number>
+
+export interface PrefillOptions {
+  /** Continue after what is in the context; otherwise it is cleared first: false */
+  append?: boolean
+  /** Whose logits to return: 'last' */
+  logits?: LogitsMode
+  /** Add BOS where the model wants it: true, and false when a text is appended to something */
+  addSpecial?: boolean
+  /** "<|im_start|>" in the text becomes its token: false */
+  parseSpecial?: boolean
+  signal?: AbortSignal
+  onProgress?(progress: PrefillProgress): void
+}
+
+export const logitsModes = ['last', 'all', 'none'] as const
+
+export function checkPrefillOptions(options: PrefillOptions): void {
+  boolean('append', options.append, false)
+  boolean('addSpecial', options.addSpecial, true)
+  boolean('parseSpecial', options.parseSpecial, false)
+  oneOf('logits', options.logits, 'last', logitsModes)
+  optionalFunction('onProgress', options.onProgress)
+  optionalSignal(options.signal)
+}
+
+/**
+ * Runs in a turn of the context. `draw` samples a token from the last logits.
+ *
+ * Everything is checked before the context is touched. After a failure or an abort it holds the calls that had ended.
+ */
+export async function runPrefill(
+  context: ContextHandle,
+  prompt: Prompt,
+  options: PrefillOptions,
+  draw = false,
+): Promise<{ result: PrefillResult; token: number | null }> {
+  const base = options.append ? context.position : 0
+  const tokens = await promptTokens(context, prompt, base, options)
+  checkFit(context, tokens.length, base)
+
+  const mode = options.logits ?? 'last'
+  const logits = allocateLogits(mode, tokens.length, context.nVocab)
+  const plan = planPrefill(tokens.length, context.info.nCallMax, context.info.nUbatch, context.covered)
+
+  if (context.position > base) await context.forget(base)
+
+  const progress = followProgress(context.native, tokens.length, options.onProgress)
+  const calls: Call[] = []
+  const start = performance.now()
+  let done = 0
+  let token: number | null = null
+  try {
+    for (const n of plan) {
+      options.signal?.throwIfAborted()
+      const isLast = done + n === tokens.length
+      progress.started(n)
+      const call = await context.decode(
+        tokens.subarray(done, done + n),
+        mode === 'last' && !isLast ? 'none' : mode,
+        rowsOf(logits, mode, isLast, done, n, context.nVocab),
+        draw && isLast,
+      )
+      calls.push(publicCall(call))
+      token = call.token
+      done += n
+      progress.ended(done, calls.at(-1) as Call)
+    }
+  } catch (error) {
+    throw progress.failure() ?? error
+  } finally {
+    progress.stop()
+  }
+  options.signal?.throwIfAborted()
+  return { result: summarize(calls, tokens.length, base, logits, performance.now() - start), token }
+}
+
+async function promptTokens(
+  context: ContextHandle,
+  prompt: Prompt,
+  base: number,
+  options: PrefillOptions,
+): Promise<Int32Array> {
+  if (typeof prompt === 'string' && prompt !== '') {
+    const tokens = await context.tokenize(
+      prompt,
+      options.addSpecial ?? base === 0,
+      options.parseSpecial ?? false,
+    )
+    if (tokens.length > 0) return tokens
+  } else if (typeof prompt !== 'string') {
+    const tokens = tokenIds(prompt, context.nVocab)
+    if (tokens.length > 0) return tokens
+  }
+  throw new H2oError('ERR_H2O_EMPTY_PROMPT', 'the prompt holds no tokens')
+}
+
+/** The tokens must fit behind `base`. */
+export function checkFit(context: ContextHandle, nPrompt: number, base: number): void {
+  const { nCtx } = context.info
+  if (base + nPrompt <= nCtx) return
+  const behind = base > 0 ? `, behind ${base} that are there` : ''
+  throw new H2oError(
+    'ERR_H2O_PROMPT_TOO_LONG',
+    `the prompt has ${nPrompt} tokens${behind}; the context holds ${nCtx}`,
+    { details: { nPrompt, nCtx, position: base } },
+  )
+}
+
+export function allocateLogits(mode: LogitsMode, nTokens: number, nVocab: number): Float32Array | null {
+  if (mode === 'none') return null
+  const length = mode === 'all' ? nTokens * nVocab : nVocab
+  try {
+    return new Float32Array(length)
+  } catch (cause) {
+    throw new H2oError('ERR_H2O_INVALID_ARGUMENT', `logits of ${nTokens} tokens do not fit into memory`, {
+      details: { nTokens, nVocab, bytes: length * 4 },
+      cause,
+    })
+  }
+}
+
+/** Where the logits of one call go. */
+function rowsOf(
+  logits: Float32Array | null,
+  mode: LogitsMode,
+  isLast: boolean,
+  first: number,
+  n: number,
+  nVocab: number,
+): Float32Array | null {
+  if (!logits) return null
+  if (mode === 'all') return logits.subarray(first * nVocab, (first + n) * nVocab)
+  return isLast ? logits : null
+}
+
+export function publicCall(call: NativeCall): Call {
+  const { n, pos, inherited, chunks } = call
+  return { n, pos, path: call.path as Path, reason: call.reason as Reason | null, inherited, chunks }
+}
+
+function summarize(
+  calls: Call[],
+  tokens: number,
+  cached: number,
+  logits: Float32Array | null,
+  promptMs: number,
+): PrefillResult {
+  const sparse = calls.some((call) => call.path === 'h2o')
+  const last = calls.at(-1)
+  return {
+    tokens,
+    cached,
+    path: sparse ? 'h2o' : 'dense',
+    reason: sparse ? null : (calls[0]?.reason ?? null),
+    schedule: 'single-pass',
+    chunks: calls.reduce((sum, call) => sum + call.chunks, 0),
+    denseTail: sparse && last?.path === 'dense' ? last.n : 0,
+    calls,
+    logits,
+    timings: { promptMs, promptPerSecond: promptMs > 0 ? (tokens * 1000) / promptMs : 0 },
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * Progress of a prefill: exact between calls, an estimate within one.
+ *
+ * The native side counts the graph nodes that the CPU has computed; they are read now and then, so that no callback
+ * crosses from a computing thread.
+ */
+
+import type { NativeContext } from './native/surface.js'
+import type { Call, PrefillProgress } from './types.js'
+
+const intervalMs = 100
+
+export interface ProgressFollower {
+  /** A call of n tokens begins. */
+  started(n: number): void
+  /** It has ended; `done` tokens of the prompt are in the context. */
+  ended(done: number, call: Call): void
+  /** What the listener threw, if it did: the prefill ends with it. */
+  failure(): unknown
+  stop(): void
+}
+
+const nobody: ProgressFollower = {
+  started: () => {},
+  ended: () => {},
+  failure: () => undefined,
+  stop: () => {},
+}
+
+export function followProgress(
+  native: Pick<NativeContext, 'progress' | 'abort'>,
+  total: number,
+  listener: ((progress: PrefillProgress) => void) | undefined,
+): ProgressFollower {
+  if (!listener) return nobody
+  let thrown: unknown
+  let base = 0
+  let size = 0
+  let reported = 0
+
+  const report = (done: number, call: Call | null) => {
+    if (thrown !== undefined) return
+    reported = done
+    try {
+      listener({ done, total, call })
+    } catch (error) {
+      thrown = error ?? new Error('onProgress threw')
+      native.abort()
+    }
+  }
+
+  const timer = setInterval(() => {
+    // the estimate may be off: never back, never to the end of the call
+    const done = base + Math.floor(native.progress() * 0.99 * size)
+    if (done > reported) report(done, null)
+  }, intervalMs)
+
+  return {
+    started(n) {
+      size = n
+    },
+    ended(done, call) {
+      base = done
+      size = 0
+      report(done, call)
+      if (thrown !== undefined) throw thrown
+    },
+    failure: () => thrown,
+    stop: () => clearInterval(timer),
+  }
+}

@@ -1,0 +1,146 @@
+/** What calls report: plain data, no behaviour. */
+
+/** How a decode call read the cache: H2O chunked sparse attention, or stock attention over all of it. */
+export type Path = 'h2o' | 'dense'
+
+/** Only one pass over the weights so far. */
+export type Schedule = 'single-pass'
+
+/** Why a call, or a whole context, is dense. A closed list; the names are permanent (src/native/h2o/h2o.h). */
+export type Reason =
+  | 'off'
+  | 'one-chunk'
+  | 'batch-too-small'
+  | 'unsupported-architecture'
+  | 'unsupported-memory'
+  | 'unsupported-attention'
+  | 'unsupported-context'
+  | 'unsupported-device'
+  | 'multi-sequence'
+  | 'embedding-input'
+  | 'non-causal'
+  | 'positions-not-consecutive'
+  | 'kv-not-contiguous'
+
+/** One native decode call. */
+export interface Call {
+  /** Tokens in it. */
+  n: number
+  /** Position of the first. */
+  pos: number
+  path: Path
+  /** null iff the path is 'h2o'. */
+  reason: Reason | null
+  /** Positions of the memory set that it inherited from earlier calls. */
+  inherited: number
+  /** Chunks of nUbatch tokens, a partial tail included; 0 if dense. */
+  chunks: number
+}
+
+export interface PrefillProgress {
+  /** Tokens processed; within a call an estimate, where the backend allows one. */
+  done: number
+  total: number
+  /** The call that has just ended; null while one is running. */
+  call: Call | null
+}
+
+export interface PrefillTimings {
+  promptMs: number
+  promptPerSecond: number
+}
+
+export interface PrefillResult {
+  /** Tokens of this prompt. */
+  tokens: number
+  /** Tokens that were in the context before. */
+  cached: number
+  /** 'h2o' if any call was. */
+  path: Path
+  /** null if the path is 'h2o', else the reason of the first call. */
+  reason: Reason | null
+  schedule: Schedule
+  chunks: number
+  /** Tokens of a last dense call after a sparse one, else 0. */
+  denseTail: number
+  calls: Call[]
+  /** nVocab values for 'last', tokens * nVocab for 'all' (row by row), null for 'none'. */
+  logits: Float32Array | null
+  timings: PrefillTimings
+}
+
+export interface DecodeResult {
+  call: Call
+  /** As in PrefillResult. */
+  logits: Float32Array | null
+  ms: number
+}
+
+export interface GeneratedToken {
+  token: number
+  /** Whole characters only: '' while the bytes of one are incomplete. */
+  text: string
+}
+
+/** The names of llama-server, in camelCase. */
+export interface GenerateTimings {
+  cacheN: number
+  promptN: number
+  promptMs: number
+  promptPerTokenMs: number
+  promptPerSecond: number
+  predictedN: number
+  predictedMs: number
+  predictedPerTokenMs: number
+  predictedPerSecond: number
+  /** From the call of generate() to its first token, tokenizing included. */
+  ttftMs: number
+}
+
+export interface GenerateSummary {
+  prefill: PrefillResult
+  text: string
+  /** Tokens generated, the one that ended the generation not counted. */
+  predicted: number
+  /** 'eos': the model ended it; 'length': nPredict; 'context': the context is full. */
+  stop: 'eos' | 'length' | 'context'
+  /** What sampling used; random unless it was given. */
+  seed: number
+  timings: GenerateTimings
+}
+
+/** One layer of one chunk of the last sparse call. Arrays hold one row per KV head. */
+export interface H2oTraceEntry {
+  layer: number
+  /** The chunk begins here. */
+  pos: number
+  nChunk: number
+  nHeadKv: number
+  /** Positions in the memory set that the chunk attended to, per head. */
+  nMem: number
+  memPos: Int32Array
+  /** Scores after this chunk's votes. */
+  memScore: Float32Array
+  /** Initial scores of the chunk's own positions. */
+  chunkScore: Float32Array
+}
+
+export interface ContextH2o {
+  /** Whether calls of this context can be sparse. */
+  covered: boolean
+  /** Why they cannot; null if covered. */
+  reason: Reason | null
+  schedule: Schedule
+  /** S, L and H as they are used, after clamping. */
+  chunk: number
+  local: number
+  heavy: number
+}
+
+export interface ContextMemory {
+  h2oStateBytes: number
+  kvBytes: number
+  computeBytes: number
+  /** Nodes of the reserved sparse graph; 0 if not covered. */
+  sparseGraphNodes: number
+}

@@ -1,0 +1,78 @@
+/** Checks of single values. Native code asserts, and an assertion ends the process: nothing unchecked goes there. */
+
+import { H2oError, invalidArgument } from './errors.js'
+
+/** An integer option within bounds, or its default when it was not given. */
+export function integer(name: string, value: unknown, otherwise: number, min: number, max: number): number {
+  if (value === undefined) return otherwise
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
+    throw invalidArgument(`${name} must be an integer from ${min} to ${max}`, { [name]: value })
+  }
+  return value
+}
+
+export function number(name: string, value: unknown, otherwise: number, min: number, max: number): number {
+  if (value === undefined) return otherwise
+  if (typeof value !== 'number' || !(value >= min && value <= max)) {
+    throw invalidArgument(`${name} must be a number from ${min} to ${max}`, { [name]: value })
+  }
+  return value
+}
+
+export function oneOf<T extends string>(
+  name: string,
+  value: unknown,
+  otherwise: T,
+  allowed: readonly T[],
+): T {
+  if (value === undefined) return otherwise
+  if (!allowed.includes(value as T)) {
+    throw invalidArgument(`${name} must be one of ${allowed.join(', ')}`, { [name]: value })
+  }
+  return value as T
+}
+
+export function boolean(name: string, value: unknown, otherwise: boolean): boolean {
+  if (value === undefined) return otherwise
+  if (typeof value !== 'boolean') throw invalidArgument(`${name} must be true or false`, { [name]: value })
+  return value
+}
+
+export function optionalFunction(name: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'function') {
+    throw invalidArgument(`${name} must be a function`, { [name]: typeof value })
+  }
+}
+
+export function optionalSignal(value: unknown): void {
+  if (value !== undefined && !(value instanceof AbortSignal)) {
+    throw invalidArgument('signal must be an AbortSignal', { signal: typeof value })
+  }
+}
+
+/** A copy of token ids, each of them in the vocabulary. */
+export function tokenIds(tokens: ArrayLike<number>, nVocab: number): Int32Array {
+  if (
+    tokens === null ||
+    typeof tokens !== 'object' ||
+    !Number.isInteger(tokens.length) ||
+    tokens.length < 0
+  ) {
+    throw invalidArgument('tokens must be a text or a list of token ids', { tokens: typeof tokens })
+  }
+  const ids = new Int32Array(tokens.length)
+  for (let i = 0; i < ids.length; i++) {
+    const token = tokens[i]
+    if (!Number.isInteger(token) || (token as number) < 0 || (token as number) >= nVocab) {
+      throw new H2oError(
+        'ERR_H2O_TOKEN_OUT_OF_RANGE',
+        `token ${token} at index ${i} is not in the vocabulary`,
+        {
+          details: { token, index: i, nVocab },
+        },
+      )
+    }
+    ids[i] = token as number
+  }
+  return ids
+}

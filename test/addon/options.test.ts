@@ -1,0 +1,116 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { type ContextOptions, type H2oWarning, loadModel } from '../../src/ts/index.js'
+import { checkContextOptions, resolveContextSize } from '../../src/ts/options.js'
+import { tinyContext, tinyModel } from './support.js'
+
+const model = await loadModel(await tinyModel())
+afterAll(() => model.dispose())
+
+describe('context options that make no sense', () => {
+  it.each<[string, Record<string, unknown>]>([
+    ['nCtx below 0', { nCtx: -1 }],
+    ['nCtx no integer', { nCtx: 1.5 }],
+    ['nCtx no number', { nCtx: '512' }],
+    ['nCtx NaN', { nCtx: Number.NaN }],
+    ['nCtx beyond 31 bits', { nCtx: 2 ** 31 }],
+    ['nBatch 0', { nBatch: 0 }],
+    ['nUbatch 0', { nUbatch: 0 }],
+    ['nBatch null', { nBatch: null }],
+    ['nThreads 0', { nThreads: 0 }],
+    ['nThreads too many', { nThreads: 100_000 }],
+    ['nSeqMax 0', { nSeqMax: 0 }],
+    ['nSeqMax too many', { nSeqMax: 257 }],
+    ['flashAttn unknown', { flashAttn: 'maybe' }],
+    ['typeK unknown', { typeK: 'q2_k' }],
+    ['typeV of Object.prototype', { typeV: 'toString' }],
+    ['quantized V without flash attention', { typeV: 'q8_0', flashAttn: 'off' }],
+    ['local below 0', { h2o: { local: -1 } }],
+    ['heavy no integer', { h2o: { heavy: 0.5 } }],
+    ['h2o true', { h2o: true }],
+    ['h2o null', { h2o: null }],
+    ['schedule unknown', { h2o: { schedule: 'three-pass' } }],
+    ['schedule of later', { h2o: { schedule: 'two-pass' } }],
+    ['trace no boolean', { h2o: { trace: 1 } }],
+    ['embeddings no boolean', { embeddings: 'yes' }],
+    ['onWarning no function', { onWarning: 'log' }],
+    ['model missing', { model: undefined }],
+    ['model a number', { model: 5 }],
+    ['model path empty', { model: '' }],
+    ['model path with a NUL', { model: 'a\0b' }],
+    ['model options without a path', { model: {} }],
+    ['model nGpuLayers below 0', { model: { path: 'x', nGpuLayers: -1 } }],
+    ['model useMmap no boolean', { model: { path: 'x', useMmap: 1 } }],
+    ['model signal no signal', { model: { path: 'x', signal: {} } }],
+  ])('%s', async (_, options) => {
+    const all = { model, nThreads: 1, ...options } as unknown as ContextOptions
+    const { createContext } = await import('../../src/ts/index.js')
+    await expect(createContext(all)).rejects.toMatchObject({
+      name: 'H2oError',
+      code: 'ERR_H2O_INVALID_ARGUMENT',
+    })
+  })
+})
+
+describe('warnings', () => {
+  const warningsOf = (options: Partial<ContextOptions>) =>
+    checkContextOptions({ model, ...options }).warnings.map(({ code }) => code)
+
+  it.each<[Partial<ContextOptions>, string[]]>([
+    [{}, []],
+    [{ nBatch: 4096, nUbatch: 1024 }, []],
+    [{ h2o: { local: 256, heavy: 256 }, nUbatch: 512 }, []],
+    [{ h2o: { local: 300, heavy: 300 }, nUbatch: 512 }, ['H2O_WARN_BUDGET_CLAMPED']],
+    [{ h2o: { local: 600, heavy: 0 }, nUbatch: 512 }, ['H2O_WARN_BUDGET_CLAMPED']],
+    [{ nBatch: 1000, nUbatch: 300 }, ['H2O_WARN_BATCH_ROUNDED']],
+    [{ nBatch: 1000, nUbatch: 300, h2o: false }, []],
+    [{ nBatch: 512 }, ['H2O_WARN_BATCH_TOO_SMALL']],
+    [{ nBatch: 512, h2o: { local: 0, heavy: 0 } }, []],
+    [{ nBatch: 256, nUbatch: 1024, h2o: false }, ['H2O_WARN_UBATCH_CLAMPED']],
+    [{ nBatch: 256, h2o: false }, []],
+  ])('%j: %j', (options, codes) => {
+    expect(warningsOf(options)).toEqual(codes)
+  })
+
+  it('go to the listener, once', async () => {
+    const warnings: H2oWarning[] = []
+    const context = await tinyContext({
+      model,
+      h2o: { local: 500, heavy: 500 },
+      onWarning: (warning) => warnings.push(warning),
+    })
+    expect(warnings).toEqual([{ code: 'H2O_WARN_BUDGET_CLAMPED', message: expect.any(String) }])
+    await context.dispose()
+  })
+
+  it('go to the process otherwise', async () => {
+    const warning = new Promise<NodeJS.ErrnoException>((resolve) => process.once('warning', resolve))
+    const context = await tinyContext({ model, nBatch: 32, nUbatch: 64 })
+    expect(await warning).toMatchObject({ name: 'H2oWarning', code: 'H2O_WARN_UBATCH_CLAMPED' })
+    await context.dispose()
+  })
+})
+
+describe('sizes', () => {
+  it.each([
+    [undefined, 32768, 4096],
+    [undefined, 1000, 1024],
+    [0, 32768, 32768],
+    [1, 32768, 256],
+    [257, 32768, 512],
+    [65536, 32768, 65536],
+  ])('nCtx %s of a model trained on %i is %i', (nCtx, nCtxTrain, size) => {
+    expect(resolveContextSize(nCtx, nCtxTrain)).toBe(size)
+  })
+
+  it('need a training context or nCtx', () => {
+    expect(() => resolveContextSize(undefined, 0)).toThrow(/training context/)
+    expect(() => resolveContextSize(0, 0)).toThrow(/training context/)
+  })
+
+  it('are what the context says', async () => {
+    const context = await tinyContext({ model, nCtx: 300, nBatch: 4096, nUbatch: 128 })
+    expect(context).toMatchObject({ nCtx: 512, nBatch: 512, nUbatch: 128, position: 0 })
+    expect(context.h2o).toMatchObject({ schedule: 'single-pass', chunk: 128 })
+    await context.dispose()
+  })
+})

@@ -1,0 +1,99 @@
+/** Tiny models and contexts for the tests of the addon. One thread each: more only wait for one another. */
+
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll } from 'vitest'
+import {
+  type Context,
+  type ContextOptions,
+  createContext,
+  type GeneratedToken,
+  type GenerateSummary,
+} from '../../src/ts/index.js'
+import { type ModelSpec, writeModel } from '../../src/ts/model-maker/index.js'
+
+const folder = await mkdtemp(join(tmpdir(), 'h2o-addon-'))
+const models = new Map<string, Promise<string>>()
+
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+/** A file of this test's own. */
+export function scratch(name: string): string {
+  return join(folder, name)
+}
+
+/** The path of a model; equal specs share a file. A spec with `edit` needs a name of its own. */
+export function tinyModel(spec: Partial<ModelSpec> = {}, name = ''): Promise<string> {
+  const key = JSON.stringify(spec) + name
+  let path = models.get(key)
+  if (!path) {
+    const file = scratch(`model-${models.size}.gguf`)
+    path = writeModel(file, { arch: 'llama', hidden: 64, heads: 4, ...spec }).then(() => file)
+    models.set(key, path)
+  }
+  return path
+}
+
+export async function tinyContext(options: Partial<ContextOptions> = {}): Promise<Context> {
+  return createContext({
+    model: options.model ?? (await tinyModel()),
+    nCtx: 1024,
+    nBatch: 192,
+    nUbatch: 64,
+    nThreads: 1,
+    h2o: { local: 16, heavy: 16 },
+    ...options,
+  })
+}
+
+/** n token ids that repeat no pattern. */
+export function someTokens(n: number, seed = 1): Int32Array {
+  let state = seed
+  return Int32Array.from({ length: n }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return 32 + ((state >>> 16) % 90)
+  })
+}
+
+/** Everything a generation yields, and its summary. */
+export async function collect(
+  generation: AsyncGenerator<GeneratedToken, GenerateSummary, void>,
+): Promise<{ tokens: number[]; texts: string[]; summary: GenerateSummary }> {
+  const tokens: number[] = []
+  const texts: string[] = []
+  for (;;) {
+    const next = await generation.next()
+    if (next.done) return { tokens, texts, summary: next.value }
+    tokens.push(next.value.token)
+    texts.push(next.value.text)
+  }
+}
+
+export function argmax(logits: Float32Array): number {
+  return logits.reduce((best, value, i) => (value > (logits[best] as number) ? i : best), 0)
+}
+
+/** Runs a script of fixtures/ in a process of its own, with the built library. */
+export function runFixture(
+  name: string,
+  args: string[] = [],
+  nodeArgs: string[] = [],
+): Promise<{ code: number | null; signal: string | null; stdout: string; stderr: string }> {
+  const script = fileURLToPath(new URL(`fixtures/${name}`, import.meta.url))
+  const child = spawn(process.execPath, [...nodeArgs, script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+  })
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr }))
+  })
+}
