@@ -26,6 +26,7 @@ import type {
   H2oTraceEntry,
   PrefillResult,
   Reason,
+  Schedule,
 } from './types.js'
 import { integer, oneOf, optionalSignal, tokenIds } from './validate.js'
 import { emitProcessWarning } from './warnings.js'
@@ -68,13 +69,14 @@ export class Context {
     this.h2o = {
       covered: handle.covered,
       reason: info.reason as Reason | null,
-      schedule: 'single-pass',
+      schedule: info.schedule as Schedule,
       chunk: info.chunk,
       local: info.local,
       heavy: info.heavy,
     }
     this.memory = {
       h2oStateBytes: info.stateBytes,
+      h2oIntraBytes: info.intraBytes,
       kvBytes: info.kvBytes,
       computeBytes: info.computeBytes,
       sparseGraphNodes: info.sparseNodes,

@@ -5,6 +5,7 @@ import { invalidArgument } from './errors.js'
 import type { Model } from './model.js'
 import { native } from './native/binding.js'
 import type { NativeContextOptions, NativeModelOptions } from './native/surface.js'
+import { type Schedule, schedules } from './types.js'
 import { boolean, integer, oneOf, optionalFunction, optionalSignal } from './validate.js'
 import type { H2oWarning, WarningListener } from './warnings.js'
 
@@ -31,7 +32,8 @@ export interface H2oOptions {
   local?: number
   /** H, the positions of the highest score: 256 */
   heavy?: number
-  schedule?: 'single-pass'
+  /** 'single-pass' */
+  schedule?: Schedule
   /** Record scores and memory sets of sparse calls for takeTrace(). Costs memory and time. */
   trace?: boolean
 }
@@ -129,6 +131,7 @@ export function checkContextOptions(options: ContextOptions): CheckedContextOpti
       typeV,
       h2oLocal: budget.local,
       h2oHeavy: budget.heavy,
+      twoPass: budget.schedule === 'two-pass',
       trace: budget.trace,
       embeddings: boolean('embeddings', options.embeddings, false),
       memoryLimit: hostMemory(),
@@ -142,19 +145,16 @@ interface Budget {
   local: number
   heavy: number
   trace: boolean
+  schedule: Schedule
 }
 
 function checkH2o(h2o: ContextOptions['h2o']): Budget {
-  if (h2o === false) return { local: 0, heavy: 0, trace: false }
+  if (h2o === false) return { local: 0, heavy: 0, trace: false, schedule: 'single-pass' }
   if (h2o === null || (h2o !== undefined && typeof h2o !== 'object')) {
     throw invalidArgument('h2o must be false or an object of options', { h2o })
   }
-  const schedule: unknown = h2o?.schedule
-  if (schedule === 'two-pass') {
-    throw invalidArgument('the two-pass schedule is not implemented yet; single-pass is', { schedule })
-  }
-  oneOf('schedule', schedule, 'single-pass', ['single-pass'])
   return {
+    schedule: oneOf('schedule', h2o?.schedule, 'single-pass', schedules),
     local: integer('local', h2o?.local, defaultBudget, 0, maxInt),
     heavy: integer('heavy', h2o?.heavy, defaultBudget, 0, maxInt),
     trace: boolean('trace', h2o?.trace, false),

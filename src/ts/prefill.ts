@@ -5,7 +5,7 @@ import { H2oError } from './errors.js'
 import type { NativeCall } from './native/surface.js'
 import { planPrefill } from './prefill-plan.js'
 import { followProgress } from './progress.js'
-import type { Call, Path, PrefillProgress, PrefillResult, Reason } from './types.js'
+import type { Call, Path, PrefillProgress, PrefillResult, Reason, Schedule } from './types.js'
 import { boolean, oneOf, optionalFunction, optionalSignal, tokenIds } from './validate.js'
 
 /** A text, or token ids. */
@@ -83,7 +83,9 @@ export async function runPrefill(
     progress.stop()
   }
   options.signal?.throwIfAborted()
-  return { result: summarize(calls, tokens.length, base, logits, performance.now() - start), token }
+  const promptMs = performance.now() - start
+  const schedule = context.info.schedule as Schedule
+  return { result: summarize(calls, tokens.length, base, logits, schedule, promptMs), token }
 }
 
 async function promptTokens(
@@ -155,6 +157,7 @@ function summarize(
   tokens: number,
   cached: number,
   logits: Float32Array | null,
+  schedule: Schedule,
   promptMs: number,
 ): PrefillResult {
   const sparse = calls.some((call) => call.path === 'h2o')
@@ -164,7 +167,7 @@ function summarize(
     cached,
     path: sparse ? 'h2o' : 'dense',
     reason: sparse ? null : (calls[0]?.reason ?? null),
-    schedule: 'single-pass',
+    schedule,
     chunks: calls.reduce((sum, call) => sum + call.chunks, 0),
     denseTail: sparse && last?.path === 'dense' ? last.n : 0,
     calls,

@@ -3,8 +3,13 @@
 /** How a decode call read the cache: H2O chunked sparse attention, or stock attention over all of it. */
 export type Path = 'h2o' | 'dense'
 
-/** Only one pass over the weights so far. */
-export type Schedule = 'single-pass'
+export const schedules = ['single-pass', 'two-pass'] as const
+
+/**
+ * In which order a sparse call does its work: both phases in one pass over the network, or a pass for the intra
+ * attention of all chunks and then one chunk by chunk, as task 5.5 has it.
+ */
+export type Schedule = (typeof schedules)[number]
 
 /** Why a call, or a whole context, is dense. A closed list; the names are permanent (src/native/h2o/h2o.h). */
 export type Reason =
@@ -139,6 +144,8 @@ export interface ContextH2o {
 
 export interface ContextMemory {
   h2oStateBytes: number
+  /** The cached intra attention of one call; 0 unless the schedule is two-pass. */
+  h2oIntraBytes: number
   kvBytes: number
   computeBytes: number
   /** Nodes of the reserved sparse graph; 0 if not covered. */

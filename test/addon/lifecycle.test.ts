@@ -12,6 +12,7 @@ function boundaries(context: Context, n: number): number[] {
 
 describe.each([
   ['with H2O', { local: 16, heavy: 16 }],
+  ['with H2O in two passes', { local: 16, heavy: 16, schedule: 'two-pass' }],
   ['without H2O', false],
 ] as const)('abort %s', (_, h2o) => {
   const n = 900

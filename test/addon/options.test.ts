@@ -29,7 +29,6 @@ describe('context options that make no sense', () => {
     ['h2o true', { h2o: true }],
     ['h2o null', { h2o: null }],
     ['schedule unknown', { h2o: { schedule: 'three-pass' } }],
-    ['schedule of later', { h2o: { schedule: 'two-pass' } }],
     ['trace no boolean', { h2o: { trace: 1 } }],
     ['embeddings no boolean', { embeddings: 'yes' }],
     ['onWarning no function', { onWarning: 'log' }],

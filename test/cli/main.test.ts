@@ -20,14 +20,13 @@ describe('main', () => {
   })
 
   it.each([
-    [['bench'], "unknown command 'bench'"],
+    [['nope'], "unknown command 'nope'"],
     [['run', 'more'], 'too many arguments'],
     [['--nope'], "unknown option '--nope'"],
     [['-n', 'x', '-p', 'hi'], 'Not a whole number'],
     [['-p', 'hi'], 'no model was given'],
     [['-m', 'x.gguf'], 'no prompt was given'],
     [['-m', 'x.gguf', '-p', ''], 'the prompt is empty'],
-    [['-m', 'x.gguf', '--h2o-schedule', 'two-pass', '-p', 'hi'], 'not available in this version'],
   ])('ends %j with 2', async (argv, message) => {
     const { code, out, err } = await cli(...argv)
     expect([code, out]).toEqual([2, ''])

@@ -78,7 +78,6 @@ describe('parseArgv', () => {
     [['-ctk', 'q3'], /One of f32/],
     [['-fa', 'maybe'], /One of on, off, auto/],
     [['-fa', 'constructor'], /One of on, off, auto/],
-    [['--h2o-schedule', 'two-pass'], /not available in this version/],
     [['--h2o-schedule', 'other'], /single-pass/],
     [['--nope'], /unknown option '--nope'/],
     [['-m'], /argument missing/],

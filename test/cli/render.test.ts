@@ -41,7 +41,13 @@ it('decodeLine', () => {
 })
 
 it('memoryLines', () => {
-  const memory = { h2oStateBytes: 1000, kvBytes: 100_000, computeBytes: 5 * 2 ** 20, sparseGraphNodes: 77 }
+  const memory = {
+    h2oStateBytes: 1000,
+    h2oIntraBytes: 0,
+    kvBytes: 100_000,
+    computeBytes: 5 * 2 ** 20,
+    sparseGraphNodes: 77,
+  }
   expect(memoryLines({ ...context, memory })).toEqual([
     'memory: kv cache 100000 bytes (0.095 MiB) for 100 tokens',
     'memory: persistent h2o buffers 1000 bytes (0.001 MiB, 1.00 % of the kv cache)',

@@ -4,7 +4,7 @@
 // The reference replays the memory sets of the engine, so that a near tie decided the other way does not spoil the
 // comparison; each set must be a valid choice by the reference's own scores, and then the logits must be equal.
 
-import { expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { planPrefill } from '../../src/ts/index.js'
 import { heavyTurnovers } from '../reference/h2o.js'
 import { HotText } from '../reference/hot-text.js'
@@ -117,19 +117,44 @@ const sessions: Case[] = [
     ...budget,
     steps: [{ call: 3 * S }, { decode: 6 }, { rollback: 3 * S + 2 }, { call: 2 * S + 1 }],
   },
+  // going on densely first, so that a score that should be gone could come back
+  {
+    name: 'rollback, decoding past the place, and on',
+    ...budget,
+    steps: [{ call: 4 * S }, { rollback: 3 * S + 13 }, { decode: 21 }, { call: 3 * S }],
+  },
+  {
+    name: 'rollback, a dense call past the place, and on',
+    ...budget,
+    steps: [{ call: 6 * S }, { rollback: 11 }, { call: 30 }, { call: 3 * S }],
+  },
   { name: 'rollback to nothing', ...budget, steps: [{ call: 3 * S }, { rollback: 0 }, { call: 3 * S }] },
 ]
 
-test.each([...lengths, ...shapes, ...edges, ...batches, ...sessions])('$name', async (c) => {
-  const { arch = 'llama', kvHeads = 2, S, L, H, steps } = c
+const cases = [...lengths, ...shapes, ...edges, ...batches, ...sessions]
+const ways = [
+  { schedule: 'single-pass', kernels: 'fused' },
+  { schedule: 'single-pass', kernels: 'composed' },
+  { schedule: 'two-pass', kernels: 'fused' },
+] as const
+
+afterEach(() => {
+  delete process.env.H2O_FUSED
+})
+
+test.each(
+  ways.flatMap((way) => cases.map((c) => ({ ...way, ...c }))),
+)('$schedule, $kernels: $name', async (c) => {
+  process.env.H2O_FUSED = c.kernels === 'fused' ? '1' : '0'
+  const { schedule, arch = 'llama', kvHeads = 2, S, L, H, steps } = c
   const model = await hotModel(arch, kvHeads)
   const context = await open({
     model: model.path,
     nBatch: 16 * S,
     nUbatch: S,
-    h2o: { local: L, heavy: H, trace: true },
+    h2o: { local: L, heavy: H, schedule, trace: true },
   })
-  const reference = new ReferenceSession(model.reference, { S, L, H })
+  const reference = new ReferenceSession(model.reference, { S, L, H, schedule })
 
   const nTokens = steps.reduce((sum, step) => sum + ('call' in step ? step.call : 0), 0)
   const text = new HotText({ S, H, nChunks: Math.ceil(nTokens / S) })

@@ -1,7 +1,7 @@
 // What must hold of every sparse call, whatever the model: from the trace that the engine keeps on request.
 
 import { describe, expect, test } from 'vitest'
-import type { Context, H2oTraceEntry } from '../../src/ts/index.js'
+import type { Context, H2oTraceEntry, Schedule } from '../../src/ts/index.js'
 import { HotText } from '../reference/hot-text.js'
 import { checkSelection, heavyOf } from '../reference/selection.js'
 import { nmse, ReferenceSession } from '../reference/session.js'
@@ -14,9 +14,11 @@ const K = 8
 
 const budget = { nBatch: 16 * S, nUbatch: S, h2o: { local: L, heavy: H, trace: true } }
 
-async function tracedRun() {
+const schedules = ['single-pass', 'two-pass'] as const
+
+async function tracedRun(schedule: Schedule) {
   const { path } = await hotModel('qwen3', 2)
-  const context = await open({ model: path, ...budget })
+  const context = await open({ model: path, ...budget, h2o: { ...budget.h2o, schedule } })
   const text = new HotText({ S, H, nChunks: K })
   await context.decode(text.next(K * S - 3))
   return { context, text, trace: context.takeTrace() }
@@ -49,8 +51,8 @@ function chainOf(trace: H2oTraceEntry[], layer: number, i: number) {
 
 const places = [0, 1].flatMap((layer) => [0, 1].map((i) => ({ layer, i })))
 
-describe('memory sets and scores', async () => {
-  const { trace, text } = await tracedRun()
+describe.each(schedules)('memory sets and scores, %s', async (schedule) => {
+  const { trace, text } = await tracedRun(schedule)
 
   test.each(places)('layer $layer, KV head $i: right by the scores of the engine itself, ties too', ({
     layer,
@@ -113,11 +115,14 @@ describe('memory sets and scores', async () => {
   })
 })
 
-test('decoding leaves scores and memory untouched and attends to every position', async () => {
+test.each(
+  schedules,
+)('decoding leaves scores and memory untouched and attends to every position, %s', async (schedule) => {
   const { path, reference: model } = await hotModel('llama', 2)
-  const reference = new ReferenceSession(model, { S, L, H })
-  const plain = await open({ model: path, ...budget })
-  const decoded = await open({ model: path, ...budget })
+  const reference = new ReferenceSession(model, { S, L, H, schedule })
+  const settings = { model: path, ...budget, h2o: { ...budget.h2o, schedule } }
+  const plain = await open(settings)
+  const decoded = await open(settings)
   const text = new HotText({ S, H, nChunks: 6 })
   const first = text.next(4 * S)
   const second = text.next(2 * S)
@@ -126,7 +131,7 @@ test('decoding leaves scores and memory untouched and attends to every position'
   reference.call(first)
 
   // decoded and taken back: what is left must be as if nothing had been
-  for (const token of randomTokens(40, 3)) {
+  for (const token of randomTokens(64, 3)) {
     const { logits } = await decoded.decode(token)
     expect(nmse(logits as Float32Array, reference.call([token]).logits)).toBeLessThanOrEqual(1e-9)
   }
@@ -177,10 +182,12 @@ test(
   compareRuns((run) => ({ nThreads: 2 ** run }), 4),
 )
 
-test('graph reuse changes nothing: two calls inside one block of 256 cells, on and off', async () => {
+test.each(
+  schedules,
+)('graph reuse changes nothing: two calls inside one block of 256 cells, %s', async (schedule) => {
   const { path } = await hotModel('llama', 2)
   const run = async () => {
-    const context = await open({ model: path, ...budget })
+    const context = await open({ model: path, ...budget, h2o: { ...budget.h2o, schedule } })
     const text = new HotText({ S, H, nChunks: 9 })
     const logits = []
     for (const n of [2 * S, 2 * S, 2 * S, 3 * S]) logits.push(await allLogits(context, text.next(n)))
@@ -200,13 +207,16 @@ test('graph reuse changes nothing: two calls inside one block of 256 cells, on a
   expect(reused[5]).toEqual(reused[1])
 })
 
-test('a restored state carries the memory on, and an empty one resets it', async () => {
+test.each(
+  schedules,
+)('a restored state carries the memory on, and an empty one resets it, %s', async (schedule) => {
   const { path } = await hotModel('llama', 2)
   const text = new HotText({ S, H, nChunks: 6 })
   const first = text.next(4 * S)
   const second = text.next(2 * S)
-  const a = await open({ model: path, ...budget })
-  const b = await open({ model: path, ...budget })
+  const settings = { model: path, ...budget, h2o: { ...budget.h2o, schedule } }
+  const a = await open(settings)
+  const b = await open(settings)
   const empty = await b.saveState()
   await a.decode(first)
   await b.loadState(await a.saveState())
@@ -219,6 +229,35 @@ test('a restored state carries the memory on, and an empty one resets it', async
 
   await b.loadState(empty)
   expect((await b.decode(first)).call).toMatchObject({ pos: 0, inherited: 0, path: 'h2o' })
+})
+
+test('a state saved after a rollback below the last chunk comes back as it was', async () => {
+  const { path } = await hotModel('llama', 2)
+  const text = new HotText({ S, H, nChunks: 8 })
+  const a = await open({ model: path, ...budget })
+  const b = await open({ model: path, ...budget })
+  await a.decode(text.next(5 * S))
+  await a.truncate(3 * S + 7)
+  await b.loadState(await a.saveState())
+  const next = randomTokens(3 * S)
+  const expected = await a.decode(next, { logits: 'all' })
+  const restored = await b.decode(next, { logits: 'all' })
+  expect(restored.call).toEqual(expected.call)
+  expect(restored.logits).toEqual(expected.logits)
+})
+
+test('a state of another budget keeps the cache and starts without a memory set', async () => {
+  const { path } = await hotModel('llama', 2)
+  const tokens = new HotText({ S, H, nChunks: 4 }).next(4 * S)
+  const next = randomTokens(2 * S)
+  for (const h2o of [{ local: L, heavy: H + 1 }, false] as const) {
+    const a = await open({ model: path, ...budget, h2o })
+    const b = await open({ model: path, ...budget })
+    await a.decode(tokens)
+    await b.loadState(await a.saveState())
+    expect(b.position).toBe(4 * S)
+    expect((await b.decode(next)).call).toMatchObject({ path: 'h2o', pos: 4 * S, inherited: 0 })
+  }
 })
 
 test('a damaged state is refused and leaves an empty context', async () => {

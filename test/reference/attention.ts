@@ -12,6 +12,11 @@ export function nGroup(h: Hparams): number {
   return h.nHead / h.nHeadKv
 }
 
+/** The query heads that share a KV head. */
+export function groupOf(h: Hparams, kvHead: number): number[] {
+  return range(kvHead * nGroup(h), (kvHead + 1) * nGroup(h))
+}
+
 /** q . k / sqrt(headDim) for query head `head` at q[at...] and the keys at `positions`. */
 export function logitsOver(
   h: Hparams,
@@ -28,21 +33,28 @@ export function logitsOver(
   return Array.from(positions, (p) => scale * dot(q, at, keys[p]!, kvAt, h.headDim))
 }
 
-/** out[at...] = the weighted sum of the values at `positions`. */
-export function weightedValues(
+/** The values that query head `head` finds at `positions`, headDim numbers each; views of the cache. */
+export function valuesAt(
   h: Hparams,
   cache: KvCache,
   layer: number,
   head: number,
-  weights: readonly number[],
   positions: ArrayLike<number>,
-  out: Float64Array,
-  at: number,
-): void {
+): Float64Array[] {
   const kvAt = Math.floor(head / nGroup(h)) * h.headDim
-  for (let j = 0; j < weights.length; j++) {
-    const value = cache.values[layer]![positions[j]!]!
-    for (let k = 0; k < h.headDim; k++) out[at + k]! += weights[j]! * value[kvAt + k]!
+  return Array.from(positions, (p) => cache.values[layer]![p]!.subarray(kvAt, kvAt + h.headDim))
+}
+
+/** out[at...] = the weighted sum of the values. */
+export function weightedSum(
+  weights: readonly number[],
+  values: readonly Float64Array[],
+  out: Float64Array,
+  at = 0,
+): void {
+  for (let j = 0; j < values.length; j++) {
+    const value = values[j]!
+    for (let k = 0; k < value.length; k++) out[at + k]! += weights[j]! * value[k]!
   }
 }
 

@@ -1,6 +1,6 @@
 // Causal attention over the whole cache: what a call does that is not sparse, and what stock llama.cpp always does.
 
-import { type Attention, logitsOver, range, weightedValues } from './attention.js'
+import { type Attention, logitsOver, range, valuesAt, weightedSum } from './attention.js'
 import type { KvCache } from './kv-cache.js'
 import type { Hparams } from './model.js'
 import { softmax } from './ops.js'
@@ -14,7 +14,7 @@ export function denseAttention(h: Hparams, cache: KvCache): Attention {
       for (let head = 0; head < h.nHead; head++) {
         const at = (i * h.nHead + head) * h.headDim
         const weights = softmax(logitsOver(h, cache, layer, head, q, at, visible))
-        weightedValues(h, cache, layer, head, weights, visible, out, at)
+        weightedSum(weights, valuesAt(h, cache, layer, head, visible), out, at)
       }
     }
     return out

@@ -1,13 +1,10 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// The sparse call (DESIGN.md section 2), one layer and one KV head at a time.
-//
-// The output of a query is ONE softmax over the keys of its memory and of its own chunk together. The engine merges
-// two attentions with online-softmax states instead; that both agree is what comparing them shows.
+// What both schedules of a sparse call share (DESIGN.md section 2): chunks, their memory, their scores, their trace.
+// How a chunk attends is in single-pass.ts and two-pass.ts.
 
-import { type Attention, logitsOver, nGroup, range, weightedValues } from './attention.js'
+import { range } from './attention.js'
 import type { KvCache } from './kv-cache.js'
-import type { Hparams } from './model.js'
-import { softmax } from './ops.js'
+import type { Hparams, ReferenceModel } from './model.js'
 import { type Budget, heavyOf, heavyTurnover, type Scores, selectMemory } from './selection.js'
 import type { HeadState } from './state.js'
 
@@ -40,69 +37,71 @@ export interface SparseCall extends Budget {
   S: number
   /** [layer][kv head], replaced in place by what the call leaves behind */
   state: HeadState[][]
-  /** filled in order of layer, then chunk */
+  /** empty; in order of layer, then chunk, after the call */
   trace: ChunkTrace[]
   forcedMemory?: ForcedMemory | undefined
 }
 
-export function sparseAttention(h: Hparams, cache: KvCache, call: SparseCall): Attention {
-  return (layer, q, base) => {
-    const n = q.length / (h.nHead * h.headDim)
-    const out = new Float64Array(q.length)
-    for (let c = 0; c * call.S < n; c++) {
-      const begin = base + c * call.S
-      const end = Math.min(begin + call.S, base + n)
-      const heads = range(0, h.nHeadKv).map((kvHead) => {
-        const state = call.state[layer]![kvHead]!
-        const tracked = new Map([...state.memory, ...state.chunk])
-        const forced = call.forcedMemory?.(layer, c, kvHead)
-        const memPos = forced ? Array.from(forced) : selectMemory(begin, call, tracked)
-
-        const memory = new Map(memPos.map((j) => [j, tracked.get(j) ?? 0]))
-        const chunk = new Map(range(begin, end).map((j) => [j, 0]))
-        attendChunk(h, cache, layer, kvHead, q, base, memory, chunk, out)
-        call.state[layer]![kvHead] = { memory, chunk }
-
-        const memScore = Float64Array.from(memory.values())
-        const chunkScore = Float64Array.from(chunk.values())
-        return { memPos: Int32Array.from(memPos), memScore, chunkScore, tracked }
-      })
-      call.trace.push({ layer, chunk: c, pos: begin, n: end - begin, heads })
-    }
-    return out
-  }
-}
-
-/** Every query of the chunk attends to the memory and, causally, to the chunk; its votes go to both. */
-function attendChunk(
-  h: Hparams,
+/** Appends the tokens as one sparse call and returns their logits, [n tokens][n_vocab]. */
+export type SparseSchedule = (
+  model: ReferenceModel,
+  tokens: ArrayLike<number>,
   cache: KvCache,
-  layer: number,
-  kvHead: number,
-  q: Float64Array,
-  base: number,
-  memory: Map<number, number>,
-  chunk: Map<number, number>,
-  out: Float64Array,
-): void {
-  const memPos = [...memory.keys()]
-  const chunkPos = [...chunk.keys()]
-  for (const [row, position] of chunkPos.entries()) {
-    const visible = chunkPos.slice(0, row + 1)
-    for (let head = kvHead * nGroup(h); head < (kvHead + 1) * nGroup(h); head++) {
-      const at = ((position - base) * h.nHead + head) * h.headDim
-      const inter = logitsOver(h, cache, layer, head, q, at, memPos)
-      const intra = logitsOver(h, cache, layer, head, q, at, visible)
-      vote(memory, memPos, softmax(inter))
-      vote(chunk, visible, softmax(intra))
-      weightedValues(h, cache, layer, head, softmax([...inter, ...intra]), [...memPos, ...visible], out, at)
-    }
-  }
+  call: SparseCall,
+) => Float64Array
+
+/** Positions [begin, end), the index-th chunk of its call. */
+export interface Chunk {
+  index: number
+  begin: number
+  end: number
 }
 
-function vote(scores: Map<number, number>, positions: readonly number[], weights: readonly number[]): void {
+/** n tokens from position `base` on; the last chunk may be short. */
+export function chunksOf(base: number, n: number, S: number): Chunk[] {
+  return range(0, Math.ceil(n / S)).map((index) => ({
+    index,
+    begin: base + index * S,
+    end: base + Math.min((index + 1) * S, n),
+  }))
+}
+
+/**
+ * What a chunk does in a layer whatever the schedule: each KV head gets its memory and hands on its scores.
+ * `attend` votes on the memory, and returns the initial scores of the chunk's own positions, ascending.
+ */
+export function stepChunk(
+  h: Hparams,
+  call: SparseCall,
+  layer: number,
+  { index, begin, end }: Chunk,
+  attend: (kvHead: number, memory: Map<number, number>) => Map<number, number>,
+): void {
+  const heads = range(0, h.nHeadKv).map((kvHead) => {
+    const state = call.state[layer]![kvHead]!
+    const tracked = new Map([...state.memory, ...state.chunk])
+    const forced = call.forcedMemory?.(layer, index, kvHead)
+    const memPos = forced ? Array.from(forced) : selectMemory(begin, call, tracked)
+
+    const memory = new Map(memPos.map((j) => [j, tracked.get(j) ?? 0]))
+    const chunk = attend(kvHead, memory)
+    call.state[layer]![kvHead] = { memory, chunk }
+
+    const memScore = Float64Array.from(memory.values())
+    const chunkScore = Float64Array.from(chunk.values())
+    return { memPos: Int32Array.from(memPos), memScore, chunkScore, tracked }
+  })
+  call.trace.push({ layer, chunk: index, pos: begin, n: end - begin, heads })
+}
+
+/** Adds the weights that one query gives to the positions. */
+export function vote(
+  scores: Map<number, number>,
+  positions: readonly number[],
+  weights: readonly number[],
+): void {
   positions.forEach((j, i) => {
-    scores.set(j, scores.get(j)! + weights[i]!)
+    scores.set(j, (scores.get(j) ?? 0) + weights[i]!)
   })
 }
 

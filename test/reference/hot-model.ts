@@ -11,10 +11,14 @@
 //  3. A trend. Hot tokens come in levels, and every chunk's level is above the one before. So a new generation enters
 //     over the oldest one still there, which was hot early only and leaves.
 //
+// A fourth thing makes mistakes loud: logits hardly read the embeddings, mostly what attention wrote. And what it wrote
+// stays small beside them, so that a chunk without the sink (phase 1 of two-pass) leaves the next layer's keys hot.
+//
 // How: every query has the same large component along one direction of its head, keys have a component along it that
 // a single embedding dimension of their token sets. The direction lies in the slowest RoPE pair, so distance hardly
 // matters. Nothing writes into those embedding dimensions, so all layers see them unchanged. KV heads of even and
-// odd index listen to different hot tokens. All else stays noise, different per head.
+// odd index listen to different hot tokens. All else stays noise, different per head: half of the other dimensions hold
+// that of the embeddings, the other half is left to attention and feed-forward.
 
 import { Random } from '../../src/ts/model-maker/index.js'
 import { type Hparams, need, type ReferenceModel } from './model.js'
@@ -31,10 +35,15 @@ const LEVEL_MAX = 5.5
 const SINK_LOGIT = 10.5
 const QUERY = 4 // length of a query along the hot direction
 const NOISE = 0.6 // standard deviation of the other components of queries and keys
+const VALUE = 4 // standard deviation of values
 const BALLAST = 4 // a component of all keys that no query sees: keeps the key norm (qwen3) near constant
 const KEY_GAIN = 4 // weight of the hot direction in the key norm, over that of the others
 
-// embedding dimensions with a meaning; the noise has the rest
+const WRITE = 0.3 // gain of what attention and feed-forward write
+const READ = 1 // gain at which queries and keys read that; makes layers depend on those before
+const EMBD_OUTPUT = 0.03 // gain at which the logits read the embeddings' noise
+
+// embedding dimensions with a meaning; the rest is one half embedding noise, one half what layers write
 const DIM_QUERY = 0
 const DIM_HOT = [1, 2]
 const DIM_SINK = 3
@@ -46,7 +55,8 @@ const EMBD_SINK = 4
 
 /**
  * Overwrites embeddings and layers in place, for any model of the reference with hidden >= 32, headDim >= 8 and at
- * least 128 tokens. The output matrix stays as it is. Call it before the model is written.
+ * least 128 tokens. The output matrix stays as it is and must not be the embeddings'. Call it before the model is
+ * written.
  */
 export function craftWeights({ hparams: h, weights }: ReferenceModel, seed = 1): void {
   const random = new Random(seed, 'hot model')
@@ -59,29 +69,36 @@ export function craftWeights({ hparams: h, weights }: ReferenceModel, seed = 1):
   const fillOptional = (name: string, value: (dim: number) => number) => {
     if (weights.has(name)) fill(name, (_, dim) => value(dim))
   }
-  const isNoise = (dim: number) => dim >= N_RESERVED
-  /** a row that turns noise of unit variance into noise of this standard deviation */
+  const nNoise = Math.floor((h.nEmbd - N_RESERVED) / 2)
+  const isNoise = (dim: number) => dim >= N_RESERVED && dim < N_RESERVED + nNoise
+  const isWritten = (dim: number) => dim >= N_RESERVED + nNoise
+  const nWritten = h.nEmbd - N_RESERVED - nNoise
+  /** a row that turns the embeddings' noise into noise of this standard deviation */
   const noiseRow = (dim: number, deviation: number) =>
     isNoise(dim) ? (deviation * gaussian()) / Math.sqrt(h.nEmbd - N_RESERVED) : 0
+  /** the same for queries and keys, which read what layers wrote, too */
+  const attentionRow = (dim: number) =>
+    isWritten(dim) ? (READ * gaussian()) / Math.sqrt(nWritten) : noiseRow(dim, NOISE)
 
   const [along, across] = ropePair(h.nRot / 2 - 1, h)
   const [ballast, unused] = ropePair(h.nRot / 2 - 2, h)
   const isReserved = (i: number) => i === along || i === across || i === ballast || i === unused
   const key = keyLength(h, weights.has('blk.0.attn_k_norm.weight'))
 
-  craftEmbeddings(h, need(weights, 'token_embd.weight').data, key, gaussian)
+  craftEmbeddings(h, need(weights, 'token_embd.weight').data, nNoise, key, gaussian)
+  fill('output_norm.weight', (_, dim) => (isWritten(dim) ? 1 : isNoise(dim) ? EMBD_OUTPUT : 0))
   for (let layer = 0; layer < h.nLayer; layer++) {
     const at = (name: string) => `blk.${layer}.${name}`
     fill(at('attn_norm.weight'), () => 1)
     fill(at('attn_q.weight'), (out, dim) => {
       const i = out % h.headDim
       if (i === along) return dim === DIM_QUERY ? QUERY : 0
-      return isReserved(i) ? 0 : noiseRow(dim, NOISE)
+      return isReserved(i) ? 0 : attentionRow(dim)
     })
     fill(at('attn_k.weight'), (out, dim) => {
       const i = out % h.headDim
       if (i === ballast) return dim === DIM_QUERY ? BALLAST : 0
-      if (i !== along) return isReserved(i) ? 0 : noiseRow(dim, NOISE)
+      if (i !== along) return isReserved(i) ? 0 : attentionRow(dim)
       if (dim === DIM_SINK) return key(SINK_LOGIT) / EMBD_SINK
       return dim === DIM_HOT[Math.floor(out / h.headDim) % 2] ? key(LEVEL_MAX) / EMBD_HOT : 0
     })
@@ -90,11 +107,11 @@ export function craftWeights({ hparams: h, weights }: ReferenceModel, seed = 1):
     fillOptional(at('attn_q_norm.weight'), () => typicalRms(h, QUERY))
     fillOptional(at('attn_k_norm.weight'), (dim) => typicalRms(h, BALLAST) * (dim === along ? KEY_GAIN : 1))
 
-    // the sink's zero value weighs much, so the others speak up
-    fill(at('attn_v.weight'), (_, dim) => noiseRow(dim, 48))
-    const intoNoise = (out: number, nIn: number) => (isNoise(out) ? (0.3 * gaussian()) / Math.sqrt(nIn) : 0)
-    fill(at('attn_output.weight'), (out) => intoNoise(out, h.nHead * h.headDim))
-    fill(at('ffn_down.weight'), (out) => intoNoise(out, need(weights, at('ffn_down.weight')).shape[0]!))
+    fill(at('attn_v.weight'), (_, dim) => noiseRow(dim, VALUE))
+    const write = (out: number, nIn: number) => (isWritten(out) ? (WRITE * gaussian()) / Math.sqrt(nIn) : 0)
+    fill(at('attn_output.weight'), (out) => write(out, h.nHead * h.headDim))
+    fill(at('ffn_norm.weight'), (_, dim) => (isWritten(dim) ? 1 : 0))
+    fill(at('ffn_down.weight'), (out) => write(out, need(weights, at('ffn_down.weight')).shape[0]!))
   }
 }
 
@@ -102,6 +119,7 @@ export function craftWeights({ hparams: h, weights }: ReferenceModel, seed = 1):
 function craftEmbeddings(
   h: Hparams,
   data: Float32Array,
+  nNoise: number,
   key: (logit: number) => number,
   gaussian: () => number,
 ): void {
@@ -119,7 +137,7 @@ function craftEmbeddings(
       row[DIM_HOT[hot % 2]!] = (EMBD_HOT * key(levelLogit(Math.floor(hot / 2)))) / key(LEVEL_MAX)
     }
     const left = h.nEmbd - row.reduce((sum, x) => sum + x * x, 0)
-    const noise = Array.from({ length: h.nEmbd - N_RESERVED }, gaussian)
+    const noise = Array.from({ length: nNoise }, gaussian)
     const length = Math.hypot(...noise)
     for (const [i, x] of noise.entries()) row[N_RESERVED + i] = (x * Math.sqrt(left)) / length
   }

@@ -33,11 +33,16 @@ const budgets = [
   { S: 64, L: 16, H: 16, k: 4 },
   { S: 64, L: 16, H: 40, k: 8 },
 ]
-const cases = (['llama', 'qwen2', 'qwen3'] as const).flatMap((arch) =>
-  budgets.map((budget, i) => ({ arch, kvHeads: [1, 2, 4][i % 3]!, ...budget })),
+const cases = (['llama', 'qwen2', 'qwen3'] as const).flatMap((arch, a) =>
+  budgets.flatMap((budget, i) => {
+    const c = { arch, kvHeads: [1, 2, 4][i % 3]!, ...budget }
+    const single = { ...c, schedule: 'single-pass' as const }
+    return i % 3 === a ? [single, { ...c, schedule: 'two-pass' as const }] : [single]
+  }),
 )
 
-test.each(cases)('$arch, $kvHeads KV heads, S=$S L=$L H=$H: lively over $k chunks', ({
+test.each(cases)('$schedule, $arch, $kvHeads KV heads, S=$S L=$L H=$H: lively over $k chunks', ({
+  schedule,
   arch,
   kvHeads,
   S,
@@ -46,18 +51,22 @@ test.each(cases)('$arch, $kvHeads KV heads, S=$S L=$L H=$H: lively over $k chunk
   k,
 }) => {
   for (const n of [k * S, (k - 1) * S + 3]) {
-    const session = new ReferenceSession(hotModel(arch, kvHeads), { S, L, H })
+    const session = new ReferenceSession(hotModel(arch, kvHeads), { S, L, H, schedule })
     const { trace } = session.call(new HotText({ S, H, nChunks: k }).next(n))
-    expect(lively(trace, L)).toBeGreaterThanOrEqual(0.5)
+    for (const layer of [0, 1]) {
+      const ofLayer = trace.filter((t) => t.layer === layer)
+      expect(lively(ofLayer, L)).toBeGreaterThanOrEqual(0.5)
+    }
   }
 })
 
 test.each([
-  'llama',
-  'qwen3',
-] as const)('%s: lively over several calls, after dense ones and a rollback', (arch) => {
+  ['llama', 'single-pass'],
+  ['qwen3', 'single-pass'],
+  ['qwen2', 'two-pass'],
+] as const)('%s, %s: lively over several calls, after dense ones and a rollback', (arch, schedule) => {
   const [S, L, H] = [16, 4, 6]
-  const session = new ReferenceSession(hotModel(arch, 2, 32), { S, L, H })
+  const session = new ReferenceSession(hotModel(arch, 2, 32), { S, L, H, schedule })
   const text = new HotText({ S, H, nChunks: 14 })
   const call = (n: number) => session.call(text.next(n)).trace
   const trace = [5, 4 * S, 3 * S, 2 * S + 1, 1, 1].flatMap(call)
@@ -84,24 +93,29 @@ test('a hot token of chunk 0 survives, a late hot one enters, an early-only one 
   }
 })
 
-test('the logits tell when Heavy is wrong', () => {
+test.each([
+  ['single-pass', 0],
+  ['single-pass', 1],
+  ['two-pass', 0],
+  ['two-pass', 1],
+] as const)('%s: the logits tell when Heavy is wrong in layer %d', (schedule, layer) => {
   const [S, L, H, k] = [16, 4, 8, 8]
-  const model = hotModel('qwen3', 2)
+  const session = () => new ReferenceSession(hotModel('qwen3', 2), { S, L, H, schedule })
   const tokens = new HotText({ S, H, nChunks: k }).next(k * S)
-  const right = new ReferenceSession(model, { S, L, H }).call(tokens)
-  // one KV head of one layer takes, in the last chunk only, another position for its last heavy one
-  const { pos, heads } = right.trace.find((t) => t.layer === 0 && t.chunk === k - 1)!
+  const right = session().call(tokens)
+  // one KV head takes, in the last chunk only, another position for its last heavy one
+  const { pos, heads } = right.trace.find((t) => t.layer === layer && t.chunk === k - 1)!
   const members = [...heads[0]!.memPos]
   const dropped = heavyOf(members, pos, L).at(-1)!
   const other = range(dropped, pos).find((j) => !members.includes(j))!
-  const wrong = new ReferenceSession(model, { S, L, H }).call(tokens, {
-    forcedMemory: (layer, chunk, head) =>
-      layer === 0 && chunk === k - 1 && head === 0
+  const wrong = session().call(tokens, {
+    forcedMemory: (...at) =>
+      String(at) === String([layer, k - 1, 0])
         ? members.map((j) => (j === dropped ? other : j)).sort((a, b) => a - b)
         : undefined,
   })
   const nVocab = right.logits.length / tokens.length
   const last = (logits: Float64Array) => logits.slice(-S * nVocab)
-  expect(nmse(wrong.logits, right.logits)).toBeGreaterThan(1e-8)
-  expect(nmse(last(wrong.logits), last(right.logits))).toBeGreaterThan(1e-7)
+  expect(nmse(wrong.logits, right.logits)).toBeGreaterThan(1e-7)
+  expect(nmse(last(wrong.logits), last(right.logits))).toBeGreaterThan(1e-6)
 })

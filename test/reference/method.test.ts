@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { type Architecture, makeModel } from '../../src/ts/model-maker/index.js'
 import { range } from './attention.js'
 import { referenceOf } from './from-gguf.js'
-import { softmax } from './ops.js'
+import { merge, softmaxState } from './online-softmax.js'
 import { checkSelections, setsOf } from './replay.js'
 import { nmse, ReferenceSession } from './session.js'
 
@@ -113,18 +113,16 @@ test.each([
   ['far apart', [100, 99], [-100, -98]],
   ['far apart, the other way', [-100, -99.5], [100, 97]],
   ['one side empty', [], [3, 1]],
+  ['the other side empty', [-100, 100], []],
 ])('fusion is one softmax over the joined keys: %s', (_, inter, intra) => {
-  const values = [...inter, ...intra].map((_, i) => Math.cos(i) + 2)
-  const state = (logits: number[], v: number[]) => {
-    const m = Math.max(-Infinity, ...logits)
-    return { m, l: sum(logits.map((x) => Math.exp(x - m))), o: sum(softmax(logits).map((w, i) => w * v[i]!)) }
-  }
-  const a = state(inter, values)
-  const b = state(intra, values.slice(inter.length))
-  const m = Math.max(a.m, b.m)
-  const [wa, wb] = [a.l * Math.exp(a.m - m), b.l * Math.exp(b.m - m)]
-  const joined = sum(softmax([...inter, ...intra]).map((w, i) => w * values[i]!))
-  expect((a.o * wa + b.o * wb) / (wa + wb)).toBeCloseTo(joined, 12)
+  const values = [...inter, ...intra].map((_, i) => Float64Array.of(Math.cos(i) + 2, i))
+  const state = (logits: number[], from: number) =>
+    softmaxState(logits, values.slice(from, from + logits.length), 2)
+  const joined = state([...inter, ...intra], 0)
+  const merged = merge(state(inter, 0), state(intra, inter.length))
+  expect(merged.m).toBe(joined.m)
+  expect(merged.l).toBeCloseTo(joined.l, 12)
+  for (const k of [0, 1]) expect(merged.o[k]).toBeCloseTo(joined.o[k]!, 12)
 })
 
 function sum(numbers: Iterable<number>): number {

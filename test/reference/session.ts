@@ -2,16 +2,24 @@
 // A llama_context in float64: a cache that calls fill, and the H2O state that sparse calls hand on.
 
 import { denseAttention } from './dense.js'
-import { type ChunkTrace, type ForcedMemory, sparseAttention } from './h2o.js'
+import type { ChunkTrace, ForcedMemory, SparseSchedule } from './h2o.js'
 import { KvCache } from './kv-cache.js'
 import type { ReferenceModel } from './model.js'
 import type { Budget } from './selection.js'
+import { singlePass } from './single-pass.js'
 import { emptyState, type HeadState, rollbackState } from './state.js'
 import { forward } from './transformer.js'
+import { twoPass } from './two-pass.js'
+
+const schedules = { 'single-pass': singlePass, 'two-pass': twoPass } satisfies Record<string, SparseSchedule>
+
+export type Schedule = keyof typeof schedules
 
 /** S tokens per chunk (n_ubatch), L and H positions of memory per KV head, clamped already: L + H < S. */
 export interface SessionOptions extends Budget {
   S: number
+  /** 'single-pass' */
+  schedule?: Schedule | undefined
 }
 
 export interface CallResult {
@@ -64,19 +72,20 @@ export class ReferenceSession {
     { forcedMemory }: { forcedMemory?: ForcedMemory | undefined } = {},
   ): CallResult {
     const { hparams } = this.model
-    const { S, L, H } = this.options
+    const { S, L, H, schedule = 'single-pass' } = this.options
     const n = tokens.length
     const pos = this.position
     if (n === 0) throw new RangeError('a call holds at least one token')
 
     if (L + H === 0 || n <= S) {
-      const logits = forward(this.model, tokens, this.#cache, denseAttention(hparams, this.#cache))
+      const attend = denseAttention(hparams, this.#cache)
+      const logits = forward(this.model, tokens, { base: pos, attend, store: this.#cache })
       return { path: 'dense', pos, n, logits, inherited: 0, chunks: 0, trace: [] }
     }
 
     const trace: ChunkTrace[] = []
-    const attend = sparseAttention(hparams, this.#cache, { S, L, H, state: this.#state, trace, forcedMemory })
-    const logits = forward(this.model, tokens, this.#cache, attend)
+    const call = { S, L, H, state: this.#state, trace, forcedMemory }
+    const logits = schedules[schedule](this.model, tokens, this.#cache, call)
     const inherited = trace[0]!.heads[0]!.memPos.length
     return { path: 'h2o', pos, n, logits, inherited, chunks: Math.ceil(n / S), trace }
   }

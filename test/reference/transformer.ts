@@ -1,5 +1,5 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// The forward pass of one call, in float64. How a query reads the cache is the caller's: see dense.ts and h2o.ts.
+// A forward pass in float64. How a query reads the cache is the caller's: see dense.ts, single-pass.ts, two-pass.ts.
 
 import type { Attention } from './attention.js'
 import type { KvCache } from './kv-cache.js'
@@ -7,19 +7,26 @@ import { need, type ReferenceModel } from './model.js'
 import { linear, rmsNorm, silu } from './ops.js'
 import { rope } from './rope.js'
 
+/** One pass of tokens through the network. */
+export interface Pass {
+  /** position of the first token */
+  base: number
+  attend: Attention
+  /** where keys and values go, at the end; left out, none are made: the cache has those of these tokens already */
+  store?: KvCache
+}
+
 /**
- * Appends the tokens at the cache's end and returns their logits, [n tokens][n_vocab].
- * Layer by layer: all keys and values of the call are stored first, then attention runs.
+ * The logits of the tokens, [n tokens][n_vocab].
+ * Layer by layer: all keys and values of the pass are stored first, then attention runs.
  */
 export function forward(
   model: ReferenceModel,
   tokens: ArrayLike<number>,
-  cache: KvCache,
-  attend: Attention,
+  { base, attend, store }: Pass,
 ): Float64Array {
   const { hparams: h, weights } = model
   const embedding = need(weights, 'token_embd.weight')
-  const base = cache.length
 
   const x = new Float64Array(tokens.length * h.nEmbd)
   for (let i = 0; i < tokens.length; i++) {
@@ -33,14 +40,16 @@ export function forward(
 
     // attention
     const a = norm(x, 'attn_norm.weight')
+    if (store) {
+      let k = linear(tensor('attn_k.weight'), a, optional('attn_k.bias'))
+      if (optional('attn_k_norm.weight')) k = norm(k, 'attn_k_norm.weight')
+      rope(k, h.nHeadKv, base, h)
+      const v = linear(tensor('attn_v.weight'), a, optional('attn_v.bias'))
+      store.append(layer, k, v, h.nHeadKv * h.headDim)
+    }
     let q = linear(tensor('attn_q.weight'), a, optional('attn_q.bias'))
-    let k = linear(tensor('attn_k.weight'), a, optional('attn_k.bias'))
-    const v = linear(tensor('attn_v.weight'), a, optional('attn_v.bias'))
     if (optional('attn_q_norm.weight')) q = norm(q, 'attn_q_norm.weight')
-    if (optional('attn_k_norm.weight')) k = norm(k, 'attn_k_norm.weight')
     rope(q, h.nHead, base, h)
-    rope(k, h.nHeadKv, base, h)
-    cache.append(layer, k, v, h.nHeadKv * h.headDim)
     add(x, linear(tensor('attn_output.weight'), attend(layer, q, base), optional('attn_output.bias')))
 
     // feed-forward: down(silu(gate) * up)

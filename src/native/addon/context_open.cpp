@@ -19,6 +19,7 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.n_threads_batch = (int32_t)  get_number(object, "nThreadsBatch", o.n_threads_batch);
     o.h2o_local       = (uint32_t) get_number(object, "h2oLocal",      o.h2o_local);
     o.h2o_heavy       = (uint32_t) get_number(object, "h2oHeavy",      o.h2o_heavy);
+    o.two_pass        = get_bool(object, "twoPass", o.two_pass);
     o.memory_limit    =            get_number(object, "memoryLimit",   o.memory_limit);
     o.flash_attn      = get_string(object, "flashAttn",  o.flash_attn);
     o.type_k          = get_string(object, "typeK",      o.type_k);
@@ -160,6 +161,7 @@ void context_open_job::run() {
     params.embeddings      = options.embeddings;
     params.h2o_local       = options.h2o_local;
     params.h2o_heavy       = options.h2o_heavy;
+    params.h2o_schedule    = options.two_pass ? H2O_SCHEDULE_TWO_PASS : H2O_SCHEDULE_SINGLE_PASS;
 
     params.abort_callback      = context_state::on_node;
     params.abort_callback_data = state.get();
@@ -191,7 +193,7 @@ void context_open_job::run() {
 Napi::Value context_open_job::result(Napi::Env env) {
     const llama_context * ctx = state->ctx;
 
-    state->external_bytes = (int64_t) (info.size_state + info.size_kv + info.size_compute);
+    state->external_bytes = (int64_t) (info.size_state + info.size_intra + info.size_kv + info.size_compute);
     Napi::MemoryManagement::AdjustExternalMemory(env, state->external_bytes);
 
     Napi::Object object = Napi::Object::New(env);
@@ -205,10 +207,12 @@ Napi::Value context_open_job::result(Napi::Env env) {
     object.Set("nCallMax",     Napi::Number::New(env, n_call_max));
     object.Set("reason",       info.reason == H2O_REASON_NONE ? env.Null()
                                    : Napi::Value(Napi::String::New(env, h2o_reason_name(info.reason))));
+    object.Set("schedule",     Napi::String::New(env, h2o_schedule_name(info.schedule)));
     object.Set("chunk",        Napi::Number::New(env, info.n_chunk));
     object.Set("local",        Napi::Number::New(env, info.n_local));
     object.Set("heavy",        Napi::Number::New(env, info.n_heavy));
     object.Set("stateBytes",   Napi::Number::New(env, (double) info.size_state));
+    object.Set("intraBytes",   Napi::Number::New(env, (double) info.size_intra));
     object.Set("kvBytes",      Napi::Number::New(env, (double) info.size_kv));
     object.Set("computeBytes", Napi::Number::New(env, (double) info.size_compute));
     object.Set("sparseNodes",  Napi::Number::New(env, info.n_nodes));

@@ -22,6 +22,7 @@ struct context_options {
     std::string type_v          = "f16";
     uint32_t    h2o_local       = 0;
     uint32_t    h2o_heavy       = 0;
+    bool        two_pass        = false;
     bool        trace           = false;
     bool        embeddings      = false;
     double      memory_limit    = 0.0; // bytes of host memory, 0 = unknown

@@ -4,7 +4,7 @@
 #include "llama-impl.h"
 
 #include <algorithm>
-#include <limits>
+#include <initializer_list>
 #include <vector>
 
 int64_t h2o_n_chunks_batched(int64_t n_chunk, int64_t n_head) {
@@ -70,34 +70,34 @@ ggml_tensor * h2o_build_fuse(
 // views of q and of the cache
 //
 
-// queries of chunks [token, token + n_queries*n_chunks) with the group folded into the rows
-// [d_k, n_head, n_tokens] -> [d_k, n_group*n_queries, n_head_kv, n_chunks]
-static ggml_tensor * h2o_fold_q(
-        ggml_context * ctx, ggml_tensor * q, int64_t n_group, int64_t token, int64_t n_queries, int64_t n_chunks) {
-    const int64_t d         = q->ne[0];
-    const int64_t n_head_kv = q->ne[1]/n_group;
+// tokens [token, token + n_queries*n_chunks) of a tensor by token and head, with the group folded into the rows
+// [d, n_head, n_tokens] -> F32 [d, n_group*n_queries, n_head_kv, n_chunks]
+static ggml_tensor * h2o_fold(
+        ggml_context * ctx, ggml_tensor * t, int64_t n_group, int64_t token, int64_t n_queries, int64_t n_chunks) {
+    const int64_t d         = t->ne[0];
+    const int64_t n_head_kv = t->ne[1]/n_group;
 
-    if (q->nb[1] != ggml_row_size(q->type, d)) {
-        q = ggml_cont(ctx, q);
+    if (t->nb[1] != ggml_row_size(t->type, d)) {
+        t = ggml_cont(ctx, t);
     }
 
-    // the heads of a group are neighbours, so [d_k, n_group] is one block
-    q = ggml_view_4d(ctx, q, d*n_group, n_head_kv, n_queries, n_chunks,
-            n_group*q->nb[1], q->nb[2], n_queries*q->nb[2], token*q->nb[2]);
+    // the heads of a group are neighbours, so [d, n_group] is one block
+    t = ggml_view_4d(ctx, t, d*n_group, n_head_kv, n_queries, n_chunks,
+            n_group*t->nb[1], t->nb[2], n_queries*t->nb[2], token*t->nb[2]);
+    t = ggml_permute(ctx, t, 0, 2, 1, 3);
+    t = t->type == GGML_TYPE_F32 ? ggml_cont(ctx, t) : ggml_cast(ctx, t, GGML_TYPE_F32);
 
-    q = ggml_cont(ctx, ggml_permute(ctx, q, 0, 2, 1, 3));
-
-    return ggml_reshape_4d(ctx, q, d, n_group*n_queries, n_head_kv, n_chunks);
+    return ggml_reshape_4d(ctx, t, d, n_group*n_queries, n_head_kv, n_chunks);
 }
 
-// the inverse for the output: [d_v, n_group*n_queries, n_head_kv, n_chunks] -> [d_v*n_head, n_queries*n_chunks]
-static ggml_tensor * h2o_unfold_o(ggml_context * ctx, ggml_tensor * o, int64_t n_group) {
-    const int64_t n_queries = o->ne[1]/n_group;
+// the inverse: [d, n_group*n_queries, n_head_kv, n_chunks] -> [d*n_head, n_queries*n_chunks]
+static ggml_tensor * h2o_unfold(ggml_context * ctx, ggml_tensor * t, int64_t n_group) {
+    const int64_t n_queries = t->ne[1]/n_group;
 
-    o = ggml_reshape_4d(ctx, o, o->ne[0]*n_group, n_queries, o->ne[2], o->ne[3]);
-    o = ggml_permute(ctx, o, 0, 2, 1, 3);
+    t = ggml_reshape_4d(ctx, t, t->ne[0]*n_group, n_queries, t->ne[2], t->ne[3]);
+    t = ggml_permute(ctx, t, 0, 2, 1, 3);
 
-    return ggml_cont_2d(ctx, o, o->ne[0]*o->ne[1], o->ne[2]*o->ne[3]);
+    return ggml_cont_2d(ctx, t, t->ne[0]*t->ne[1], t->ne[2]*t->ne[3]);
 }
 
 // cells [pos, pos + n_keys*n_chunks) of the K cache -> [d_k, n_keys, n_head_kv, n_chunks], in place
@@ -123,11 +123,14 @@ static ggml_tensor * h2o_view_v_t(ggml_context * ctx, ggml_tensor * v, int64_t p
     return ggml_cont(ctx, ggml_transpose(ctx, v));
 }
 
+// all cells of a cache by KV head: [d, n_head_kv, n_kv] -> [d, n_kv, n_head_kv]; transposed, [n_kv, n_head_kv, d] -> [n_kv, d, n_head_kv]
+static ggml_tensor * h2o_view_cells(ggml_context * ctx, ggml_tensor * kv) {
+    return ggml_view_3d(ctx, kv, kv->ne[0], kv->ne[2], kv->ne[1], kv->nb[2], kv->nb[1], 0);
+}
+
 // the members of a memory set, per KV head: set I32 [n_mem, n_head_kv] -> F32 [d, n_mem, n_head_kv]
 static ggml_tensor * h2o_gather(ggml_context * ctx, ggml_tensor * kv, ggml_tensor * set) {
-    ggml_tensor * rows = ggml_view_3d(ctx, kv, kv->ne[0], kv->ne[2], kv->ne[1], kv->nb[2], kv->nb[1], 0);
-
-    return ggml_get_rows(ctx, rows, set);
+    return ggml_get_rows(ctx, h2o_view_cells(ctx, kv), set);
 }
 
 // in the type of the cache: the values fit it exactly, and q is then rounded as in the intra product
@@ -176,54 +179,7 @@ struct h2o_memory {
     ggml_tensor * score = nullptr; // F32 [n_mem, n_head_kv]
 };
 
-}
-
-static ggml_tensor * h2o_view_chunk(ggml_context * ctx, ggml_tensor * t, int32_t i) {
-    return ggml_view_3d(ctx, t, t->ne[0], t->ne[1], t->ne[2], t->nb[1], t->nb[2], i*t->nb[3]);
-}
-
-// [n_keys, 1, n_head_kv, n_chunks] -> [n_keys, n_head_kv] of one chunk
-static ggml_tensor * h2o_view_votes(ggml_context * ctx, const h2o_intra & intra, int32_t ic) {
-    ggml_tensor * votes = intra.b.votes;
-
-    return ggml_view_2d(ctx, votes, votes->ne[0], votes->ne[2], votes->nb[2], (ic - intra.ic)*votes->nb[3]);
-}
-
-static std::vector<h2o_intra> h2o_build_intra(
-        ggml_context                   * ctx,
-        const llm_graph_input_attn_h2o & inp,
-        ggml_tensor                    * q,
-        ggml_tensor                    * k,
-        ggml_tensor                    * v,
-        float                            kq_scale) {
-    const h2o_plan & plan = inp.plan;
-
-    std::vector<h2o_intra> res;
-
-    const auto build = [&](int32_t ic, int32_t n_chunks) {
-        const int32_t n_keys = plan.chunk_len(ic);
-
-        ggml_tensor * q_rows = h2o_fold_q(ctx, q, inp.n_group, ic*plan.n_chunk, n_keys, n_chunks);
-
-        res.push_back({ ic, n_chunks, q_rows,
-            h2o_build_attn_block(ctx, q_rows,
-                    h2o_view_k  (ctx, k, plan.chunk_pos(ic), n_keys, n_chunks),
-                    h2o_view_v_t(ctx, v, plan.chunk_pos(ic), n_keys, n_chunks),
-                    n_keys == plan.n_chunk ? inp.mask_full : inp.mask_tail, inp.ones, kq_scale) });
-    };
-
-    const int32_t n_batched = h2o_n_chunks_batched(plan.n_chunk, q->ne[1]);
-
-    for (int32_t ic = 0; ic < plan.n_full(); ic += n_batched) {
-        build(ic, std::min(n_batched, plan.n_full() - ic));
-    }
-    if (plan.n_tail() > 0) {
-        build(plan.n_full(), 1);
-    }
-    return res;
-}
-
-// what may be remembered when chunk ic begins, as the sources of selection
+// what may be remembered when a chunk begins, as the sources of selection
 struct h2o_tracked_tensors {
     ggml_tensor * mem_pos;
     ggml_tensor * mem_score;
@@ -232,37 +188,237 @@ struct h2o_tracked_tensors {
     ggml_h2o_tracked n;
 };
 
-static h2o_memory h2o_build_select(ggml_context * ctx, const h2o_plan & plan, const h2o_tracked_tensors & t, llama_pos pos) {
-    h2o_memory res;
-    res.pos   = ggml_h2o_select(ctx, t.mem_pos, t.mem_score, t.chunk_score, t.n, pos, plan.n_local, plan.n_heavy);
-    res.score = ggml_h2o_lookup(ctx, res.pos, t.mem_pos, t.mem_score, t.chunk_score, t.n);
+// one layer of one graph: the arguments that every step shares
+struct h2o_layer {
+    const llm_graph_context        & g;
+    const llm_graph_input_attn_h2o & inp;
+    const h2o_plan                 & plan;
+
+    ggml_context * ctx;
+
+    ggml_tensor * q;
+    ggml_tensor * k;
+    ggml_tensor * v;
+
+    float kq_scale;
+    int   il;
+};
+
+}
+
+static ggml_tensor * h2o_view_chunk(ggml_context * ctx, ggml_tensor * t, int32_t i) {
+    return ggml_view_3d(ctx, t, t->ne[0], t->ne[1], t->ne[2], t->nb[1], t->nb[2], i*t->nb[3]);
+}
+
+// [n_keys, 1, n_head_kv, n_chunks] -> [n_keys, n_head_kv] of one chunk
+static ggml_tensor * h2o_view_votes(ggml_context * ctx, ggml_tensor * votes, int32_t i) {
+    return ggml_view_2d(ctx, votes, votes->ne[0], votes->ne[2], votes->nb[2], i*votes->nb[3]);
+}
+
+// the parts of the result of ggml_h2o_attn
+static h2o_attn_block h2o_unpack_attn(ggml_context * ctx, ggml_tensor * t, const ggml_tensor * q, int64_t d_v, int64_t n_keys) {
+    const int64_t n_rows   = q->ne[1];
+    const int64_t n_head   = q->ne[2];
+    const int64_t n_chunks = q->ne[3];
+
+    size_t offset = 0;
+
+    const auto take = [&](int64_t ne0, int64_t ne1) {
+        const size_t nb = sizeof(float);
+
+        ggml_tensor * part = ggml_view_4d(ctx, t, ne0, ne1, n_head, n_chunks, nb*ne0, nb*ne0*ne1, nb*ne0*ne1*n_head, offset);
+        offset += ggml_nbytes(part);
+        return part;
+    };
+
+    ggml_tensor * o     = take(d_v, n_rows);
+    ggml_tensor * lse   = take(1,   n_rows);
+    ggml_tensor * votes = take(n_keys, 1);
+
+    return { o, lse, votes };
+}
+
+static h2o_intra h2o_build_intra_of(const h2o_layer & l, int32_t ic, int32_t n_chunks) {
+    const int32_t   n_keys = l.plan.chunk_len(ic);
+    const llama_pos pos    = l.plan.chunk_pos(ic);
+
+    ggml_tensor * q = h2o_fold(l.ctx, l.q, l.inp.n_group, ic*l.plan.n_chunk, n_keys, n_chunks);
+    ggml_tensor * k = h2o_view_k(l.ctx, l.k, pos, n_keys, n_chunks);
+
+    if (l.inp.cache->get_fused()) {
+        const bool v_trans = h2o_is_transposed(l.v);
+
+        ggml_tensor * v = v_trans ? h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks) : h2o_view_k(l.ctx, l.v, pos, n_keys, n_chunks);
+        ggml_tensor * t = ggml_h2o_attn(l.ctx, q, k, v, nullptr, nullptr, nullptr, v_trans, true, l.inp.n_group, l.kq_scale);
+
+        return { ic, n_chunks, q, h2o_unpack_attn(l.ctx, t, q, v->ne[v_trans ? 1 : 0], n_keys) };
+    }
+
+    return { ic, n_chunks, q,
+        h2o_build_attn_block(l.ctx, q, k, h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks),
+                n_keys == l.plan.n_chunk ? l.inp.mask_full : l.inp.mask_tail, l.inp.ones, l.kq_scale) };
+}
+
+// puts what is built so far into the graph: left to the end, a depth-first walk would build the whole chain of scores first
+// and keep the logits of every block alive
+static void h2o_expand(const h2o_layer & l, std::initializer_list<ggml_tensor *> tensors) {
+    for (ggml_tensor * t : tensors) {
+        ggml_build_forward_expand(l.g.gf, t);
+    }
+}
+
+// all chunks of the call: batches of full ones, then the tail
+static std::vector<h2o_intra> h2o_build_intra(const h2o_layer & l) {
+    std::vector<h2o_intra> res;
+
+    const auto add = [&](int32_t ic, int32_t n_chunks) {
+        res.push_back(h2o_build_intra_of(l, ic, n_chunks));
+        h2o_expand(l, { res.back().b.votes, res.back().b.lse, res.back().b.o });
+    };
+
+    const int32_t n_batched = l.inp.cache->get_fused() ? l.plan.n_full() : h2o_n_chunks_batched(l.plan.n_chunk, l.q->ne[1]);
+
+    for (int32_t ic = 0; ic < l.plan.n_full(); ic += n_batched) {
+        add(ic, std::min(n_batched, l.plan.n_full() - ic));
+    }
+    if (l.plan.n_tail() > 0) {
+        add(l.plan.n_full(), 1);
+    }
     return res;
 }
 
-// writes what the next call inherits into the buffer that this call does not read
-static void h2o_build_store_state(
-        const llm_graph_context & g, const h2o_layer_state & dst, const h2o_memory & mem, ggml_tensor * chunk_score) {
-    const auto store = [&](ggml_tensor * src, ggml_tensor * dst) {
-        dst = ggml_view_2d(g.ctx0, dst, src->ne[0], src->ne[1], dst->nb[1], 0);
-        ggml_build_forward_expand(g.gf, ggml_cpy(g.ctx0, src, dst));
+// the chunk of this graph as phase 1 left it; q are the queries of this pass
+static h2o_intra h2o_load_intra(const h2o_layer & l) {
+    const int32_t ic     = l.plan.ic_begin;
+    const int32_t n_keys = l.plan.chunk_len(ic);
+
+    const h2o_layer_intra & cached = l.inp.cache->get_intra(l.il);
+
+    const auto load = [&](ggml_tensor * t) {
+        const int64_t n_head = l.q->ne[1];
+
+        t = ggml_view_3d(l.ctx, t, t->ne[0]/n_head, n_head, n_keys, t->nb[1]/n_head, t->nb[1], ic*l.plan.n_chunk*t->nb[1]);
+        return h2o_fold(l.ctx, t, l.inp.n_group, 0, n_keys, 1);
     };
 
-    store(mem.pos,     dst.mem_pos);
-    store(mem.score,   dst.mem_score);
+    ggml_tensor * votes = ggml_view_4d(l.ctx, cached.votes, n_keys, 1, cached.votes->ne[1], 1,
+            cached.votes->nb[1], cached.votes->nb[1], cached.votes->nb[2], ic*cached.votes->nb[2]);
+
+    return { ic, 1, h2o_fold(l.ctx, l.q, l.inp.n_group, 0, n_keys, 1), { load(cached.o), load(cached.lse), votes } };
+}
+
+static void h2o_build_store(const h2o_layer & l, ggml_tensor * src, ggml_tensor * dst) {
+    ggml_build_forward_expand(l.g.gf, ggml_cpy(l.ctx, src, dst));
+}
+
+static void h2o_store_intra(const h2o_layer & l, const h2o_intra & chunks) {
+    const h2o_layer_intra & cached = l.inp.cache->get_intra(l.il);
+
+    const auto store = [&](ggml_tensor * src, ggml_tensor * dst) {
+        src = h2o_unfold(l.ctx, src, l.inp.n_group);
+        h2o_build_store(l, src, ggml_view_2d(l.ctx, dst, src->ne[0], src->ne[1], dst->nb[1], chunks.ic*l.plan.n_chunk*dst->nb[1]));
+    };
+
+    store(chunks.b.o,   cached.o);
+    store(chunks.b.lse, cached.lse);
+
+    ggml_tensor * src = chunks.b.votes;
+    ggml_tensor * dst = cached.votes;
+
+    h2o_build_store(l, src, ggml_view_4d(l.ctx, dst, src->ne[0], 1, src->ne[2], src->ne[3],
+                dst->nb[1], dst->nb[1], dst->nb[2], chunks.ic*dst->nb[2]));
+}
+
+static h2o_memory h2o_build_select(const h2o_layer & l, const h2o_tracked_tensors & t, llama_pos pos) {
+    h2o_memory res;
+    res.pos   = ggml_h2o_select(l.ctx, t.mem_pos, t.mem_score, t.chunk_score, t.n, pos, l.plan.n_local, l.plan.n_heavy);
+    res.score = ggml_h2o_lookup(l.ctx, res.pos, t.mem_pos, t.mem_score, t.chunk_score, t.n);
+    return res;
+}
+
+// chunk i of the batch attends to the memory, votes on it, and gets its fused output
+static void h2o_build_inter(const h2o_layer & l, h2o_intra & chunks, int32_t i, h2o_memory & mem) {
+    ggml_tensor * q   = h2o_view_chunk(l.ctx, chunks.q,     i);
+    ggml_tensor * o   = h2o_view_chunk(l.ctx, chunks.b.o,   i);
+    ggml_tensor * lse = h2o_view_chunk(l.ctx, chunks.b.lse, i);
+
+    h2o_attn_block inter;
+
+    if (l.inp.cache->get_fused()) {
+        ggml_tensor * t = ggml_h2o_attn(l.ctx, q, h2o_view_cells(l.ctx, l.k), h2o_view_cells(l.ctx, l.v), mem.pos, o, lse,
+                h2o_is_transposed(l.v), false, l.inp.n_group, l.kq_scale);
+
+        inter = h2o_unpack_attn(l.ctx, t, q, o->ne[0], mem.pos->ne[0]);
+        o     = inter.o;
+    } else {
+        inter = h2o_build_attn_block(l.ctx, q,
+                h2o_gather_k(l.ctx, l.k, mem.pos), h2o_gather_v_t(l.ctx, l.v, mem.pos), nullptr, l.inp.ones, l.kq_scale);
+        o     = h2o_build_fuse(l.ctx, o, lse, inter.o, inter.lse);
+    }
+
+    mem.score = ggml_add(l.ctx, mem.score, ggml_reshape_2d(l.ctx, inter.votes, mem.score->ne[0], mem.score->ne[1]));
+
+    ggml_tensor * all = chunks.b.o;
+    chunks.b.o = ggml_set_inplace(l.ctx, all, o, all->nb[1], all->nb[2], all->nb[3], i*all->nb[3]);
+}
+
+// what the next graph or call inherits goes into the buffer that this graph does not read
+static void h2o_store_state(const h2o_layer & l, const h2o_memory & mem, ggml_tensor * chunk_score) {
+    const h2o_layer_state & dst = l.inp.cache->get_state(l.il, l.plan.dst);
+
+    const auto store = [&](ggml_tensor * src, ggml_tensor * dst) {
+        h2o_build_store(l, src, ggml_view_2d(l.ctx, dst, src->ne[0], src->ne[1], dst->nb[1], 0));
+    };
+
+    if (mem.pos) {
+        store(mem.pos,   dst.mem_pos);
+        store(mem.score, dst.mem_score);
+    }
     store(chunk_score, dst.chunk_score);
 }
 
-static void h2o_keep_trace(
-        const llm_graph_context & g, const llm_graph_input_attn_h2o & inp, int il, int32_t ic, const h2o_memory & mem, ggml_tensor * chunk_score) {
-    h2o_trace_node node = { il, inp.plan.chunk_pos(ic), inp.plan.chunk_len(ic), mem.pos, mem.score, ggml_cont(g.ctx0, chunk_score) };
+static void h2o_keep_trace(const h2o_layer & l, int32_t ic, const h2o_memory & mem, ggml_tensor * chunk_score) {
+    h2o_trace_node node = { l.il, l.plan.chunk_pos(ic), l.plan.chunk_len(ic), mem.pos, mem.score, ggml_cont(l.ctx, chunk_score) };
 
     for (ggml_tensor * t : { node.mem_pos, node.mem_score, node.chunk_score }) {
         if (t) {
             ggml_set_output(t);
-            ggml_build_forward_expand(g.gf, t);
+            ggml_build_forward_expand(l.g.gf, t);
         }
     }
-    inp.cache->get_trace_nodes().push_back(node);
+    l.inp.cache->get_trace_nodes().push_back(node);
+}
+
+// the chain over the chunks of this graph: select, inter, accumulate, fuse
+static void h2o_build_chain(const h2o_layer & l, std::vector<h2o_intra> & intra) {
+    const h2o_layer_state & src = l.inp.cache->get_state(l.il, l.plan.src);
+
+    h2o_memory          mem;
+    h2o_tracked_tensors tracked = { src.mem_pos, src.mem_score, src.chunk_score, l.plan.inherited };
+
+    for (h2o_intra & chunks : intra) {
+        for (int32_t i = 0; i < chunks.n_chunks; ++i) {
+            const int32_t ic = chunks.ic + i;
+
+            if (l.plan.n_mem(ic) > 0) {
+                mem = h2o_build_select(l, tracked, l.plan.chunk_pos(ic));
+                h2o_build_inter(l, chunks, i, mem);
+                h2o_expand(l, { mem.score, chunks.b.o });
+
+                tracked.mem_pos   = mem.pos;
+                tracked.mem_score = mem.score;
+            }
+
+            tracked.chunk_score = h2o_view_votes(l.ctx, chunks.b.votes, i);
+            tracked.n           = l.plan.tracked_after(ic);
+
+            if (l.plan.trace) {
+                h2o_keep_trace(l, ic, mem, tracked.chunk_score);
+            }
+        }
+    }
+
+    h2o_store_state(l, mem, tracked.chunk_score);
 }
 
 ggml_tensor * h2o_build_attn_layer(
@@ -273,57 +429,30 @@ ggml_tensor * h2o_build_attn_layer(
         ggml_tensor                    * v,
         float                            kq_scale,
         int                              il) {
-    ggml_context * ctx = g.ctx0;
+    const h2o_layer l = { g, inp, inp.plan, g.ctx0, q, k, v, kq_scale, il };
 
-    const h2o_plan & plan = inp.plan;
+    std::vector<h2o_intra> intra;
 
-    const h2o_layer_state & src = inp.cache->get_state(il, plan.src);
-
-    std::vector<h2o_intra> intra = h2o_build_intra(ctx, inp, q, k, v, kq_scale);
-
-    // the chain over the chunks: inter, accumulate, fuse, select
-    h2o_memory          mem;
-    h2o_tracked_tensors tracked = { src.mem_pos, src.mem_score, src.chunk_score, plan.inherited };
-
-    for (h2o_intra & chunks : intra) {
-        for (int32_t ic = chunks.ic; ic < chunks.ic + chunks.n_chunks; ++ic) {
-            if (plan.n_mem(ic) > 0) {
-                const int32_t i = ic - chunks.ic;
-
-                mem = h2o_build_select(ctx, plan, tracked, plan.chunk_pos(ic));
-
-                const h2o_attn_block inter = h2o_build_attn_block(ctx, h2o_view_chunk(ctx, chunks.q, i),
-                        h2o_gather_k(ctx, k, mem.pos), h2o_gather_v_t(ctx, v, mem.pos), nullptr, inp.ones, kq_scale);
-
-                mem.score = ggml_add(ctx, mem.score, ggml_reshape_2d(ctx, inter.votes, mem.score->ne[0], mem.score->ne[1]));
-
-                ggml_tensor * o = h2o_build_fuse(ctx,
-                        h2o_view_chunk(ctx, chunks.b.o, i), h2o_view_chunk(ctx, chunks.b.lse, i), inter.o, inter.lse);
-
-                ggml_tensor * all = chunks.b.o;
-                chunks.b.o = ggml_set_inplace(ctx, all, o, all->nb[1], all->nb[2], all->nb[3], i*all->nb[3]);
-
-                tracked.mem_pos   = mem.pos;
-                tracked.mem_score = mem.score;
-            }
-
-            tracked.chunk_score = h2o_view_votes(ctx, chunks, ic);
-            tracked.n           = { plan.n_mem(ic), std::numeric_limits<int32_t>::max(), plan.chunk_pos(ic), plan.chunk_len(ic) };
-
-            if (plan.trace) {
-                h2o_keep_trace(g, inp, il, ic, mem, tracked.chunk_score);
-            }
-        }
+    if (l.plan.phase == H2O_PHASE_INTER) {
+        intra.push_back(h2o_load_intra(l));
+    } else {
+        intra = h2o_build_intra(l);
     }
 
-    h2o_build_store_state(g, inp.cache->get_state(il, 1 - plan.src), mem, tracked.chunk_score);
+    if (l.plan.phase == H2O_PHASE_INTRA) {
+        for (const h2o_intra & chunks : intra) {
+            h2o_store_intra(l, chunks);
+        }
+    } else {
+        h2o_build_chain(l, intra);
+    }
 
     ggml_tensor * cur = nullptr;
 
     for (const h2o_intra & chunks : intra) {
-        ggml_tensor * o = h2o_unfold_o(ctx, chunks.b.o, inp.n_group);
+        ggml_tensor * o = h2o_unfold(l.ctx, chunks.b.o, inp.n_group);
 
-        cur = cur ? ggml_concat(ctx, cur, o, 1) : o;
+        cur = cur ? ggml_concat(l.ctx, cur, o, 1) : o;
     }
     return cur;
 }

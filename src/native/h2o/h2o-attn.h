@@ -1,5 +1,6 @@
-// H2O attention of one layer as a graph of stock ggml ops (and GGML_OP_H2O for selection): the portable path, and the
-// oracle for fused kernels. It takes the place of llm_graph_context::build_attn_mha and nothing else.
+// H2O attention of one layer. Each block of attention is one GGML_OP_H2O where the devices have it, else a graph of stock
+// ggml ops: the portable path, and the oracle for the fused kernels. It takes the place of
+// llm_graph_context::build_attn_mha and nothing else.
 
 #pragma once
 
@@ -12,7 +13,7 @@ struct h2o_not_covered : std::runtime_error {
     h2o_not_covered() : std::runtime_error("this model's attention is not covered by H2O") {}
 };
 
-// chunks whose intra attention is one batched product: the logits of a batch stay below 256 MiB
+// composed: chunks whose intra attention is one batched product; the logits of a batch stay below 256 MiB
 int64_t h2o_n_chunks_batched(int64_t n_chunk, int64_t n_head);
 
 // q [d_k, n_head, n_tokens] as handed to build_attn_mha; k and v as llama_kv_cache::get_k and get_v return them
@@ -27,7 +28,7 @@ ggml_tensor * h2o_build_attn_layer(
         int                              il);
 
 //
-// building blocks, also for tests and for other schedules
+// building blocks, composed of stock ops; also for tests
 //
 
 // attention of a block of queries over a block of keys: the online-softmax state and the votes

@@ -4,8 +4,12 @@
 
 #include "llama-arch.h"
 #include "llama-cparams.h"
+#include "llama-impl.h"
 #include "llama-model.h"
 
+#include "ggml-cpp.h"
+
+#include <cstdlib>
 #include <cstring>
 
 // the tests cover exactly these ("mistral" models carry the architecture name of llama)
@@ -101,4 +105,30 @@ h2o_reason h2o_coverage_of_graph(const llama_model & model, const llm_graph_resu
         }
     }
     return n_layers == (int32_t) model.hparams.n_layer() ? H2O_REASON_NONE : H2O_REASON_UNSUPPORTED_ATTENTION;
+}
+
+static bool h2o_device_runs_attn(ggml_backend_dev_t dev) {
+    ggml_context_ptr ctx(ggml_init({ 8*ggml_tensor_overhead(), nullptr, true }));
+
+    ggml_tensor * q  = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, 64, 64, 1);
+    ggml_tensor * kv = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F16, 64, 64, 1);
+
+    return ggml_backend_dev_supports_op(dev, ggml_h2o_attn(ctx.get(), q, kv, kv, nullptr, nullptr, nullptr, false, true, 1, 1.0f));
+}
+
+bool h2o_has_fused_attn(const llama_model & model, const llama_cparams & cparams) {
+    const char * H2O_FUSED = getenv("H2O_FUSED");
+    if (H2O_FUSED && atoi(H2O_FUSED) == 0) {
+        LLAMA_LOG_INFO("%s: fused attention disabled (H2O_FUSED)\n", __func__);
+        return false;
+    }
+    for (uint32_t il = 0; cparams.offload_kqv && il < model.hparams.n_layer(); ++il) {
+        ggml_backend_dev_t dev = model.dev_layer(il);
+
+        if (dev && !h2o_device_runs_attn(dev)) {
+            LLAMA_LOG_WARN("%s: %s has no fused H2O attention, using a graph of stock ops\n", __func__, ggml_backend_dev_name(dev));
+            return false;
+        }
+    }
+    return true;
 }

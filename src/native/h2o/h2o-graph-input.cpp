@@ -17,19 +17,32 @@ llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
         const llm_graph_context          & g,
         const llama_kv_cache_h2o_context * mctx) :
     llm_graph_input_attn_kv(g.hparams, g.cparams, mctx),
-    plan(mctx->plan), cache(mctx->cache), n_kv(mctx->get_n_kv()), n_group(g.n_head/g.n_head_kv) {
-    self_k_idxs = mctx->build_input_k_idxs(g.ctx0, g.ubatch);
-    self_v_idxs = mctx->build_input_v_idxs(g.ctx0, g.ubatch);
-    self_k_rot  = mctx->build_input_k_rot (g.ctx0);
-    self_v_rot  = mctx->build_input_v_rot (g.ctx0);
+    plan(mctx->get_plan()), cache(mctx->cache), n_kv(mctx->get_n_kv()), n_group(g.n_head/g.n_head_kv) {
+    self_k_rot = mctx->build_input_k_rot(g.ctx0);
+    self_v_rot = mctx->build_input_v_rot(g.ctx0);
 
-    mask_full = h2o_new_mask(g, plan.n_chunk, n_group, "h2o_mask_full");
-
-    if (plan.n_tail() > 0) {
-        mask_tail = h2o_new_mask(g, plan.n_tail(), n_group, "h2o_mask_tail");
+    if (plan.phase != H2O_PHASE_INTER) {
+        self_k_idxs = mctx->build_input_k_idxs(g.ctx0, g.ubatch);
+        self_v_idxs = mctx->build_input_v_idxs(g.ctx0, g.ubatch);
     }
 
-    const int64_t n_batched = std::min<int64_t>(plan.n_full(), h2o_n_chunks_batched(plan.n_chunk, g.n_head));
+    if (cache->get_fused()) {
+        return;
+    }
+
+    int64_t n_batched = 1;
+
+    if (plan.phase != H2O_PHASE_INTER) {
+        mask_full = h2o_new_mask(g, plan.n_chunk, n_group, "h2o_mask_full");
+
+        if (plan.n_tail() > 0) {
+            mask_tail = h2o_new_mask(g, plan.n_tail(), n_group, "h2o_mask_tail");
+        }
+
+        n_batched = std::min<int64_t>(plan.n_full(), h2o_n_chunks_batched(plan.n_chunk, g.n_head));
+    } else if (plan.n_mem(plan.ic_begin) == 0) {
+        return; // the cached intra attention passes through
+    }
 
     ones = ggml_new_tensor_1d(g.ctx0, GGML_TYPE_F32, n_group*plan.n_chunk*g.n_head_kv*n_batched);
     ggml_set_input(ones);
@@ -51,22 +64,33 @@ static void h2o_set_mask(ggml_tensor * mask, int64_t n_group) {
 }
 
 void llm_graph_input_attn_h2o::set_input(const llama_ubatch * ubatch) {
-    llm_graph_input_attn_kv::set_input(ubatch);
-
-    h2o_set_mask(mask_full, n_group);
-
-    if (mask_tail) {
-        h2o_set_mask(mask_tail, n_group);
+    if (self_k_idxs) {
+        llm_graph_input_attn_kv::set_input(ubatch);
+    } else {
+        if (self_k_rot && self_k_rot->buffer) {
+            mctx->set_input_k_rot(self_k_rot);
+        }
+        if (self_v_rot && self_v_rot->buffer) {
+            mctx->set_input_v_rot(self_v_rot);
+        }
     }
 
-    const std::vector<float> data(ggml_nelements(ones), 1.0f);
-    ggml_backend_tensor_set(ones, data.data(), 0, ggml_nbytes(ones));
+    for (ggml_tensor * mask : { mask_full, mask_tail }) {
+        if (mask) {
+            h2o_set_mask(mask, n_group);
+        }
+    }
+
+    if (ones) {
+        const std::vector<float> data(ggml_nelements(ones), 1.0f);
+        ggml_backend_tensor_set(ones, data.data(), 0, ggml_nbytes(ones));
+    }
 }
 
 bool llm_graph_input_attn_h2o::can_reuse(const llm_graph_params & params) {
     const auto * mctx_new = dynamic_cast<const llama_kv_cache_h2o_context *>(params.mctx);
 
-    if (!mctx_new || mctx_new->cache != cache || !(mctx_new->plan == plan) || mctx_new->get_n_kv() != n_kv) {
+    if (!mctx_new || mctx_new->cache != cache || !(mctx_new->get_plan() == plan) || mctx_new->get_n_kv() != n_kv) {
         return false;
     }
 

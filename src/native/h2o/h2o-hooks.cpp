@@ -15,11 +15,12 @@ void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & para
     const h2o_budget asked = { params.h2o_local, params.h2o_heavy };
     const h2o_budget used  = h2o_budget_clamp(asked, cparams.n_ubatch);
 
-    cparams.h2o_local = used.n_local;
-    cparams.h2o_heavy = used.n_heavy;
+    cparams.h2o_local    = used.n_local;
+    cparams.h2o_heavy    = used.n_heavy;
+    cparams.h2o_schedule = params.h2o_schedule;
 
     // an even split that fills the chunk is what the defaults give at the default chunk size: not worth a warning
-    const bool is_even_split = asked.n_local == asked.n_heavy && asked.n_local + asked.n_heavy == cparams.n_ubatch;
+    const bool is_even_split = asked.n_local == asked.n_heavy && (uint64_t) asked.n_local + asked.n_heavy == cparams.n_ubatch;
 
     if ((used.n_local != asked.n_local || used.n_heavy != asked.n_heavy) && !is_even_split) {
         LLAMA_LOG_WARN("%s: H2O needs local + heavy < n_ubatch (%u): using local = %u, heavy = %u\n",
@@ -43,25 +44,58 @@ std::unique_ptr<h2o_session> h2o_create_session(const llama_model & model, const
     if (h2o->reason == H2O_REASON_NONE && !h2o->cache) {
         h2o->reason = H2O_REASON_UNSUPPORTED_MEMORY;
     }
+    if (h2o->reason == H2O_REASON_BATCH_TOO_SMALL) {
+        LLAMA_LOG_WARN("%s: H2O can never run: n_batch (%u) holds no more than one chunk of n_ubatch (%u) tokens\n",
+                __func__, cparams.n_batch, cparams.n_ubatch);
+    } else if (h2o->reason != H2O_REASON_NONE && h2o->reason != H2O_REASON_OFF) {
+        LLAMA_LOG_INFO("%s: H2O does not serve this context (%s): prefill is dense\n", __func__, h2o_reason_name(h2o->reason));
+    }
     return h2o;
 }
 
-uint32_t h2o_graph_max_nodes(const llama_model & model, const llama_cparams & cparams) {
-    if (h2o_coverage(model, cparams) != H2O_REASON_NONE) {
+uint32_t h2o_graph_max_nodes(const h2o_session & h2o, const llama_context & lctx) {
+    if (!h2o.cache) {
         return 0;
     }
 
-    // per layer: intra twice (full chunks, tail), then inter, fusion and selection per chunk; views included
-    const uint32_t n_chunks = (cparams.n_batch + cparams.n_ubatch - 1)/cparams.n_ubatch;
+    // per layer and chunk: intra (if each chunk is a batch of its own), inter, fusion and selection, views included
+    const uint64_t n_chunks = (lctx.n_batch() + lctx.n_ubatch() - 1)/lctx.n_ubatch();
+    const uint64_t n_nodes  = lctx.get_model().hparams.n_layer()*(128 + 96*n_chunks);
 
-    return model.hparams.n_layer()*(128 + 64*n_chunks);
+    // a node takes some 400 bytes before it takes any data
+    if (n_nodes > 1024*1024) {
+        throw std::runtime_error(format("H2O would need a graph of %llu nodes for %u tokens in chunks of %u: "
+                "use a smaller logical batch (-b, n_batch) or larger chunks (-ub, n_ubatch)",
+                (unsigned long long) n_nodes, lctx.n_batch(), lctx.n_ubatch()));
+    }
+    return n_nodes;
 }
 
-static void h2o_refuse(h2o_session & h2o, h2o_reason reason) {
-    h2o.reason = reason;
-    h2o.cache->refuse(reason);
+// reserves one graph; a reason if it shows that the model is not covered
+static h2o_reason h2o_reserve(
+        h2o_session & h2o, llama_context & lctx, uint32_t n_tokens, const llama_kv_cache_h2o_context & mctx, size_t * sizes) {
+    const bool no_alloc = lctx.get_model().hparams.no_alloc;
 
-    LLAMA_LOG_WARN("%s: this model's graph is not covered by H2O (%s): prefill stays dense\n", __func__, h2o_reason_name(reason));
+    std::vector<size_t> sizes_here(ggml_backend_sched_get_n_backends(lctx.get_sched()), 0);
+
+    ggml_cgraph * gf = nullptr;
+    try {
+        // the last call of a prompt has a single output
+        gf = lctx.graph_reserve(mctx.get_plan().n_graph_tokens(), 1, 1, &mctx, no_alloc, no_alloc ? sizes_here.data() : nullptr);
+    } catch (const h2o_not_covered &) {
+        return H2O_REASON_UNSUPPORTED_ATTENTION;
+    }
+    if (!gf) {
+        throw std::runtime_error(format("failed to allocate the compute buffers of a sparse prefill of %u tokens: "
+                "use a smaller logical batch (-b, n_batch)", n_tokens));
+    }
+
+    for (size_t i = 0; i < sizes_here.size(); ++i) {
+        sizes[i] = std::max(sizes[i], sizes_here[i]);
+    }
+    h2o.n_nodes = std::max(h2o.n_nodes, ggml_graph_n_nodes(gf));
+
+    return h2o_coverage_of_graph(lctx.get_model(), *lctx.get_gf_res_reserve());
 }
 
 void h2o_sched_reserve(h2o_session & h2o, llama_context & lctx, size_t * sizes) {
@@ -71,42 +105,33 @@ void h2o_sched_reserve(h2o_session & h2o, llama_context & lctx, size_t * sizes) 
 
     const llama_cparams & cparams = lctx.get_cparams();
 
-    const bool no_alloc = lctx.get_model().hparams.no_alloc;
-
     const uint32_t n_tokens = std::min(cparams.n_ctx, cparams.n_batch);
 
-    // a batch of whole chunks, and one with the longest tail; the last call of a prompt has a single output
+    // a batch of whole chunks, and one with the longest tail
     for (const uint32_t n : { n_tokens, n_tokens - 1 }) {
         if (n <= cparams.n_ubatch) {
             continue;
         }
 
-        const auto mctx = h2o.cache->init_reserve(n);
+        for (const auto & mctx : h2o.cache->init_reserve(n)) {
+            const h2o_reason reason = h2o_reserve(h2o, lctx, n, *mctx, sizes);
 
-        ggml_cgraph * gf = nullptr;
-        try {
-            gf = lctx.graph_reserve(n, 1, 1, mctx.get(), no_alloc, no_alloc ? sizes : nullptr);
-        } catch (const h2o_not_covered &) {
-            h2o_refuse(h2o, H2O_REASON_UNSUPPORTED_ATTENTION);
-            return;
-        }
-        if (!gf) {
-            throw std::runtime_error(format("failed to allocate the compute buffers of a sparse prefill of %u tokens: "
-                    "use a smaller logical batch (-b, n_batch)", n));
-        }
+            if (reason != H2O_REASON_NONE) {
+                h2o.reason = reason;
+                h2o.cache->refuse(reason);
 
-        const h2o_reason reason = h2o_coverage_of_graph(lctx.get_model(), *lctx.get_gf_res_reserve());
-        if (reason != H2O_REASON_NONE) {
-            h2o_refuse(h2o, reason);
-            return;
+                LLAMA_LOG_WARN("%s: the graph of this model is not covered by H2O (%s): prefill stays dense\n",
+                        __func__, h2o_reason_name(reason));
+                return;
+            }
         }
-
-        h2o.n_nodes = std::max(h2o.n_nodes, ggml_graph_n_nodes(gf));
     }
 
-    LLAMA_LOG_INFO("%s: chunk = %u, local = %u, heavy = %u, state = %.2f MiB (%.2f %% of the KV cache), nodes = %d\n", __func__,
-            cparams.n_ubatch, cparams.h2o_local, cparams.h2o_heavy, h2o.cache->size_state()/1024.0/1024.0,
-            100.0*h2o.cache->size_state()/std::max<size_t>(1, h2o.cache->size_kv()), h2o.n_nodes);
+    LLAMA_LOG_INFO("%s: schedule = %s, chunk = %u, local = %u, heavy = %u, nodes = %d\n", __func__,
+            h2o_schedule_name((h2o_schedule) cparams.h2o_schedule), cparams.n_ubatch, cparams.h2o_local, cparams.h2o_heavy, h2o.n_nodes);
+    LLAMA_LOG_INFO("%s: state = %.2f MiB (%.2f %% of the KV cache), intra cache = %.2f MiB\n", __func__,
+            h2o.cache->size_state()/1024.0/1024.0, 100.0*h2o.cache->size_state()/std::max<size_t>(1, h2o.cache->size_kv()),
+            h2o.cache->size_intra()/1024.0/1024.0);
 }
 
 llm_graph_input_attn_kv * h2o_build_attn_inp(const llm_graph_context & g) {
@@ -118,6 +143,12 @@ llm_graph_input_attn_kv * h2o_build_attn_inp(const llm_graph_context & g) {
     mctx->cache->get_trace_nodes().clear();
 
     return (llm_graph_input_attn_kv *) g.res->add_input(std::make_unique<llm_graph_input_attn_h2o>(g, mctx));
+}
+
+bool h2o_stores_kv(const llm_graph_input_attn_kv * inp) {
+    const auto * h2o = dynamic_cast<const llm_graph_input_attn_h2o *>(inp);
+
+    return !h2o || h2o->plan.phase != H2O_PHASE_INTER;
 }
 
 ggml_tensor * h2o_build_attn(
@@ -151,24 +182,49 @@ ggml_tensor * h2o_build_attn(
     return cur;
 }
 
-void h2o_decode_done(h2o_session & h2o, llama_context & lctx, const llama_batch & batch) {
+bool h2o_defers_outputs(const llama_memory_context_i * mctx) {
+    const auto * h2o = dynamic_cast<const llama_kv_cache_h2o_context *>(mctx);
+
+    return h2o && h2o->get_plan().phase == H2O_PHASE_INTRA;
+}
+
+bool h2o_ubatch_done(h2o_session & h2o, llama_context & lctx, const llama_memory_context_i * mctx) {
+    const auto * sparse = dynamic_cast<const llama_kv_cache_h2o_context *>(mctx);
+    if (!sparse) {
+        return false;
+    }
+
+    if (sparse->get_plan().phase != H2O_PHASE_INTER || sparse->get_plan().ic_begin == 0) {
+        h2o.trace.clear();
+    }
+    if (sparse->get_plan().trace) {
+        lctx.synchronize();
+        h2o.read_trace();
+    }
+    return h2o_defers_outputs(mctx);
+}
+
+void h2o_decode_done(h2o_session & h2o, const llama_batch & batch) {
     if (h2o.cache) {
         h2o.cache->commit();
         h2o.last = h2o.cache->get_call();
 
-        h2o.trace.clear();
-        if (h2o.last.path == H2O_PATH_SPARSE && !h2o.cache->get_trace_nodes().empty()) {
-            lctx.synchronize();
-            h2o.read_trace();
+        if (h2o.last.path == H2O_PATH_DENSE) {
+            h2o.trace.clear();
         }
+        std::stable_sort(h2o.trace.begin(), h2o.trace.end(), [](const auto & a, const auto & b) { return a.node.il < b.node.il; });
     } else {
         h2o.last = { batch.n_tokens, batch.pos[0], H2O_PATH_DENSE, h2o.reason, 0, 0 };
     }
     h2o.has_call = true;
+
+    h2o_count & count = h2o.counts[h2o.last.reason];
+    count.n_calls  += 1;
+    count.n_tokens += h2o.last.n_tokens;
 }
 
-void h2o_decode_failed(h2o_session & h2o) {
+void h2o_decode_failed(h2o_session & h2o, const llama_batch & batch) {
     if (h2o.cache) {
-        h2o.cache->rollback();
+        h2o.cache->rollback(batch);
     }
 }

@@ -20,7 +20,8 @@ llama_memory_i * h2o_create_memory(const llama_model & model, const llama_memory
 std::unique_ptr<h2o_session> h2o_create_session(const llama_model & model, const llama_cparams & cparams, llama_memory_i * memory);
 
 // llama_context::graph_max_nodes: nodes that a sparse graph needs on top of the stock budget
-uint32_t h2o_graph_max_nodes(const llama_model & model, const llama_cparams & cparams);
+// throws std::runtime_error, naming -b, if there would be absurdly many
+uint32_t h2o_graph_max_nodes(const h2o_session & h2o, const llama_context & lctx);
 
 // llama_context::sched_reserve, before the last stock reservation: probes coverage and reserves the largest sparse graphs
 // throws std::runtime_error, naming -b, if they do not fit
@@ -28,6 +29,9 @@ void h2o_sched_reserve(h2o_session & h2o, llama_context & lctx, size_t * sizes);
 
 // llm_graph_context::build_attn_inp_kv: the attention input of a sparse call, or null
 llm_graph_input_attn_kv * h2o_build_attn_inp(const llm_graph_context & g);
+
+// llm_graph_context::build_attn: whether this graph stores K and V; false in phase 2, whose tokens phase 1 has stored
+bool h2o_stores_kv(const llm_graph_input_attn_kv * inp);
 
 // llm_graph_context::build_attn, in place of build_attn_mha: the attention of one layer of a sparse call, or null
 ggml_tensor * h2o_build_attn(
@@ -41,8 +45,14 @@ ggml_tensor * h2o_build_attn(
         float                           kq_scale,
         int                             il);
 
+// llama_context::decode: whether the current ubatch is phase 1 of a call, whose outputs come with phase 2
+bool h2o_defers_outputs(const llama_memory_context_i * mctx);
+
+// llama_context::decode, after a ubatch succeeded: keeps its trace; true if it has no outputs to extract
+bool h2o_ubatch_done(h2o_session & h2o, llama_context & lctx, const llama_memory_context_i * mctx);
+
 // llama_context::decode, after all ubatches succeeded: records the call, the state moves on
-void h2o_decode_done(h2o_session & h2o, llama_context & lctx, const llama_batch & batch);
+void h2o_decode_done(h2o_session & h2o, const llama_batch & batch);
 
 // llama_context::decode, after a ubatch failed or was aborted: the context holds whole calls only
-void h2o_decode_failed(h2o_session & h2o);
+void h2o_decode_failed(h2o_session & h2o, const llama_batch & batch);

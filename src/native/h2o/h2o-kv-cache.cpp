@@ -1,5 +1,8 @@
 #include "h2o-kv-cache.h"
 
+#include "h2o-coverage.h"
+#include "h2o-debug.h"
+
 #include "llama-batch.h"
 #include "llama-impl.h"
 #include "llama-io.h"
@@ -19,9 +22,16 @@ llama_kv_cache_h2o::llama_kv_cache_h2o(
     llama_kv_cache(
             model, hparams, type_k, type_v, !cparams.flash_attn, cparams.offload_kqv, cparams.kv_unified, cparams.n_ctx_seq,
             cparams.n_seq_max, 1, hparams.n_swa, hparams.swa_type, nullptr, nullptr, nullptr, nullptr),
-    cparams(cparams), no_alloc(hparams.no_alloc) {
+    cparams(cparams), no_alloc(hparams.no_alloc), is_fused(h2o_has_fused_attn(model, cparams)) {
     const uint32_t n_mem   = cparams.h2o_local + cparams.h2o_heavy;
     const uint32_t n_chunk = cparams.n_ubatch;
+
+    const bool is_two_pass = cparams.h2o_schedule == H2O_SCHEDULE_TWO_PASS;
+
+    // the chain over the chunks writes a buffer per graph, and none may be the one that holds the state
+    const int n_bufs = is_two_pass ? 3 : 2;
+
+    const ggml_type type_o = type_k == GGML_TYPE_F32 && type_v == GGML_TYPE_F32 ? GGML_TYPE_F32 : GGML_TYPE_F16;
 
     std::map<ggml_backend_buffer_type_t, ggml_context_ptr> ctxs;
 
@@ -31,12 +41,12 @@ llama_kv_cache_h2o::llama_kv_cache_h2o(
 
         ggml_context_ptr & ctx = ctxs[buft];
         if (!ctx) {
-            ctx.reset(ggml_init({ 2*3*hparams.n_layer_all*ggml_tensor_overhead(), nullptr, true }));
+            ctx.reset(ggml_init({ (n_bufs + 1)*3*hparams.n_layer_all*ggml_tensor_overhead(), nullptr, true }));
         }
 
         const uint32_t n_head_kv = hparams.n_head_kv(il);
 
-        for (int i = 0; i < 2; ++i) {
+        for (int i = 0; i < n_bufs; ++i) {
             const h2o_layer_state layer = {
                 ggml_new_tensor_2d(ctx.get(), GGML_TYPE_I32, n_mem,   n_head_kv),
                 ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, n_mem,   n_head_kv),
@@ -46,6 +56,20 @@ llama_kv_cache_h2o::llama_kv_cache_h2o(
             ggml_format_name(layer.mem_score,   "h2o_mem_score_%d_l%d",   i, il);
             ggml_format_name(layer.chunk_score, "h2o_chunk_score_%d_l%d", i, il);
             layers[il].push_back(layer);
+        }
+
+        if (is_two_pass) {
+            const uint32_t n_head   = hparams.n_head(il);
+            const uint32_t n_chunks = (cparams.n_batch + n_chunk - 1)/n_chunk;
+
+            intra[il] = {
+                ggml_new_tensor_2d(ctx.get(), type_o, hparams.n_embd_head_v(il)*n_head, cparams.n_batch),
+                ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, n_head, cparams.n_batch),
+                ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, n_chunk, n_head_kv, n_chunks),
+            };
+            ggml_format_name(intra[il].o,     "h2o_intra_o_l%d",     il);
+            ggml_format_name(intra[il].lse,   "h2o_intra_lse_l%d",   il);
+            ggml_format_name(intra[il].votes, "h2o_intra_votes_l%d", il);
         }
     }
 
@@ -77,7 +101,7 @@ bool llama_kv_cache_h2o::is_contiguous(llama_pos pos) const {
         return false;
     }
     for (llama_pos i = 0; i < pos; ++i) {
-        if (cells.is_empty(i) || cells.pos_get(i) != i || !cells.seq_has(i, 0) || cells.get_shift(i) != 0) {
+        if (cells.is_empty(i) || cells.pos_get(i) != i || !cells.seq_has(i, 0) || cells.seq_count(i) != 1 || cells.get_shift(i) != 0) {
             return false;
         }
     }
@@ -142,47 +166,74 @@ llama_memory_context_ptr llama_kv_cache_h2o::init_batch(llama_batch_allocr & bal
         return llama_kv_cache::init_batch(balloc, n_ubatch, embd_all);
     }
 
-    if (call.pos == 0) {
-        state.reset();
-    }
+    std::vector<h2o_plan> plans = state.plan(new_plan(n_tokens, call.pos), (h2o_schedule) cparams.h2o_schedule);
 
-    plan           = {};
-    plan.n_tokens  = n_tokens;
-    plan.pos       = call.pos;
-    plan.n_chunk   = cparams.n_ubatch;
-    plan.n_local   = cparams.h2o_local;
-    plan.n_heavy   = cparams.h2o_heavy;
-    plan.src       = state.buf;
-    plan.inherited = state.tracked;
-    plan.trace     = trace;
+    last = plans.back();
 
     call.path        = H2O_PATH_SPARSE;
-    call.n_chunks    = plan.n_chunks();
-    call.n_inherited = plan.n_inherited();
+    call.n_chunks    = last.n_chunks();
+    call.n_inherited = state.empty() ? 0 : last.n_mem(0);
 
-    return std::make_unique<llama_kv_cache_h2o_context>(this, plan, std::move(sinfos), std::move(ubatches));
+    if (plans.size() > 1) {
+        // phase 1 has no outputs, and the order of the outputs is that of the chunks
+        std::fill(ubatches[0].data->output.begin(), ubatches[0].data->output.end(), 0);
+
+        balloc.split_reset();
+        for (int32_t ic = 0; ic < last.n_chunks(); ++ic) {
+            ubatches.push_back(balloc.split_simple(cparams.n_ubatch));
+        }
+    }
+
+    return std::make_unique<llama_kv_cache_h2o_context>(this, std::move(plans), state.n_chunks, std::move(sinfos), std::move(ubatches));
+}
+
+h2o_plan llama_kv_cache_h2o::new_plan(uint32_t n_tokens, llama_pos pos) const {
+    h2o_plan plan;
+    plan.n_tokens = n_tokens;
+    plan.pos      = pos;
+    plan.n_chunk  = cparams.n_ubatch;
+    plan.n_local  = cparams.h2o_local;
+    plan.n_heavy  = cparams.h2o_heavy;
+    plan.trace    = trace;
+    return plan;
 }
 
 void llama_kv_cache_h2o::commit() {
     if (call.path == H2O_PATH_SPARSE) {
-        state.advance(plan);
+        state.advance(last);
     }
 }
 
-void llama_kv_cache_h2o::rollback() {
-    seq_rm(0, call.pos, -1);
+void llama_kv_cache_h2o::rollback(const llama_batch & batch) {
+    std::map<llama_seq_id, llama_pos> pos_min;
+
+    for (int32_t i = 0; i < batch.n_tokens; ++i) {
+        for (int32_t s = 0; s < batch.n_seq_id[i]; ++s) {
+            const auto it = pos_min.emplace(batch.seq_id[i][s], batch.pos[i]).first;
+            it->second = std::min(it->second, batch.pos[i]);
+        }
+    }
+    for (const auto & [seq_id, pos] : pos_min) {
+        seq_rm(seq_id, pos, -1);
+    }
 }
 
-llama_memory_context_ptr llama_kv_cache_h2o::init_reserve(uint32_t n_tokens) {
-    h2o_plan plan;
-    plan.n_tokens  = n_tokens;
-    plan.pos       = get_size() - n_tokens;
-    plan.n_chunk   = cparams.n_ubatch;
-    plan.n_local   = cparams.h2o_local;
-    plan.n_heavy   = cparams.h2o_heavy;
-    plan.inherited = { plan.n_local + plan.n_heavy, std::numeric_limits<int32_t>::max(), plan.pos - plan.n_chunk, plan.n_chunk };
+std::vector<std::unique_ptr<llama_kv_cache_h2o_context>> llama_kv_cache_h2o::init_reserve(uint32_t n_tokens) {
+    h2o_plan call = new_plan(n_tokens, get_size() - n_tokens);
+    call.trace = false;
 
-    return std::make_unique<llama_kv_cache_h2o_context>(this, plan);
+    // as if a long prompt came before, so that every chunk has a memory set
+    h2o_state full;
+    full.tracked = { call.n_local + call.n_heavy, std::numeric_limits<int32_t>::max(), call.pos - call.n_chunk, call.n_chunk };
+
+    const std::vector<h2o_plan> plans = full.plan(call, (h2o_schedule) cparams.h2o_schedule);
+
+    std::vector<std::unique_ptr<llama_kv_cache_h2o_context>> res;
+    res.push_back(std::make_unique<llama_kv_cache_h2o_context>(this, plans[0]));
+    if (plans.size() > 1) {
+        res.push_back(std::make_unique<llama_kv_cache_h2o_context>(this, plans[2])); // chunk 1 stands for all of phase 2
+    }
+    return res;
 }
 
 //
@@ -276,6 +327,14 @@ size_t llama_kv_cache_h2o::size_state() const {
     return res;
 }
 
+size_t llama_kv_cache_h2o::size_intra() const {
+    size_t res = 0;
+    for (const auto & it : intra) {
+        res += ggml_nbytes(it.second.o) + ggml_nbytes(it.second.lse) + ggml_nbytes(it.second.votes);
+    }
+    return res;
+}
+
 size_t llama_kv_cache_h2o::size_kv() const {
     size_t res = 0;
     for (const auto & it : llama_kv_cache::memory_breakdown()) {
@@ -294,31 +353,32 @@ struct h2o_state_header {
     uint32_t n_local;
     uint32_t n_heavy;
     uint32_t n_chunk;
-    uint32_t n_layer;
+    int32_t  n_chunks;
+    uint32_t reserved;
+    uint64_t size; // bytes that follow
 
     ggml_h2o_tracked tracked;
 };
 
 static const char H2O_STATE_MAGIC[4] = { 'H', '2', 'O', '1' };
 
-static bool h2o_is_empty(const ggml_h2o_tracked & tracked) {
-    return tracked.n_mem == 0 && tracked.n_chunk == 0;
-}
-
 void llama_kv_cache_h2o::state_write(llama_io_write_i & io, llama_seq_id seq_id, llama_state_seq_flags flags) const {
     llama_kv_cache::state_write(io, seq_id, flags);
 
-    h2o_state_header header = { {}, cparams.h2o_local, cparams.h2o_heavy, cparams.n_ubatch, (uint32_t) layers.size(), state.tracked };
-    memcpy(header.magic, H2O_STATE_MAGIC, sizeof(header.magic));
+    const bool is_carried = seq_id <= 0 && !state.empty();
 
-    if (seq_id > 0) {
-        header.tracked = {};
+    h2o_state_header header = {};
+    memcpy(header.magic, H2O_STATE_MAGIC, sizeof(header.magic));
+    header.n_local = cparams.h2o_local;
+    header.n_heavy = cparams.h2o_heavy;
+    header.n_chunk = cparams.n_ubatch;
+
+    if (is_carried) {
+        header.n_chunks = state.n_chunks;
+        header.tracked  = state.tracked;
+        header.size     = size_state()/layers.begin()->second.size();
     }
     io.write(&header, sizeof(header));
-
-    if (h2o_is_empty(header.tracked)) {
-        return;
-    }
 
     std::vector<uint8_t> data;
 
@@ -326,20 +386,22 @@ void llama_kv_cache_h2o::state_write(llama_io_write_i & io, llama_seq_id seq_id,
         const h2o_layer_state & layer = it.second[state.buf];
 
         for (const ggml_tensor * t : { layer.mem_pos, layer.mem_score, layer.chunk_score }) {
-            data.resize(ggml_nbytes(t));
-            ggml_backend_tensor_get(t, data.data(), 0, data.size());
-            io.write(data.data(), data.size());
+            if (is_carried) {
+                data.resize(ggml_nbytes(t));
+                ggml_backend_tensor_get(t, data.data(), 0, data.size());
+                io.write(data.data(), data.size());
+            }
         }
     }
 }
 
-// the members index the cache on the device: they must ascend and lie before the chunk
-static bool h2o_is_valid_memory(const ggml_tensor * mem_pos, const uint8_t * data, const ggml_h2o_tracked & tracked) {
+// the members index the cache on the device: those that count must ascend and lie before the end of the sequence
+static bool h2o_is_valid_memory(const ggml_tensor * mem_pos, const uint8_t * data, const ggml_h2o_tracked & tracked, llama_pos end) {
     for (int64_t ih = 0; ih < mem_pos->ne[1]; ++ih) {
         const int32_t * pos = (const int32_t *) (data + ih*mem_pos->nb[1]);
 
         for (int32_t i = 0; i < tracked.n_mem; ++i) {
-            if (pos[i] < 0 || pos[i] >= tracked.chunk_pos || (i > 0 && pos[i] <= pos[i - 1])) {
+            if (pos[i] < 0 || (pos[i] >= end && pos[i] < tracked.mem_end) || (i > 0 && pos[i] <= pos[i - 1])) {
                 return false;
             }
         }
@@ -355,28 +417,45 @@ void llama_kv_cache_h2o::state_read(llama_io_read_i & io, llama_seq_id seq_id, l
     }
 
     h2o_state_header header;
-    io.read(&header, sizeof(header));
-
+    try {
+        io.read(&header, sizeof(header));
+    } catch (const std::exception &) {
+        header = {};
+    }
     if (memcmp(header.magic, H2O_STATE_MAGIC, sizeof(header.magic)) != 0) {
-        throw std::runtime_error("the state was not saved by a context with H2O");
+        LLAMA_LOG_WARN("%s: the state comes from a context without H2O: it starts without a memory set\n", __func__);
+        return;
+    }
+    if (header.size == 0) {
+        return;
+    }
+
+    const bool is_ours =
+        seq_id <= 0 && header.n_local == cparams.h2o_local && header.n_heavy == cparams.h2o_heavy && header.n_chunk == cparams.n_ubatch &&
+        header.size == size_state()/layers.begin()->second.size();
+
+    std::vector<uint8_t> data;
+
+    if (!is_ours) {
+        LLAMA_LOG_WARN("%s: the state has another H2O budget or chunk size: it starts without a memory set\n", __func__);
+
+        data.resize(64*1024);
+        for (uint64_t left = header.size; left > 0; ) {
+            const size_t n = std::min<uint64_t>(left, data.size());
+            io.read(data.data(), n);
+            left -= n;
+        }
+        return;
     }
 
     const ggml_h2o_tracked & tracked = header.tracked;
 
-    if (h2o_is_empty(tracked)) {
-        return;
-    }
-    if (header.n_local != cparams.h2o_local || header.n_heavy != cparams.h2o_heavy || header.n_chunk != cparams.n_ubatch ||
-        header.n_layer != layers.size() || seq_id > 0) {
-        throw std::runtime_error("the state was saved with another H2O budget or chunk size");
-    }
+    const llama_pos end = seq_pos_max(0) + 1;
 
-    bool valid =
-        tracked.n_mem     >= 0 && tracked.n_mem   <= (int32_t) (header.n_local + header.n_heavy) &&
-        tracked.n_chunk   >= 0 && tracked.n_chunk <= (int32_t) header.n_chunk &&
-        tracked.chunk_pos >= 0 && tracked.chunk_pos <= seq_pos_max(0) + 1 - tracked.n_chunk;
-
-    std::vector<uint8_t> data;
+    bool is_valid =
+        tracked.n_mem   >= 0 && tracked.n_mem   <= (int32_t) (header.n_local + header.n_heavy) &&
+        tracked.n_chunk >= 0 && tracked.n_chunk <= (int32_t) header.n_chunk &&
+        tracked.chunk_pos >= 0 && (tracked.n_chunk == 0 || tracked.chunk_pos <= end - tracked.n_chunk);
 
     for (const auto & it : layers) {
         const h2o_layer_state & layer = it.second[state.buf];
@@ -384,15 +463,18 @@ void llama_kv_cache_h2o::state_read(llama_io_read_i & io, llama_seq_id seq_id, l
         for (ggml_tensor * t : { layer.mem_pos, layer.mem_score, layer.chunk_score }) {
             data.resize(ggml_nbytes(t));
             io.read(data.data(), data.size());
-            valid = valid && (t != layer.mem_pos || h2o_is_valid_memory(t, data.data(), tracked));
+            is_valid = is_valid && (t != layer.mem_pos || h2o_is_valid_memory(t, data.data(), tracked, end));
             ggml_backend_tensor_set(t, data.data(), 0, data.size());
         }
     }
 
-    if (!valid) {
+    if (!is_valid) {
+        clear(true); // as upstream does with a state that it cannot read to the end
         throw std::runtime_error("the H2O part of the state is damaged");
     }
-    state.tracked = tracked;
+
+    state.tracked  = tracked;
+    state.n_chunks = header.n_chunks;
 }
 
 //
@@ -401,12 +483,32 @@ void llama_kv_cache_h2o::state_read(llama_io_read_i & io, llama_seq_id seq_id, l
 
 llama_kv_cache_h2o_context::llama_kv_cache_h2o_context(
         llama_kv_cache_h2o * cache,
-        h2o_plan plan,
+        std::vector<h2o_plan> plans,
+        int32_t n_chunks_prev,
         llama_kv_cache::slot_info_vec_t sinfos,
         std::vector<llama_ubatch> ubatches) :
-    llama_kv_cache_context(cache, std::move(sinfos), std::move(ubatches)), cache(cache), plan(plan) {
+    llama_kv_cache_context(cache, std::move(sinfos), { ubatches[0] }),
+    cache(cache), plans(std::move(plans)), n_chunks_prev(n_chunks_prev), ubatches(std::move(ubatches)) {
 }
 
 llama_kv_cache_h2o_context::llama_kv_cache_h2o_context(llama_kv_cache_h2o * cache, h2o_plan plan) :
-    llama_kv_cache_context(cache), cache(cache), plan(plan) {
+    llama_kv_cache_context(cache), cache(cache), plans({ plan }) {
+}
+
+bool llama_kv_cache_h2o_context::next() {
+    if (get_plan().phase != H2O_PHASE_INTER) {
+        h2o_debug_cache(*cache, get_plan());
+    }
+    return ++i_plan < plans.size();
+}
+
+bool llama_kv_cache_h2o_context::apply() {
+    h2o_debug_phases(get_plan(), n_chunks_prev);
+
+    // the cells of the whole call are taken with the first ubatch
+    return i_plan > 0 || llama_kv_cache_context::apply();
+}
+
+const llama_ubatch & llama_kv_cache_h2o_context::get_ubatch() const {
+    return ubatches[i_plan];
 }

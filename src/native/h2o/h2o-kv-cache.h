@@ -1,11 +1,13 @@
 // llama_kv_cache_h2o: the plain KV cache, unchanged, plus the H2O state of every layer.
 //
 //   llama_kv_cache          K and V of all positions; nothing is ever evicted
-//   h2o_layer_state [2]     per layer, on the layer's device: last memory set and last chunk scores, double buffered
+//   h2o_layer_state [2|3]   per layer, on the layer's device: last memory set and last chunk scores, in buffers
 //   h2o_state               the host's view of them
+//   h2o_layer_intra         per layer, two-pass only: the intra attention of the call in progress
 //
-// init_batch decides, once per llama_decode call, whether the call is sparse; a sparse call becomes one ubatch and gets a
-// llama_kv_cache_h2o_context, which tells the graph builder so. llama_context reports the outcome with commit or rollback.
+// init_batch decides, once per llama_decode call, whether the call is sparse. A sparse call gets a
+// llama_kv_cache_h2o_context, which hands out one ubatch per graph and tells the graph builder its plan. llama_context
+// reports the outcome with commit or rollback.
 
 #pragma once
 
@@ -25,6 +27,14 @@ struct h2o_layer_state {
     ggml_tensor * chunk_score; // F32 [n_chunk,           n_head_kv]
 };
 
+// what phase 1 of the two-pass schedule leaves for phase 2: the online-softmax state of every token (m and l only ever enter
+// the fusion as m + log l) and the scores of every chunk
+struct h2o_layer_intra {
+    ggml_tensor * o;     // F32 or F16 [d_v*n_head, n_batch]
+    ggml_tensor * lse;   // F32 [n_head, n_batch]
+    ggml_tensor * votes; // F32 [n_chunk, n_head_kv, n_chunks]
+};
+
 // tensors of one layer and chunk that the last graph was asked to keep for introspection
 struct h2o_trace_node {
     int32_t       il;
@@ -34,6 +44,8 @@ struct h2o_trace_node {
     ggml_tensor * mem_score; // F32 [n_mem, n_head_kv], null likewise
     ggml_tensor * chunk_score;
 };
+
+class llama_kv_cache_h2o_context;
 
 class llama_kv_cache_h2o : public llama_kv_cache {
 public:
@@ -76,17 +88,21 @@ public:
     // the call succeeded: the state moves on
     void commit();
 
-    // the call failed or was aborted: everything from its first position on is removed
-    void rollback();
+    // the call failed or was aborted: every sequence of its batch loses what it got and all that follows
+    void rollback(const llama_batch & batch);
 
     //
     // graph building
     //
 
-    // a context for reserving the largest sparse graph of n_tokens tokens
-    llama_memory_context_ptr init_reserve(uint32_t n_tokens);
+    // contexts for reserving: the largest sparse graph of each phase for a call of n_tokens tokens
+    std::vector<std::unique_ptr<llama_kv_cache_h2o_context>> init_reserve(uint32_t n_tokens);
 
     const h2o_layer_state & get_state(int32_t il, int32_t buf) const { return layers.at(il)[buf]; }
+    const h2o_layer_intra & get_intra(int32_t il)              const { return intra.at(il); }
+
+    // attention as GGML_OP_H2O, or as a graph of stock ops
+    bool get_fused() const { return is_fused; }
 
     //
     // coverage and introspection
@@ -97,46 +113,55 @@ public:
 
     void set_trace(bool enable) { trace = enable; }
 
-    // filled by the graph builder of a traced call
+    // of the last sparse graph that was built, if its call is traced
     std::vector<h2o_trace_node> & get_trace_nodes() { return trace_nodes; }
 
     size_t size_state() const;
+    size_t size_intra() const;
     size_t size_kv()    const;
 
 private:
     const llama_cparams & cparams;
 
     const bool no_alloc; // measure only: the buffers are dummies
+    const bool is_fused;
 
     h2o_reason refused = H2O_REASON_NONE;
 
     h2o_state state;
-    h2o_plan  plan; // of the call in progress, if it is sparse
     h2o_call  call = {};
+    h2o_plan  last; // the plan of the last graph of the call in progress, if it is sparse
 
     bool trace = false;
     std::vector<h2o_trace_node> trace_nodes;
 
-    // model layer id -> the two buffers
+    // by model layer id
     std::map<int32_t, std::vector<h2o_layer_state>> layers;
+    std::map<int32_t, h2o_layer_intra>              intra;
 
     std::vector<std::pair<ggml_context_ptr, ggml_backend_buffer_ptr>> bufs;
+
+    // the part of a plan that does not depend on the state
+    h2o_plan new_plan(uint32_t n_tokens, llama_pos pos) const;
 
     // why the batch cannot take the sparse path
     h2o_reason refuse_batch(const llama_batch & batch, uint32_t n_tokens, bool embd_all) const;
 
-    // cell i holds position i of sequence 0 and nothing else, for all i below pos
+    // cell i holds position i of sequence 0 alone for all i below pos, and no further cell is taken
     bool is_contiguous(llama_pos pos) const;
 
     void reset_with_warning(const char * why);
 };
 
+// one sparse call: a plan and a ubatch per graph. The first ubatch holds all tokens and its graph stores K and V; those of
+// phase 2 hold a chunk each and store nothing.
 class llama_kv_cache_h2o_context : public llama_kv_cache_context {
 public:
     // a sparse call
     llama_kv_cache_h2o_context(
             llama_kv_cache_h2o * cache,
-            h2o_plan plan,
+            std::vector<h2o_plan> plans,
+            int32_t n_chunks_prev,
             llama_kv_cache::slot_info_vec_t sinfos,
             std::vector<llama_ubatch> ubatches);
 
@@ -145,7 +170,21 @@ public:
             llama_kv_cache_h2o * cache,
             h2o_plan plan);
 
-    llama_kv_cache_h2o * cache;
+    bool next()  override;
+    bool apply() override;
 
-    const h2o_plan plan;
+    const llama_ubatch & get_ubatch() const override;
+
+    const h2o_plan & get_plan() const { return plans[i_plan]; }
+
+    llama_kv_cache_h2o * const cache;
+
+private:
+    const std::vector<h2o_plan> plans;
+
+    const int32_t n_chunks_prev = 0; // chunks of earlier calls, for the debug output
+
+    size_t i_plan = 0;
+
+    std::vector<llama_ubatch> ubatches;
 };

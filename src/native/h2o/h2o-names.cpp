@@ -21,6 +21,10 @@ const char * h2o_reason_name(h2o_reason reason) {
     return "unknown";
 }
 
+const char * h2o_schedule_name(h2o_schedule schedule) {
+    return schedule == H2O_SCHEDULE_TWO_PASS ? "two-pass" : "single-pass";
+}
+
 const char * h2o_path_name(h2o_path path) {
     return path == H2O_PATH_SPARSE ? "h2o" : "dense";
 }

@@ -3,6 +3,9 @@
 #include "h2o-session.h"
 
 #include "llama-context.h"
+#include "llama-impl.h"
+
+#include <cinttypes>
 
 template <typename T>
 static void h2o_read_tensor(const ggml_tensor * t, std::vector<T> & dst) {
@@ -13,8 +16,6 @@ static void h2o_read_tensor(const ggml_tensor * t, std::vector<T> & dst) {
 }
 
 void h2o_session::read_trace() {
-    trace.clear();
-
     for (const h2o_trace_node & node : cache->get_trace_nodes()) {
         trace_entry & entry = trace.emplace_back();
 
@@ -47,14 +48,43 @@ h2o_info h2o_get_info(const llama_context * ctx) {
 
     return {
         h2o.reason,
+        (h2o_schedule) cparams.h2o_schedule,
         cparams.n_ubatch,
         cparams.h2o_local,
         cparams.h2o_heavy,
         h2o.cache ? h2o.cache->size_state() : 0,
+        h2o.cache ? h2o.cache->size_intra() : 0,
         h2o.cache ? h2o.cache->size_kv()    : 0,
         size_compute,
+        h2o.cache && h2o.cache->get_fused(),
         h2o.n_nodes,
     };
+}
+
+h2o_count h2o_get_count(const llama_context * ctx, h2o_reason reason) {
+    return reason >= 0 && reason < H2O_REASON_COUNT ? ctx->h2o->counts[reason] : h2o_count{};
+}
+
+void h2o_perf_print(const llama_context * ctx) {
+    const h2o_session & h2o = *ctx->h2o;
+
+    // a context that was not asked for H2O has nothing to say, nor has one that only ever decoded
+    bool is_asked = false;
+    for (int i = 0; i < H2O_REASON_COUNT; ++i) {
+        is_asked = is_asked || (i != H2O_REASON_OFF && i != H2O_REASON_ONE_CHUNK && h2o.counts[i].n_calls > 0);
+    }
+    if (!is_asked) {
+        return;
+    }
+
+    for (int i = 0; i < H2O_REASON_COUNT; ++i) {
+        const h2o_count & count = h2o.counts[i];
+        if (count.n_calls > 0) {
+            LLAMA_LOG_INFO("%s: %6" PRId64 " calls, %8" PRId64 " tokens: %s%s%s\n", __func__, count.n_calls, count.n_tokens,
+                    h2o_path_name(i == H2O_REASON_NONE ? H2O_PATH_SPARSE : H2O_PATH_DENSE),
+                    i == H2O_REASON_NONE ? "" : ", ", i == H2O_REASON_NONE ? "" : h2o_reason_name((h2o_reason) i));
+        }
+    }
 }
 
 void h2o_set_trace(llama_context * ctx, bool enable) {

@@ -1,5 +1,5 @@
 // What a llama_context knows of H2O: whether its model and parameters are covered, what the last call did, and the
-// numbers that h2o_get_info reports. Exists for every context that has a KV cache or other memory, covered or not.
+// numbers that h2o_get_info reports. Every context has one.
 
 #pragma once
 
@@ -17,9 +17,11 @@ struct h2o_session {
     bool     has_call = false;
     h2o_call last     = {};
 
-    int32_t n_nodes = 0; // of the reserved sparse graph
+    int32_t n_nodes = 0; // of the largest reserved sparse graph
 
-    // the trace of the last call; h2o_trace points into it
+    h2o_count counts[H2O_REASON_COUNT] = {};
+
+    // the trace of the last call, or of the call in progress; h2o_trace points into it
     struct trace_entry {
         h2o_trace_node       node;
         std::vector<int32_t> mem_pos;
@@ -29,5 +31,6 @@ struct h2o_session {
     };
     std::vector<trace_entry> trace;
 
+    // copies what the graph that has just run was asked to keep
     void read_trace();
 };

@@ -1,6 +1,7 @@
 // The public C interface of H2O chunked sparse prefill: what a caller may ask of a llama_context.
 //
-// The method is switched on through llama_context_params: h2o_local (L) and h2o_heavy (H), both in positions per KV head.
+// The method is switched on through llama_context_params: h2o_local (L) and h2o_heavy (H), both in positions per KV head,
+// and h2o_schedule.
 // Everything else (chunk size S = n_ubatch, logical batch B = n_batch) is llama.cpp's own.
 //
 // All functions are safe to call with a context that H2O does not serve. None of them may run while llama_decode runs
@@ -19,6 +20,15 @@ enum h2o_path {
     H2O_PATH_DENSE  = 0, // stock attention over the whole cache
     H2O_PATH_SPARSE = 1, // H2O chunked sparse prefill
 };
+
+// in which order a sparse call does its work (section 2, "Two schedules")
+enum h2o_schedule {
+    H2O_SCHEDULE_SINGLE_PASS = 0, // both phases inside every layer of one pass over the network
+    H2O_SCHEDULE_TWO_PASS    = 1, // one pass for the intra attention of all chunks, then one pass chunk by chunk
+};
+
+// "single-pass" or "two-pass"
+LLAMA_API const char * h2o_schedule_name(enum h2o_schedule schedule);
 
 // why a call, or a whole context, is dense; a closed list, the names are permanent (see h2o_reason_name)
 enum h2o_reason {
@@ -58,15 +68,30 @@ struct h2o_call {
 // the last llama_decode call that succeeded; false if there was none
 LLAMA_API bool h2o_get_last_call(const struct llama_context * ctx, struct h2o_call * call);
 
+// calls and tokens so far, since the context was made
+struct h2o_count {
+    int64_t n_calls;
+    int64_t n_tokens;
+};
+
+// the dense calls with this reason; the sparse ones for H2O_REASON_NONE
+LLAMA_API struct h2o_count h2o_get_count(const struct llama_context * ctx, enum h2o_reason reason);
+
+// logs these counts, if a call was sparse or would have been but for its reason; llama_perf_context_print does
+LLAMA_API void h2o_perf_print(const struct llama_context * ctx);
+
 struct h2o_info {
-    enum h2o_reason reason;        // why no call of this context can be sparse, or H2O_REASON_NONE
-    uint32_t        n_chunk;       // S
-    uint32_t        n_local;       // L after clamping
-    uint32_t        n_heavy;       // H after clamping
-    size_t          size_state;    // bytes of the persistent buffers, all layers and KV heads
-    size_t          size_kv;       // bytes of the KV cache
-    size_t          size_compute;  // bytes of all compute buffers
-    int32_t         n_nodes;       // nodes of the reserved sparse graph, 0 if not covered
+    enum h2o_reason   reason;        // why no call of this context can be sparse, or H2O_REASON_NONE
+    enum h2o_schedule schedule;
+    uint32_t          n_chunk;       // S
+    uint32_t          n_local;       // L after clamping
+    uint32_t          n_heavy;       // H after clamping
+    size_t            size_state;    // bytes of the persistent buffers, all layers and KV heads
+    size_t            size_intra;    // bytes of the cached intra attention of one call; 0 unless two-pass
+    size_t            size_kv;       // bytes of the KV cache
+    size_t            size_compute;  // bytes of all compute buffers
+    bool              is_fused;      // attention runs in GGML_OP_H2O, not as a graph of stock ops
+    int32_t           n_nodes;       // nodes of the largest reserved sparse graph, 0 if not covered
 };
 
 LLAMA_API struct h2o_info h2o_get_info(const struct llama_context * ctx);

@@ -1,6 +1,14 @@
 // The flags of `run`, and the one place where they become options of the API.
 import { availableParallelism } from 'node:os'
-import type { ContextOptions, GenerateOptions, H2oWarning, KvType, Model, ModelOptions } from '../index.js'
+import type {
+  ContextOptions,
+  GenerateOptions,
+  H2oWarning,
+  KvType,
+  Model,
+  ModelOptions,
+  Schedule,
+} from '../index.js'
 
 export interface RunFlags {
   model?: string
@@ -27,7 +35,7 @@ export interface RunFlags {
   ignoreEos?: boolean
   h2oLocal?: number
   h2oHeavy?: number
-  h2oSchedule: 'single-pass'
+  h2oSchedule: Schedule
   h2o: boolean
   json?: boolean
   verbose?: boolean
@@ -108,7 +116,7 @@ function budget({
 // llama.cpp takes a count above the model's for all of them
 const MANY_LAYERS = 9999
 
-function layers(gpuLayers: RunFlags['gpuLayers']): Pick<ModelOptions, 'nGpuLayers'> {
+export function layers(gpuLayers: RunFlags['gpuLayers']): Pick<ModelOptions, 'nGpuLayers'> {
   if (gpuLayers === 'auto') return {}
   return { nGpuLayers: gpuLayers === 'all' ? MANY_LAYERS : gpuLayers }
 }

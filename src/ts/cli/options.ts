@@ -1,6 +1,6 @@
 // The options of `run`: llama.cpp's names, meanings, defaults and environment variables, then our own.
 // One table for the parser, for the argv rewriter and for --help.
-import { gpuLayers, integer, number, oneOf, onOffAuto, type Parser, schedule } from './parsers.js'
+import { gpuLayers, integer, number, oneOf, onOffAuto, type Parser } from './parsers.js'
 
 export interface OptionSpec {
   /** every spelling; the first long one names the flag */
@@ -69,8 +69,8 @@ export const runOptions: readonly OptionSpec[] = [
     help: 'last positions before a chunk that its queries see (default: 256)' },
   { group: h2o, names: ['--h2o-heavy'], value: 'N', parse: integer(0),
     help: 'positions with the highest scores that they see besides (default: 256)' },
-  { group: h2o, names: ['--h2o-schedule'], value: 'NAME', parse: schedule, default: 'single-pass',
-    help: 'single-pass is the one that there is' },
+  { group: h2o, names: ['--h2o-schedule'], value: 'NAME', parse: oneOf('single-pass', 'two-pass'), default: 'single-pass',
+    help: 'single-pass or two-pass' },
   { group: h2o, names: ['--no-h2o'], help: 'stock attention' },
 
   { group: output, names: ['--json'], help: 'one JSON object on stdout instead of the text' },

@@ -52,11 +52,3 @@ export const gpuLayers: Parser<number | 'auto' | 'all'> = (text) => {
   const value = integer(-2)(text)
   return value === -1 ? 'auto' : value === -2 ? 'all' : value
 }
-
-/** single-pass; two-pass is a word that this version knows and does not have. */
-export const schedule: Parser<'single-pass'> = (text) => {
-  if (text === 'two-pass') {
-    throw new InvalidArgumentError('The two-pass schedule is not available in this version, use single-pass.')
-  }
-  return oneOf('single-pass')(text)
-}

@@ -45,11 +45,14 @@ export function decodeLine(summary: GenerateSummary): string {
 
 /** What -v says about the sizes of a context: bytes and nodes, exact, and bytes in MiB. */
 export function memoryLines({ memory, nCtx, h2o }: Pick<Context, 'memory' | 'nCtx' | 'h2o'>): string[] {
-  const { h2oStateBytes, kvBytes, computeBytes, sparseGraphNodes } = memory
+  const { h2oStateBytes, h2oIntraBytes, kvBytes, computeBytes, sparseGraphNodes } = memory
   const share = kvBytes > 0 ? ((100 * h2oStateBytes) / kvBytes).toFixed(2) : '0.00'
   return [
     `memory: kv cache ${kvBytes} bytes (${mebibytes(kvBytes)}) for ${nCtx} tokens`,
     `memory: persistent h2o buffers ${h2oStateBytes} bytes (${mebibytes(h2oStateBytes)}, ${share} % of the kv cache)`,
+    ...(h2oIntraBytes > 0
+      ? [`memory: h2o intra cache ${h2oIntraBytes} bytes (${mebibytes(h2oIntraBytes)})`]
+      : []),
     `memory: compute buffers ${computeBytes} bytes (${mebibytes(computeBytes)})`,
     h2o.covered
       ? `graph: ${sparseGraphNodes} nodes for a sparse call, chunk ${h2o.chunk}, L=${h2o.local} H=${h2o.heavy}`

@@ -43,6 +43,7 @@ export interface NativeContextOptions {
   typeV: string
   h2oLocal: number
   h2oHeavy: number
+  twoPass: boolean
   trace: boolean
   embeddings: boolean
   memoryLimit: number
@@ -55,10 +56,12 @@ export interface NativeContextInfo {
   /** The most tokens that one decode call takes. */
   nCallMax: number
   reason: string | null
+  schedule: string
   chunk: number
   local: number
   heavy: number
   stateBytes: number
+  intraBytes: number
   kvBytes: number
   computeBytes: number
   sparseNodes: number

@@ -93,7 +93,13 @@ export function fakeApi(script: FakeScript = {}) {
     nBatch: 12,
     nUbatch: 4,
     h2o: h2oInfo,
-    memory: { h2oStateBytes: 10, kvBytes: 1000, computeBytes: 5_000_000, sparseGraphNodes: 77 },
+    memory: {
+      h2oStateBytes: 10,
+      h2oIntraBytes: 0,
+      kvBytes: 1000,
+      computeBytes: 5_000_000,
+      sparseGraphNodes: 77,
+    },
     async *generate(tokens: ArrayLike<number>, options: GenerateOptions) {
       log.tokens = Array.from(tokens)
       log.generate = options

@@ -1,4 +1,4 @@
-// GGML_OP_H2O: the steps of H2O that stock ggml ops cannot express, as sub-ops of one op value.
+// GGML_OP_H2O: the steps of H2O that stock ggml ops cannot express, or not in one go, as sub-ops of one op value.
 //
 // The sub-op and its parameters travel in op_params. Prototypes for graph builders; the CPU kernels are in ops/cpu/.
 // A backend that does not implement a sub-op says so in supports_op, and the scheduler runs it on the CPU.
@@ -14,6 +14,7 @@ extern "C" {
 enum ggml_h2o_op {
     GGML_H2O_OP_SELECT = 0,
     GGML_H2O_OP_LOOKUP,
+    GGML_H2O_OP_ATTN,
 
     GGML_H2O_OP_COUNT,
 };
@@ -54,10 +55,35 @@ GGML_API struct ggml_tensor * ggml_h2o_lookup(
         struct ggml_tensor    * chunk_score,
         struct ggml_h2o_tracked tracked);
 
+// Attention of a block of queries over a block of keys, fused: one visit of the logits gives the output, the row statistics
+// and the column sums, and no logits are ever stored (section 2, rules 1, 2, 4, 5, and with a previous state rule 6).
+//   q        F32 [d_k, n_rows, n_head_kv, n_chunks] contiguous; row = query*n_group + head of the group
+//   k        any [d_k, n_keys, n_head_kv, n_chunks]
+//   v        any [d_v, n_keys, n_head_kv, n_chunks], or with v_trans [n_keys, d_v, n_head_kv, n_chunks] and no quantised type
+//   set      I32 [n_mem, n_head_kv] or null: the keys of a head are rows set[.] of k and v; n_chunks = 1 then
+//   o, lse   F32, the state of the same queries over other keys, or both null: the output is then that of all keys together,
+//            while votes count the keys of this block alone
+// causal: query i sees keys j <= i; else all of them
+// -> F32, one after the other: o [d_v, n_rows, n_head_kv, n_chunks], lse [n_rows, n_head_kv, n_chunks] of this block alone,
+//    votes [n_keys, n_head_kv, n_chunks]
+GGML_API struct ggml_tensor * ggml_h2o_attn(
+        struct ggml_context * ctx,
+        struct ggml_tensor  * q,
+        struct ggml_tensor  * k,
+        struct ggml_tensor  * v,
+        struct ggml_tensor  * set,
+        struct ggml_tensor  * o,
+        struct ggml_tensor  * lse,
+        bool                  v_trans,
+        bool                  causal,
+        int32_t               n_group,
+        float                 scale);
+
 //
 // for backends
 //
 
+// of SELECT and LOOKUP
 struct ggml_h2o_op_params {
     int32_t                 op; // enum ggml_h2o_op
     struct ggml_h2o_tracked tracked;
@@ -68,8 +94,24 @@ struct ggml_h2o_op_params {
     int32_t                 n_heavy;
 };
 
+struct ggml_h2o_attn_params {
+    int32_t op; // enum ggml_h2o_op
+    int32_t v_trans;
+    int32_t causal;
+    int32_t n_group;
+    float   scale;
+};
+
+static inline enum ggml_h2o_op ggml_h2o_get_op(const struct ggml_tensor * dst) {
+    return (enum ggml_h2o_op) dst->op_params[0];
+}
+
 static inline const struct ggml_h2o_op_params * ggml_h2o_get_op_params(const struct ggml_tensor * dst) {
     return (const struct ggml_h2o_op_params *) dst->op_params;
+}
+
+static inline const struct ggml_h2o_attn_params * ggml_h2o_get_attn_params(const struct ggml_tensor * dst) {
+    return (const struct ggml_h2o_attn_params *) dst->op_params;
 }
 
 #ifdef __cplusplus

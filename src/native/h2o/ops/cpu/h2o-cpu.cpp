@@ -1,5 +1,6 @@
 #include "h2o-cpu.h"
 
+#include "h2o-attn-kernel.h"
 #include "h2o-select.h"
 
 #include "../ggml-h2o.h"
@@ -48,15 +49,17 @@ static void h2o_forward_lookup(const ggml_compute_params * params, ggml_tensor *
 }
 
 void ggml_compute_forward_h2o(const ggml_compute_params * params, ggml_tensor * dst) {
-    switch (ggml_h2o_get_op_params(dst)->op) {
+    switch (ggml_h2o_get_op(dst)) {
         case GGML_H2O_OP_SELECT: h2o_forward_select(params, dst); break;
         case GGML_H2O_OP_LOOKUP: h2o_forward_lookup(params, dst); break;
+        case GGML_H2O_OP_ATTN:   h2o_forward_attn  (params, dst); break;
         default: GGML_ABORT("unknown sub-op of GGML_OP_H2O");
     }
 }
 
 size_t ggml_h2o_work_size(const ggml_tensor * dst, int n_tasks) {
-    switch (ggml_h2o_get_op_params(dst)->op) {
+    switch (ggml_h2o_get_op(dst)) {
+        case GGML_H2O_OP_ATTN:   return h2o_attn_work_size(dst, n_tasks);
         case GGML_H2O_OP_SELECT: return n_tasks*h2o_candidates_per_head(dst)*sizeof(h2o_candidate);
         default:                 return 0;
     }

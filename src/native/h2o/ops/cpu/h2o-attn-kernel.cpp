@@ -1,0 +1,311 @@
+#include "h2o-attn-kernel.h"
+
+#include "h2o-gemm.h"
+
+#include "../ggml-h2o.h"
+
+#include "ggml-cpu-impl.h"
+#include "ggml-cpu.h"
+#include "vec.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+// Chunk by chunk, three steps, each shared by all threads:
+//
+//   pack    keys and values of every KV head become F32 panels, once, whatever the cache's type and layout
+//   tiles   a tile of rows of one head at a time: logits, softmax, votes and output while the logits are in the cache
+//   votes   the tiles' column sums are added up in the order of the tiles, so that the result does not depend on threads
+
+static constexpr int H2O_TILE = 8*H2O_GEMM_RM; // rows; their logits over a chunk of 1024 keys are 192 KiB
+
+static int64_t h2o_pad(int64_t n) {
+    return (n + H2O_PANEL - 1)/H2O_PANEL*H2O_PANEL;
+}
+
+namespace {
+
+struct h2o_attn_op {
+    explicit h2o_attn_op(const ggml_tensor * dst) :
+        p(*ggml_h2o_get_attn_params(dst)),
+        q(dst->src[0]), k(dst->src[1]), v(dst->src[2]), set(dst->src[3]), o_prev(dst->src[4]), lse_prev(dst->src[5]),
+        d_k(q->ne[0]), d_v(v->ne[p.v_trans ? 1 : 0]), n_rows(q->ne[1]), n_head(q->ne[2]), n_chunks(q->ne[3]),
+        n_keys(set ? set->ne[0] : k->ne[1]), n_tiles((n_rows + H2O_TILE - 1)/H2O_TILE) {}
+
+    const ggml_h2o_attn_params & p;
+
+    const ggml_tensor * q;
+    const ggml_tensor * k;
+    const ggml_tensor * v;
+    const ggml_tensor * set;
+    const ggml_tensor * o_prev;
+    const ggml_tensor * lse_prev;
+
+    const int64_t d_k;
+    const int64_t d_v;
+    const int64_t n_rows;
+    const int64_t n_head;
+    const int64_t n_chunks;
+    const int64_t n_keys;
+    const int64_t n_tiles;
+
+    // sizes of the parts of the work buffer, in floats
+    int64_t size_k()      const { return h2o_pad(n_keys)*d_k; }                 // per head: [panel of keys][d_k][64]
+    int64_t size_v()      const { return h2o_pad(d_v)*n_keys; }                 // per head: [panel of d_v][n_keys][64]
+    int64_t size_votes()  const { return n_tiles*n_keys; }                      // per head
+    int64_t ld_logits()   const { return h2o_pad(n_keys) + 16; }                // not a power of two: rows must not share a cache set
+    int64_t size_logits() const { return H2O_TILE*ld_logits(); }                // per thread
+    int64_t size_tile()   const { return H2O_TILE*(d_k + h2o_pad(d_v)); }       // per thread: scaled q, and the output
+    int64_t size_row()    const { return std::max({ d_k, d_v, n_keys }); }      // per thread: one row as F32
+
+    int64_t size_shared() const { return n_head*(size_k() + size_v() + size_votes()); }
+    int64_t size_thread() const { return size_logits() + size_tile() + size_row(); }
+
+    // keys that the rows before row_end can see
+    int64_t n_visible(int64_t row_end) const { return p.causal ? (row_end - 1)/p.n_group + 1 : n_keys; }
+};
+
+struct h2o_attn_work {
+    h2o_attn_work(const h2o_attn_op & op, const ggml_compute_params * params) {
+        float * base = (float *) params->wdata;
+
+        k     = base;
+        v     = k + op.n_head*op.size_k();
+        votes = v + op.n_head*op.size_v();
+
+        logits = base   + op.size_shared() + params->ith*op.size_thread();
+        q      = logits + op.size_logits();
+        o      = q      + H2O_TILE*op.d_k;
+        row    = logits + op.size_logits() + op.size_tile();
+    }
+
+    // shared
+    float * k;
+    float * v;
+    float * votes;
+
+    // of this thread
+    float * logits;
+    float * q;
+    float * o;
+    float * row;
+};
+
+}
+
+// n values as F32: src itself if they are, else converted into buf
+static const float * h2o_to_float(ggml_type type, const void * src, float * buf, int64_t n) {
+    if (type == GGML_TYPE_F32) {
+        return (const float *) src;
+    }
+    ggml_get_type_traits(type)->to_float(src, buf, n);
+    return buf;
+}
+
+static const int32_t * h2o_set_at(const h2o_attn_op & op, int64_t ih) {
+    return op.set ? (const int32_t *) ((const char *) op.set->data + ih*op.set->nb[1]) : nullptr;
+}
+
+// 64 keys of one head: [d_k][64], zeros past the last key
+static void h2o_pack_k(const h2o_attn_op & op, const h2o_attn_work & w, int64_t ic, int64_t ih, int64_t key0) {
+    const char    * src = (const char *) op.k->data + ih*op.k->nb[2] + ic*op.k->nb[3];
+    const int32_t * set = h2o_set_at(op, ih);
+
+    float * dst = w.k + ih*op.size_k() + key0*op.d_k;
+
+    for (int64_t i = 0; i < H2O_PANEL; ++i) {
+        const int64_t key = key0 + i;
+
+        if (key >= op.n_keys) {
+            for (int64_t j = 0; j < op.d_k; ++j) {
+                dst[j*H2O_PANEL + i] = 0.0f;
+            }
+            continue;
+        }
+
+        const float * row = h2o_to_float(op.k->type, src + (set ? set[key] : key)*op.k->nb[1], w.row, op.d_k);
+        for (int64_t j = 0; j < op.d_k; ++j) {
+            dst[j*H2O_PANEL + i] = row[j];
+        }
+    }
+}
+
+// the same keys' values: rows key0.. of each panel of d_v, zeros past d_v
+static void h2o_pack_v(const h2o_attn_op & op, const h2o_attn_work & w, int64_t ic, int64_t ih, int64_t key0) {
+    const char    * src = (const char *) op.v->data + ih*op.v->nb[2] + ic*op.v->nb[3];
+    const int32_t * set = h2o_set_at(op, ih);
+
+    const int64_t n = std::min<int64_t>(H2O_PANEL, op.n_keys - key0);
+
+    const auto at = [&](int64_t key, int64_t j) -> float & {
+        return w.v[ih*op.size_v() + (j/H2O_PANEL*op.n_keys + key)*H2O_PANEL + j%H2O_PANEL];
+    };
+
+    for (int64_t i = 0; i < n; ++i) {
+        for (int64_t j = op.d_v; j < h2o_pad(op.d_v); ++j) {
+            at(key0 + i, j) = 0.0f;
+        }
+    }
+
+    if (!op.p.v_trans) {
+        for (int64_t i = 0; i < n; ++i) {
+            const int64_t cell = set ? set[key0 + i] : key0 + i;
+            const float * row  = h2o_to_float(op.v->type, src + cell*op.v->nb[1], w.row, op.d_v);
+
+            for (int64_t j = 0; j < op.d_v; j += H2O_PANEL) {
+                memcpy(&at(key0 + i, j), row + j, std::min<int64_t>(H2O_PANEL, op.d_v - j)*sizeof(float));
+            }
+        }
+        return;
+    }
+
+    // the cells of one channel are neighbours; gathered ones are read one by one
+    for (int64_t j = 0; j < op.d_v; ++j) {
+        const char * channel = src + j*op.v->nb[1];
+
+        if (set) {
+            for (int64_t i = 0; i < n; ++i) {
+                at(key0 + i, j) = *h2o_to_float(op.v->type, channel + set[key0 + i]*op.v->nb[0], w.row, 1);
+            }
+        } else {
+            const float * cells = h2o_to_float(op.v->type, channel + key0*op.v->nb[0], w.row, n);
+            for (int64_t i = 0; i < n; ++i) {
+                at(key0 + i, j) = cells[i];
+            }
+        }
+    }
+}
+
+// softmax of one row of logits in place, zeros past the n visible keys; returns m + log(l)
+static float h2o_softmax_row(float * x, int64_t n, int64_t n_pad) {
+    float max = -INFINITY;
+    ggml_vec_max_f32(n, &max, x);
+
+    const float sum = ggml_vec_soft_max_f32(n, x, x, max);
+
+    ggml_vec_scale_f32(n, x, 1.0f/sum);
+    std::fill(x + n, x + n_pad, 0.0f);
+
+    return max + logf(sum);
+}
+
+static float h2o_sigmoid(float x) {
+    return 1.0f/(1.0f + expf(-x));
+}
+
+// rows [tile*H2O_TILE, ...) of one head of one chunk
+static void h2o_attn_tile(const h2o_attn_op & op, const h2o_attn_work & w, ggml_tensor * dst, int64_t ic, int64_t ih, int64_t tile) {
+    const int64_t row0 = tile*H2O_TILE;
+    const int64_t n    = std::min<int64_t>(H2O_TILE, op.n_rows - row0);
+    const int64_t ld   = op.ld_logits();
+    const int64_t head = ic*op.n_head + ih;
+
+    // whole micro-tiles of rows: the rest is zeros and is not looked at
+    const int n_gemm = (n + H2O_GEMM_RM - 1)/H2O_GEMM_RM*H2O_GEMM_RM;
+
+    const float * q = (const float *) op.q->data + (head*op.n_rows + row0)*op.d_k;
+    for (int64_t i = 0; i < n*op.d_k; ++i) {
+        w.q[i] = q[i]*op.p.scale;
+    }
+    std::fill(w.q + n*op.d_k, w.q + n_gemm*op.d_k, 0.0f);
+
+    // logits, only up to the last key that a row of the tile sees
+    const int64_t n_vis = op.n_visible(row0 + n);
+
+    for (int64_t key = 0; key < n_vis; key += H2O_PANEL) {
+        h2o_gemm_panel(n_gemm, op.d_k, w.q, op.d_k, w.k + ih*op.size_k() + key*op.d_k, w.logits + key, ld);
+    }
+
+    float * o     = (float *) dst->data;
+    float * lse   = o   + op.d_v*op.n_rows*op.n_head*op.n_chunks;
+    float * votes = w.votes + ih*op.size_votes() + tile*op.n_keys;
+
+    lse += head*op.n_rows + row0;
+    o   += (head*op.n_rows + row0)*op.d_v;
+
+    std::fill(votes, votes + n_vis, 0.0f);
+
+    for (int64_t i = 0; i < n; ++i) {
+        float * x = w.logits + i*ld;
+
+        lse[i] = h2o_softmax_row(x, op.n_visible(row0 + i + 1), n_vis);
+        ggml_vec_acc_f32(n_vis, votes, x);
+    }
+    for (int64_t i = n; i < n_gemm; ++i) {
+        std::fill(w.logits + i*ld, w.logits + i*ld + n_vis, 0.0f);
+    }
+
+    const int64_t ld_o = h2o_pad(op.d_v);
+    for (int64_t j = 0; j < op.d_v; j += H2O_PANEL) {
+        h2o_gemm_panel(n_gemm, n_vis, w.logits, ld, w.v + ih*op.size_v() + j*op.n_keys, w.o + j, ld_o);
+    }
+
+    for (int64_t i = 0; i < n; ++i) {
+        const float * x = w.o + i*ld_o;
+
+        if (!op.o_prev) {
+            memcpy(o + i*op.d_v, x, op.d_v*sizeof(float));
+            continue;
+        }
+
+        const float * y = (const float *) op.o_prev->data + (head*op.n_rows + row0 + i)*op.d_v;
+
+        const float diff = lse[i] - ((const float *) op.lse_prev->data)[head*op.n_rows + row0 + i];
+        const float wx   = h2o_sigmoid( diff);
+        const float wy   = h2o_sigmoid(-diff);
+
+        for (int64_t j = 0; j < op.d_v; ++j) {
+            o[i*op.d_v + j] = x[j]*wx + y[j]*wy;
+        }
+    }
+}
+
+// 64 keys of one head: the votes of all tiles, in their order
+static void h2o_attn_votes(const h2o_attn_op & op, const h2o_attn_work & w, ggml_tensor * dst, int64_t ic, int64_t ih, int64_t key0) {
+    const int64_t n = std::min<int64_t>(H2O_PANEL, op.n_keys - key0);
+
+    float * votes = (float *) dst->data + (op.d_v + 1)*op.n_rows*op.n_head*op.n_chunks + (ic*op.n_head + ih)*op.n_keys + key0;
+
+    std::fill(votes, votes + n, 0.0f);
+
+    for (int64_t tile = 0; tile < op.n_tiles; ++tile) {
+        const int64_t n_vis = op.n_visible(std::min(op.n_rows, (tile + 1)*H2O_TILE));
+
+        if (n_vis > key0) {
+            ggml_vec_acc_f32(std::min(n, n_vis - key0), votes, w.votes + ih*op.size_votes() + tile*op.n_keys + key0);
+        }
+    }
+}
+
+void h2o_forward_attn(const ggml_compute_params * params, ggml_tensor * dst) {
+    const h2o_attn_op   op(dst);
+    const h2o_attn_work w(op, params);
+
+    const int64_t n_panels = h2o_pad(op.n_keys)/H2O_PANEL;
+
+    for (int64_t ic = 0; ic < op.n_chunks; ++ic) {
+        for (int64_t i = params->ith; i < op.n_head*n_panels; i += params->nth) {
+            h2o_pack_k(op, w, ic, i/n_panels, i%n_panels*H2O_PANEL);
+            h2o_pack_v(op, w, ic, i/n_panels, i%n_panels*H2O_PANEL);
+        }
+
+        ggml_barrier(params->threadpool);
+
+        for (int64_t i = params->ith; i < op.n_head*op.n_tiles; i += params->nth) {
+            h2o_attn_tile(op, w, dst, ic, i/op.n_tiles, i%op.n_tiles);
+        }
+
+        ggml_barrier(params->threadpool);
+
+        for (int64_t i = params->ith; i < op.n_head*n_panels; i += params->nth) {
+            h2o_attn_votes(op, w, dst, ic, i/n_panels, i%n_panels*H2O_PANEL);
+        }
+    }
+}
+
+size_t h2o_attn_work_size(const ggml_tensor * dst, int n_tasks) {
+    const h2o_attn_op op(dst);
+
+    return (op.size_shared() + n_tasks*op.size_thread())*sizeof(float);
+}

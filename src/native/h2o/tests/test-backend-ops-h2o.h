@@ -1,0 +1,378 @@
+// What H2O asks of a backend, as cases of test-backend-ops: included by tests/test-backend-ops.cpp after its last test_case.
+//
+// Each case knows its result, computed here by plain loops over the inputs, and holds both backends to it. So the cases
+// mean something with one backend too: `test-backend-ops -b CPU -o H2O,GET_ROWS`.
+
+#pragma once
+
+#include "../ops/ggml-h2o.h"
+
+#include <limits>
+#include <map>
+
+struct test_h2o_case : public test_case {
+    std::vector<float> expected; // of the last node
+
+    // n positions below `end`, ascending, each once
+    static std::vector<int32_t> ascending(std::mt19937 & gen, int n, int end) {
+        std::vector<int32_t> all(end);
+        for (int i = 0; i < end; i++) {
+            all[i] = i;
+        }
+        std::vector<int32_t> res;
+        std::sample(all.begin(), all.end(), std::back_inserter(res), n, gen);
+        return res;
+    }
+
+    // one such row of n_rows positions per head
+    static std::vector<int32_t> ascending_per_head(std::mt19937 & gen, int n_rows, int end, int n_head_kv) {
+        std::vector<int32_t> res;
+        for (int h = 0; h < n_head_kv; h++) {
+            const std::vector<int32_t> row = ascending(gen, n_rows, end);
+            res.insert(res.end(), row.begin(), row.end());
+        }
+        return res;
+    }
+
+    template <typename T>
+    static void set_data(ggml_tensor * t, const std::vector<T> & data) {
+        GGML_ASSERT(ggml_nbytes(t) == data.size()*sizeof(T));
+        ggml_backend_tensor_set(t, data.data(), 0, ggml_nbytes(t));
+    }
+
+    // random values in all tensors but those that the case fills itself
+    static void initialize_others(ggml_context * ctx, const std::set<ggml_tensor *> & own) {
+        for (ggml_tensor * t = ggml_get_first_tensor(ctx); t != nullptr; t = ggml_get_next_tensor(ctx, t)) {
+            if (!ggml_is_view_op(t->op) && !own.count(t)) {
+                init_tensor_uniform(t);
+            }
+        }
+    }
+
+    // elements that either backend has wrong; all of H2O's ops are exact
+    double err(const float * a, const float * b, size_t n) override {
+        GGML_ASSERT(expected.size() != sentinel_size);
+        if (n != expected.size()) {
+            return test_case::err(a, b, n);
+        }
+        double n_wrong = 0;
+        for (size_t i = 0; i < n; i++) {
+            n_wrong += a[i] != expected[i] || b[i] != expected[i];
+        }
+        return n_wrong;
+    }
+
+    double max_nmse_err() override {
+        return 0.0;
+    }
+};
+
+// GGML_OP_GET_ROWS: the K cache (or V, not transposed), other rows for each head: a = [d, n_kv, n_head_kv] by strides,
+// b = [n_rows, n_head_kv]
+struct test_h2o_gather : public test_h2o_case {
+    const ggml_type type;
+    const int       d;
+    const int       n_kv;
+    const int       n_head_kv;
+    const int       n_rows;
+
+    ggml_tensor * cache = nullptr;
+    ggml_tensor * rows  = nullptr;
+
+    std::string vars() override {
+        return "kv_view=1," + VARS_TO_STR5(type, d, n_kv, n_head_kv, n_rows);
+    }
+
+    test_h2o_gather(ggml_type type, int d, int n_kv, int n_head_kv, int n_rows)
+        : type(type), d(d), n_kv(n_kv), n_head_kv(n_head_kv), n_rows(n_rows) {}
+
+    ggml_tensor * build_graph(ggml_context * ctx) override {
+        cache = ggml_new_tensor_2d(ctx, type, d*n_head_kv, n_kv + 7); // the cache is larger than what is in use
+        rows  = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_rows, n_head_kv);
+
+        ggml_tensor * per_head = ggml_view_3d(ctx, cache, d, n_kv, n_head_kv, cache->nb[1], ggml_row_size(type, d), 0);
+
+        return ggml_get_rows(ctx, per_head, rows);
+    }
+
+    void initialize_tensors(ggml_context * ctx) override {
+        initialize_others(ctx, { rows });
+
+        std::mt19937 gen(n_rows);
+        const std::vector<int32_t> idxs = ascending_per_head(gen, n_rows, n_kv, n_head_kv);
+        set_data(rows, idxs);
+
+        const std::vector<float> data = tensor_to_float(cache);
+        expected.clear();
+        for (int h = 0; h < n_head_kv; h++) {
+            for (int r = 0; r < n_rows; r++) {
+                const float * src = data.data() + (size_t) idxs[h*n_rows + r]*d*n_head_kv + h*d;
+                expected.insert(expected.end(), src, src + d);
+            }
+        }
+    }
+};
+
+// GGML_OP_GET_ROWS: the transposed V cache, where the cells of a channel are neighbours: rows of one element,
+// a = [1, n_kv, d, n_head_kv] by strides, b = [n_rows, d, n_head_kv]
+struct test_h2o_gather_transposed : public test_h2o_case {
+    const ggml_type type;
+    const int       d;
+    const int       n_kv;
+    const int       n_head_kv;
+    const int       n_rows;
+
+    ggml_tensor * cache = nullptr;
+    ggml_tensor * rows  = nullptr;
+
+    std::string vars() override {
+        return "kv_view=transposed," + VARS_TO_STR5(type, d, n_kv, n_head_kv, n_rows);
+    }
+
+    test_h2o_gather_transposed(ggml_type type, int d, int n_kv, int n_head_kv, int n_rows)
+        : type(type), d(d), n_kv(n_kv), n_head_kv(n_head_kv), n_rows(n_rows) {}
+
+    ggml_tensor * build_graph(ggml_context * ctx) override {
+        cache = ggml_new_tensor_2d(ctx, type, n_kv + 7, d*n_head_kv);
+        rows  = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, n_rows, d, n_head_kv);
+
+        ggml_tensor * per_head = ggml_view_4d(ctx, cache, 1, n_kv, d, n_head_kv, cache->nb[0], cache->nb[1], d*cache->nb[1], 0);
+
+        return ggml_get_rows(ctx, per_head, rows);
+    }
+
+    void initialize_tensors(ggml_context * ctx) override {
+        initialize_others(ctx, { rows });
+
+        std::mt19937 gen(n_rows);
+        const std::vector<float> data = tensor_to_float(cache);
+        std::vector<int32_t> idxs;
+        expected.clear();
+        for (int h = 0; h < n_head_kv; h++) {
+            const std::vector<int32_t> row = ascending(gen, n_rows, n_kv);
+            for (int i = 0; i < d; i++) {
+                idxs.insert(idxs.end(), row.begin(), row.end());
+                for (const int32_t cell : row) {
+                    expected.push_back(data[(size_t) (h*d + i)*cache->ne[0] + cell]);
+                }
+            }
+        }
+        set_data(rows, idxs);
+    }
+};
+
+enum test_h2o_scores {
+    TEST_H2O_SCORES_DISTINCT,
+    TEST_H2O_SCORES_TIES,    // few different values
+    TEST_H2O_SCORES_SPECIAL, // NaN and infinities among them
+};
+
+static std::string var_to_str(test_h2o_scores scores) {
+    switch (scores) {
+        case TEST_H2O_SCORES_DISTINCT: return "distinct";
+        case TEST_H2O_SCORES_TIES:     return "ties";
+        case TEST_H2O_SCORES_SPECIAL:  return "special";
+    }
+    GGML_ABORT("fatal error");
+}
+
+// a memory set and a chunk with their scores, the inputs of both sub-ops
+struct test_h2o_tracked : public test_h2o_case {
+    const ggml_h2o_tracked tracked;
+    const int              n_head_kv;
+    const test_h2o_scores  scores;
+
+    ggml_tensor * mem_pos     = nullptr;
+    ggml_tensor * mem_score   = nullptr;
+    ggml_tensor * chunk_score = nullptr;
+
+    std::string vars() override {
+        const auto [n_mem, mem_end, chunk_pos, n_chunk] = tracked;
+        return VARS_TO_STR6(n_mem, mem_end, chunk_pos, n_chunk, n_head_kv, scores);
+    }
+
+    test_h2o_tracked(ggml_h2o_tracked tracked, int n_head_kv, test_h2o_scores scores)
+        : tracked(tracked), n_head_kv(n_head_kv), scores(scores) {}
+
+    // wider than what counts, as the buffers of a context are
+    void build_inputs(ggml_context * ctx) {
+        mem_pos     = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, tracked.n_mem   + 3, n_head_kv);
+        mem_score   = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, tracked.n_mem   + 3, n_head_kv);
+        chunk_score = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, tracked.n_chunk + 5, n_head_kv);
+    }
+
+    std::vector<float> random_scores(std::mt19937 & gen, size_t n) const {
+        const float inf = std::numeric_limits<float>::infinity();
+        const float special[] = { NAN, inf, -inf, 0.0f, 1.0f };
+
+        std::vector<float> res(n);
+        for (float & score : res) {
+            score = scores == TEST_H2O_SCORES_DISTINCT ? std::uniform_real_distribution<float>(0.0f, 10.0f)(gen) :
+                    scores == TEST_H2O_SCORES_TIES     ? gen() % 3 : special[gen() % 5];
+        }
+        return res;
+    }
+
+    // position -> score of what counts, per head
+    std::vector<std::map<int32_t, float>> initialize_inputs(std::mt19937 & gen) {
+        const size_t n_mem   = mem_pos->ne[0];
+        const size_t n_chunk = chunk_score->ne[0];
+
+        const std::vector<float> ms = random_scores(gen, n_mem  *n_head_kv);
+        const std::vector<float> cs = random_scores(gen, n_chunk*n_head_kv);
+
+        std::vector<int32_t> mp(n_mem*n_head_kv, -1);
+        std::vector<std::map<int32_t, float>> res(n_head_kv);
+        for (int h = 0; h < n_head_kv; h++) {
+            const std::vector<int32_t> row = ascending(gen, tracked.n_mem, tracked.chunk_pos);
+            for (int i = 0; i < tracked.n_mem; i++) {
+                mp[h*n_mem + i] = row[i];
+                if (row[i] < tracked.mem_end) {
+                    res[h][row[i]] = ms[h*n_mem + i];
+                }
+            }
+            for (int i = 0; i < tracked.n_chunk; i++) {
+                res[h][tracked.chunk_pos + i] = cs[h*n_chunk + i];
+            }
+        }
+
+        set_data(mem_pos,     mp);
+        set_data(mem_score,   ms);
+        set_data(chunk_score, cs);
+        return res;
+    }
+};
+
+// GGML_OP_H2O, SELECT
+struct test_h2o_select : public test_h2o_tracked {
+    const int pos;
+    const int n_local;
+    const int n_heavy;
+
+    std::string vars() override {
+        return "sub=SELECT," + test_h2o_tracked::vars() + "," + VARS_TO_STR3(pos, n_local, n_heavy);
+    }
+
+    test_h2o_select(ggml_h2o_tracked tracked, int pos, int n_local, int n_heavy, int n_head_kv = 3,
+            test_h2o_scores scores = TEST_H2O_SCORES_DISTINCT)
+        : test_h2o_tracked(tracked, n_head_kv, scores), pos(pos), n_local(n_local), n_heavy(n_heavy) {}
+
+    ggml_tensor * build_graph(ggml_context * ctx) override {
+        build_inputs(ctx);
+        return ggml_h2o_select(ctx, mem_pos, mem_score, chunk_score, tracked, pos, n_local, n_heavy);
+    }
+
+    void initialize_tensors(ggml_context * ctx) override {
+        initialize_others(ctx, { mem_pos, mem_score, chunk_score });
+
+        std::mt19937 gen(pos);
+        expected.clear();
+        for (std::map<int32_t, float> & candidates : initialize_inputs(gen)) {
+            const int local_begin = std::max(0, pos - n_local);
+
+            std::set<int32_t> heavy;
+            candidates.erase(candidates.lower_bound(local_begin), candidates.end());
+            while ((int) heavy.size() < n_heavy && !candidates.empty()) {
+                // the first of the largest, NaN counts as -inf
+                const auto best = std::max_element(candidates.begin(), candidates.end(), [](const auto & a, const auto & b) {
+                    return (std::isnan(a.second) ? -INFINITY : a.second) < (std::isnan(b.second) ? -INFINITY : b.second);
+                });
+                heavy.insert(best->first);
+                candidates.erase(best);
+            }
+            for (int32_t p = 0; (int) heavy.size() < std::min(n_heavy, local_begin); p++) {
+                heavy.insert(p);
+            }
+
+            expected.insert(expected.end(), heavy.begin(), heavy.end());
+            for (int32_t p = local_begin; p < pos; p++) {
+                expected.push_back(p);
+            }
+        }
+    }
+};
+
+// GGML_OP_H2O, LOOKUP
+struct test_h2o_lookup : public test_h2o_tracked {
+    const int n_set;
+
+    ggml_tensor * set = nullptr;
+
+    std::string vars() override {
+        return "sub=LOOKUP," + test_h2o_tracked::vars() + "," + VARS_TO_STR1(n_set);
+    }
+
+    test_h2o_lookup(ggml_h2o_tracked tracked, int n_set, int n_head_kv = 3)
+        : test_h2o_tracked(tracked, n_head_kv, TEST_H2O_SCORES_DISTINCT), n_set(n_set) {}
+
+    ggml_tensor * build_graph(ggml_context * ctx) override {
+        build_inputs(ctx);
+        set = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_set, n_head_kv);
+        return ggml_h2o_lookup(ctx, set, mem_pos, mem_score, chunk_score, tracked);
+    }
+
+    void initialize_tensors(ggml_context * ctx) override {
+        initialize_others(ctx, { mem_pos, mem_score, chunk_score, set });
+
+        std::mt19937 gen(n_set);
+        auto scores = initialize_inputs(gen);
+
+        // tracked or not, some of them past the chunk
+        const std::vector<int32_t> pos = ascending_per_head(gen, n_set, tracked.chunk_pos + tracked.n_chunk + 9, n_head_kv);
+        set_data(set, pos);
+
+        expected.clear();
+        for (int h = 0; h < n_head_kv; h++) {
+            for (int i = 0; i < n_set; i++) {
+                const auto it = scores[h].find(pos[h*n_set + i]);
+                expected.push_back(it == scores[h].end() ? 0.0f : it->second);
+            }
+        }
+    }
+};
+
+// make_test_cases_eval: adds the cases
+static void h2o_add_test_cases(std::vector<std::unique_ptr<test_case>> & cases) {
+    for (const int n_head_kv : { 1, 2, 8 }) {
+        for (const int n_rows : { 3, 77 }) {
+            for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 }) {
+                cases.emplace_back(new test_h2o_gather(type,  64, 256, n_head_kv, n_rows));
+                cases.emplace_back(new test_h2o_gather(type, 128, 300, n_head_kv, n_rows));
+            }
+            for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16 }) {
+                cases.emplace_back(new test_h2o_gather(type,             80, 300, n_head_kv, n_rows));
+                cases.emplace_back(new test_h2o_gather_transposed(type,  64, 256, n_head_kv, n_rows));
+                cases.emplace_back(new test_h2o_gather_transposed(type,  80, 300, n_head_kv, n_rows));
+            }
+        }
+    }
+
+    const int all = std::numeric_limits<int32_t>::max(); // mem_end: no member was removed
+
+    for (const auto scores : { TEST_H2O_SCORES_DISTINCT, TEST_H2O_SCORES_TIES, TEST_H2O_SCORES_SPECIAL }) {
+        for (const int n_head_kv : { 1, 8 }) {
+            // the first chunk, a later one, an odd one
+            cases.emplace_back(new test_h2o_select({   0, all,    0,  512 },  512, 256, 255, n_head_kv, scores));
+            cases.emplace_back(new test_h2o_select({ 511, all, 1536,  512 }, 2048, 256, 255, n_head_kv, scores));
+            cases.emplace_back(new test_h2o_select({  37, all,  101,   53 },  154,  19,  18, n_head_kv, scores));
+        }
+    }
+    // Local or Heavy alone, Local longer than the chunk
+    cases.emplace_back(new test_h2o_select({ 50, all, 300,  64 }, 364,  50,   0));
+    cases.emplace_back(new test_h2o_select({ 50, all, 300,  64 }, 364,   0,  50));
+    cases.emplace_back(new test_h2o_select({ 50, all, 300,  16 }, 316,  40,  10));
+    // fewer positions than Local and Heavy want, or than Heavy can choose from
+    cases.emplace_back(new test_h2o_select({  0, all,   0,  16 },  16,  12,  12));
+    cases.emplace_back(new test_h2o_select({  4, all, 200,  16 }, 216,   8,  90));
+    // dense calls between the chunk and pos; a chunk that was cut, members that were removed
+    cases.emplace_back(new test_h2o_select({ 40, all, 300,  64 }, 400,  32,  40));
+    cases.emplace_back(new test_h2o_select({ 40, 150, 300,   0 }, 150,  32,  40));
+    cases.emplace_back(new test_h2o_select({ 40, all, 300,  11 }, 311,  32,  40));
+    // long
+    cases.emplace_back(new test_h2o_select({ 4000, all, 28672, 4096 }, 32768, 2048, 1952, 2));
+
+    cases.emplace_back(new test_h2o_lookup({   0, all,    0,  64 },  40));
+    cases.emplace_back(new test_h2o_lookup({ 511, all, 1536, 512 }, 511, 8));
+    cases.emplace_back(new test_h2o_lookup({  40, 150,  300,   0 },  72));
+    cases.emplace_back(new test_h2o_lookup({  37, all,  101,  53 },  37, 1));
+}

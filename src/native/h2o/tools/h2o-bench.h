@@ -1,0 +1,75 @@
+// llama-bench's side of H2O: lists and ranges of the three parameters, their columns, and the counts after each test.
+// Included by llama-bench.cpp only.
+
+#pragma once
+
+#include "h2o-params.h"
+
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <vector>
+
+// what the command line gave; an empty list is the default
+struct h2o_bench_params {
+    std::vector<int>               n_local;
+    std::vector<int>               n_heavy;
+    std::vector<enum h2o_schedule> schedule;
+
+    static bool is_option(const std::string & arg) {
+        return arg == "--h2o-local" || arg == "--h2o-heavy" || arg == "--h2o-schedule";
+    }
+
+    // parse_ints: llama-bench's "first-last+step" and lists; throws std::exception on a bad value
+    void parse(const std::string & arg, const std::string & value, std::vector<int> (*parse_ints)(const std::string &, bool)) {
+        if (arg == "--h2o-schedule") {
+            std::istringstream names(value);
+            for (std::string name; std::getline(names, name, ','); ) {
+                schedule.push_back(h2o_parse_schedule(name));
+            }
+            return;
+        }
+        std::vector<int> & list = arg == "--h2o-local" ? n_local : n_heavy;
+        for (const int n : parse_ints(value, false)) {
+            list.push_back(n);
+        }
+    }
+
+    // every combination, in the order of the lists
+    std::vector<h2o_params> combinations() const {
+        std::vector<h2o_params> res;
+        const h2o_params defaults;
+        for (const int l : n_local.empty() ? std::vector<int>{ (int) defaults.n_local } : n_local) {
+            for (const int h : n_heavy.empty() ? std::vector<int>{ (int) defaults.n_heavy } : n_heavy) {
+                for (const auto s : schedule.empty() ? std::vector<enum h2o_schedule>{ defaults.schedule } : schedule) {
+                    res.push_back({ (uint32_t) l, (uint32_t) h, s });
+                }
+            }
+        }
+        return res;
+    }
+};
+
+static void h2o_bench_print_usage() {
+    const h2o_params defaults;
+    printf("  --h2o-local <n>                                   (default: %u)\n", defaults.n_local);
+    printf("  --h2o-heavy <n>                                   (default: %u, 0 for both: off)\n", defaults.n_heavy);
+    printf("  --h2o-schedule <single-pass|two-pass>             (default: %s)\n", h2o_schedule_name(defaults.schedule));
+}
+
+// the columns of a Markdown table: L and H always, because a rate says little without them
+static void h2o_bench_add_columns(const h2o_bench_params & params, std::vector<std::string> & fields) {
+    fields.emplace_back("h2o_local");
+    fields.emplace_back("h2o_heavy");
+    if (!params.schedule.empty()) {
+        fields.emplace_back("h2o_schedule");
+    }
+}
+
+// how the calls of one test, warm-up included, read the cache
+static void h2o_bench_print_calls(const llama_context * ctx) {
+    const std::string text = h2o_calls_text(ctx);
+    if (!text.empty()) {
+        fprintf(stderr, "h2o: calls by path and reason: %s\n", text.c_str());
+    }
+}

@@ -1,0 +1,87 @@
+#include "h2o-params.h"
+
+#include "log.h"
+
+#include <stdexcept>
+
+static const char * const H2O_TURN_OFF = "--h2o-local 0 --h2o-heavy 0";
+
+uint32_t h2o_parse_budget(const std::string & value) {
+    const bool is_number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+
+    // 9 digits always fit
+    if (!is_number || value.size() > 9) {
+        throw std::invalid_argument("expected a number of positions from 0 to 999999999, got '" + value + "'");
+    }
+    return std::stoul(value);
+}
+
+enum h2o_schedule h2o_parse_schedule(const std::string & value) {
+    for (const auto schedule : { H2O_SCHEDULE_SINGLE_PASS, H2O_SCHEDULE_TWO_PASS }) {
+        if (value == h2o_schedule_name(schedule)) {
+            return schedule;
+        }
+    }
+    throw std::invalid_argument("expected 'single-pass' or 'two-pass', got '" + value + "'");
+}
+
+void h2o_set_context_params(llama_context_params & cparams, const h2o_params & params) {
+    cparams.h2o_local    = params.n_local;
+    cparams.h2o_heavy    = params.n_heavy;
+    cparams.h2o_schedule = params.schedule;
+}
+
+void h2o_log_start(const llama_context * ctx, const llama_context_params & cparams) {
+    if (cparams.h2o_local + cparams.h2o_heavy == 0) {
+        return;
+    }
+
+    const h2o_info info = h2o_get_info(ctx);
+
+    if (info.reason != H2O_REASON_NONE) {
+        LOG_INF("h2o: asked for (local = %u, heavy = %u), but no prompt of this context can be sparse: %s (%s turns it off)\n",
+                cparams.h2o_local, cparams.h2o_heavy, h2o_reason_name(info.reason), H2O_TURN_OFF);
+        return;
+    }
+
+    LOG_INF("h2o: prompts of more than %u tokens (-ub) are prefilled sparsely: local = %u, heavy = %u, schedule = %s (%s turns it off)\n",
+            info.n_chunk, info.n_local, info.n_heavy, h2o_schedule_name(info.schedule), H2O_TURN_OFF);
+}
+
+static std::string h2o_count_text(const h2o_count & count) {
+    return std::to_string(count.n_calls) + (count.n_calls == 1 ? " call, " : " calls, ") +
+        std::to_string(count.n_tokens) + (count.n_tokens == 1 ? " token" : " tokens");
+}
+
+std::string h2o_calls_text(const llama_context * ctx) {
+    bool worth_it = false;
+
+    const h2o_count sparse = h2o_get_count(ctx, H2O_REASON_NONE);
+
+    std::string text = std::string(h2o_path_name(H2O_PATH_SPARSE)) + " (" + h2o_count_text(sparse) + ")";
+
+    for (int i = H2O_REASON_NONE; i < H2O_REASON_COUNT; i++) {
+        const auto      reason = (h2o_reason) i;
+        const h2o_count count  = h2o_get_count(ctx, reason);
+        if (count.n_calls == 0) {
+            continue;
+        }
+
+        // off and short calls are what was asked for; single tokens are dense whatever the reason
+        const bool is_expected = reason == H2O_REASON_OFF || reason == H2O_REASON_ONE_CHUNK;
+        worth_it = worth_it || (!is_expected && count.n_tokens > count.n_calls);
+
+        if (reason != H2O_REASON_NONE) {
+            text += std::string(", ") + h2o_path_name(H2O_PATH_DENSE) + " " + h2o_reason_name(reason) + " (" + h2o_count_text(count) + ")";
+        }
+    }
+
+    return worth_it ? text : "";
+}
+
+void h2o_log_end(const llama_context * ctx) {
+    const std::string text = ctx ? h2o_calls_text(ctx) : "";
+    if (!text.empty()) {
+        LOG_INF("h2o: calls by path and reason: %s\n", text.c_str());
+    }
+}

@@ -1,0 +1,42 @@
+// biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
+// The single-pass schedule (DESIGN.md section 2): one pass over the call's tokens, and in every layer of it all chunks
+// in order.
+//
+// The output of a query is ONE softmax over the keys of its memory and of its own chunk together. The engine merges
+// two attentions with online-softmax states instead; that both agree is what comparing them shows.
+
+import { groupOf, logitsOver, range, valuesAt, weightedSum } from './attention.js'
+import { chunksOf, type SparseSchedule, stepChunk, vote } from './h2o.js'
+import { softmax } from './ops.js'
+import { forward } from './transformer.js'
+
+export const singlePass: SparseSchedule = (model, tokens, cache, call) => {
+  const h = model.hparams
+  const base = cache.length
+  const chunks = chunksOf(base, tokens.length, call.S)
+
+  const attend = (layer: number, q: Float64Array) => {
+    const out = new Float64Array(q.length)
+    for (const chunk of chunks) {
+      stepChunk(h, call, layer, chunk, (kvHead, memory) => {
+        const memPos = [...memory.keys()]
+        const scores = new Map<number, number>()
+        for (let i = chunk.begin; i < chunk.end; i++) {
+          const visible = range(chunk.begin, i + 1)
+          for (const head of groupOf(h, kvHead)) {
+            const at = ((i - base) * h.nHead + head) * h.headDim
+            const inter = logitsOver(h, cache, layer, head, q, at, memPos)
+            const intra = logitsOver(h, cache, layer, head, q, at, visible)
+            vote(memory, memPos, softmax(inter))
+            vote(scores, visible, softmax(intra))
+            const values = valuesAt(h, cache, layer, head, [...memPos, ...visible])
+            weightedSum(softmax([...inter, ...intra]), values, out, at)
+          }
+        }
+        return scores
+      })
+    }
+    return out
+  }
+  return forward(model, tokens, { base, attend, store: cache })
+}
