@@ -1,6 +1,10 @@
+// The memory set: Local is the tail, Heavy the top by score of what was remembered and of the last chunk.
+//
 // GGML_OP_H2O, SELECT and LOOKUP, against the rule of section 2 written out with sets and a full sort: random sizes,
-// removed members, ties, NaN and infinities, nothing tracked at all, 1 to 8 threads.
+// removed members, ties, NaN and infinities, nothing tracked at all, 1 to 8 threads. Then small cases by hand, and the
+// sets of whole models.
 
+#include "naive.h"
 #include "testing.h"
 
 #include "ops/ggml-h2o.h"
@@ -115,7 +119,7 @@ static bool same(float a, float b) {
     return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-int main() {
+static void test_random_cases() {
     test_random rnd;
 
     for (int i = 0; i < 3000; ++i) {
@@ -133,7 +137,7 @@ int main() {
         test_set(mem_pos,     p.mem_pos);
         test_set(mem_score,   p.mem_score);
         test_set(chunk_score, p.chunk_score);
-        g.compute({ set, scores }, 1 + i % 8);
+        g.compute({ set, scores }, i % 4 ? 1 : 2 + i/4 % 7);
 
         const std::vector<int32_t> got       = test_get<int32_t>(set);
         const std::vector<float>   got_score = test_get<float>(scores);
@@ -152,7 +156,137 @@ int main() {
             }
         }
     }
+}
 
-    printf("memory selection: 3000 random cases equal the rule\n");
+//
+// by hand, one head
+//
+
+struct scored {
+    std::vector<int32_t> pos;
+    std::vector<float>   score;
+};
+
+// chunk: the scores of positions [chunk_pos, pos), the next chunk begins at pos
+static scored select(const scored & mem, int chunk_pos, const std::vector<float> & chunk, int n_local, int n_heavy) {
+    const int n_mem = mem.pos.size();
+    const int pos   = chunk_pos + chunk.size();
+
+    const ggml_h2o_tracked tracked = { n_mem, INT_MAX, chunk_pos, (int) chunk.size() };
+
+    test_graph g;
+    ggml_tensor * mem_pos     = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_I32, std::max(1, n_mem), 1);
+    ggml_tensor * mem_score   = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, std::max(1, n_mem), 1);
+    ggml_tensor * chunk_score = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, chunk.size(),       1);
+
+    ggml_tensor * set    = ggml_h2o_select(g.ctx.get(), mem_pos, mem_score, chunk_score, tracked, pos, n_local, n_heavy);
+    ggml_tensor * scores = ggml_h2o_lookup(g.ctx.get(), set, mem_pos, mem_score, chunk_score, tracked);
+
+    g.alloc();
+    if (n_mem > 0) {
+        test_set(mem_pos,   mem.pos);
+        test_set(mem_score, mem.score);
+    }
+    test_set(chunk_score, chunk);
+    g.compute({ set, scores });
+
+    return { test_get<int32_t>(set), test_get<float>(scores) };
+}
+
+typedef std::vector<int32_t> positions;
+
+static void test_by_hand() {
+    // chunk 0: Heavy comes from [0, S - L)
+    const scored m0 = select({}, 0, { 1, 9, 2, 50, 3, 0, 99, 98 }, 2, 2);
+    CHECK(m0.pos   == positions({ 1, 3, 6, 7 }));
+    CHECK(m0.score == std::vector<float>({ 9, 50, 99, 98 }));
+
+    // position 3 of chunk 0 goes on to M_2, as the heaviest there is; 1 gives way, and 6 and 7, Local once, must compete
+    const scored m1 = select({ m0.pos, { 9, 51, 10, 5 } }, 8, { 7, 7, 40, 7, 7, 7, 1, 1 }, 2, 2);
+    CHECK(m1.pos == positions({ 3, 10, 14, 15 }));
+
+    const scored m2 = select({ m1.pos, { 52, 41, 1, 1 } }, 16, { 6, 6, 6, 6, 6, 6, 44, 45 }, 2, 2);
+    CHECK(m2.pos == positions({ 3, 10, 22, 23 }));
+
+    // ties go to the lower position, wherever they come from
+    CHECK(select({}, 0, { 4, 4, 4, 4, 4, 4, 4, 4 }, 2, 3).pos                         == positions({ 0, 1, 2, 6, 7 }));
+    CHECK(select({ { 1, 3, 6, 7 }, { 4, 4, 4, 4 } }, 8, { 4, 4, 4, 4 }, 1, 3).pos     == positions({ 1, 3, 6, 11 }));
+    CHECK(select({ { 1, 3, 6, 7 }, { 4, 5, 4, 4 } }, 8, { 4, 4, 4, 5 }, 0, 3).pos     == positions({ 1, 3, 11 }));
+
+    // a last chunk shorter than L: Local reaches back into the memory and past it, each position once
+    CHECK(select({ { 1, 3, 6, 7 }, { 9, 8, 90, 91 } }, 8, { 1, 1 }, 5, 2).pos         == positions({ 1, 3, 5, 6, 7, 8, 9 }));
+    CHECK(select({ { 1, 3, 6, 7 }, { 9, 8, 90, 91 } }, 8, { 1, 1 }, 3, 2).pos         == positions({ 1, 6, 7, 8, 9 }));
+
+    // Local clamped at 0: fewer positions than L
+    CHECK(select({}, 0, { 1, 2, 3 }, 5, 2).pos                                        == positions({ 0, 1, 2 }));
+
+    // only one of the two parts
+    CHECK(select({}, 0, { 1, 9, 2, 50 }, 3, 0).pos                                    == positions({ 1, 2, 3 }));
+    CHECK(select({}, 0, { 1, 9, 2, 50 }, 0, 1).pos                                    == positions({ 3 }));
+}
+
+//
+// whole models
+//
+
+static void test_model(test_context_params params, int n_head_kv, int n_local, int n_heavy) {
+    tiny_model_params mparams;
+    mparams.n_head_kv = n_head_kv;
+
+    params.n_local = n_local;
+    params.n_heavy = n_heavy;
+
+    const tiny_model model(mparams);
+    test_context ctx(model, params);
+    naive_replay replay(ctx);
+
+    const int S = params.n_chunk;
+
+    bool is_propagated = false; // a position of chunk 0 in the Heavy of chunk 3
+    bool do_differ     = false; // two heads of a layer
+
+    for (const int n : { 8*S, 20, 3*S + 5, 4*S }) {
+        ctx.decode(tiny_prompt(n, n));
+        replay.check_call(); // the very sets that the scores ask for
+
+        for (const test_trace & t : ctx.trace()) {
+            CHECK(t.n_mem == std::min(t.pos, n_local + n_heavy));
+
+            for (int ih = 0; ih < t.n_head_kv; ++ih) {
+                const int32_t * set = t.mem_pos.data() + ih*t.n_mem;
+
+                for (int i = 0; i < t.n_mem; ++i) {
+                    CHECK(set[i] >= 0 && set[i] < t.pos);
+                    CHECK(i == 0 || set[i] > set[i - 1]);
+                }
+                for (int i = 0; i < std::min(t.pos, n_local); ++i) {
+                    CHECK(set[t.n_mem - 1 - i] == t.pos - 1 - i);
+                }
+                is_propagated = is_propagated || (t.pos == 3*S && n_heavy > 0 && set[0] < S);
+                do_differ     = do_differ     || (t.pos > 0 && !std::equal(set, set + t.n_mem, t.mem_pos.begin()));
+            }
+        }
+    }
+    CHECK(is_propagated == (n_heavy > 0));
+    CHECK(do_differ     == (n_heavy > 0 && n_head_kv > 1));
+
+    // not all the same all the time
+    CHECK(n_heavy == 0 || replay.n_turnovers > replay.n_selections/10);
+}
+
+int main() {
+    test_random_cases();
+    test_by_hand();
+
+    for (const test_context_params & params : test_all_ways()) {
+        for (const int n_head_kv : { 1, 2, 4 }) {
+            test_model(params, n_head_kv, 8, 16);
+            test_model(params, n_head_kv, 0, 31);
+            test_model(params, n_head_kv, 4, 27);
+            test_model(params, n_head_kv, 31, 0);
+        }
+    }
+
+    printf("H2O memory selection checks passed\n");
     return 0;
 }

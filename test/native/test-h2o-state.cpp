@@ -6,45 +6,91 @@
 
 #include <climits>
 
-static h2o_plan plan_of(const h2o_state & state, llama_pos pos, int32_t n_tokens) {
-    h2o_plan plan;
-    plan.n_tokens  = n_tokens;
-    plan.pos       = pos;
-    plan.n_chunk   = 32;
-    plan.n_local   = 8;
-    plan.n_heavy   = 16;
-    plan.src       = state.buf;
-    plan.inherited = state.tracked;
-    return plan;
+// a call of so many tokens at this position, as the state plans it
+static std::vector<h2o_plan> plan(const h2o_state & state, llama_pos pos, int32_t n_tokens, h2o_schedule schedule) {
+    h2o_plan call;
+    call.n_tokens = n_tokens;
+    call.pos      = pos;
+    call.n_chunk  = 32;
+    call.n_local  = 8;
+    call.n_heavy  = 16;
+    return state.plan(call, schedule);
 }
 
-static void test_plan() {
-    const h2o_plan plan = plan_of({}, 10, 3*32 + 5);
+static void test_chunks() {
+    const h2o_plan p = plan({}, 10, 3*32 + 5, H2O_SCHEDULE_SINGLE_PASS)[0];
 
-    CHECK(plan.n_full() == 3 && plan.n_tail() == 5 && plan.n_chunks() == 4);
-    CHECK(plan.chunk_pos(3) == 10 + 96 && plan.chunk_len(2) == 32 && plan.chunk_len(3) == 5);
-    CHECK(plan.n_mem(0) == 10 && plan.n_mem(1) == 24);
-    CHECK(plan.n_inherited() == 0);
-    CHECK(plan == plan_of({}, 10, 101) && !(plan == plan_of({}, 11, 101)));
+    CHECK(p.n_full() == 3 && p.n_tail() == 5 && p.n_chunks() == 4);
+    CHECK(p.chunk_pos(3) == 10 + 96 && p.chunk_len(2) == 32 && p.chunk_len(3) == 5);
+    CHECK(p.n_mem(0) == 10 && p.n_mem(1) == 24);
+
+    CHECK(p == plan({}, 10, 101, H2O_SCHEDULE_SINGLE_PASS)[0]);
+    CHECK(!(p == plan({}, 11, 101, H2O_SCHEDULE_SINGLE_PASS)[0]));
+    CHECK(!(p == plan({}, 10, 101, H2O_SCHEDULE_TWO_PASS)[0]));
+}
+
+// one graph; two of them by turns
+static void test_single_pass() {
+    h2o_state state;
+
+    for (int i = 0; i < 4; ++i) {
+        const std::vector<h2o_plan> plans = plan(state, 70*i, 70, H2O_SCHEDULE_SINGLE_PASS);
+
+        CHECK(plans.size() == 1 && plans[0].phase == H2O_PHASE_BOTH);
+        CHECK(plans[0].ic_begin == 0 && plans[0].ic_end == 3 && plans[0].n_graph_tokens() == 70);
+        CHECK(plans[0].src == state.buf && plans[0].dst == 1 - state.buf);
+
+        state.advance(plans[0]);
+        CHECK(state.n_chunks == 3*(i + 1));
+    }
+}
+
+// phase 1 over all tokens, then a graph per chunk that goes on from the one before; never into the buffer of the state
+static void test_two_pass() {
+    h2o_state state;
+
+    for (int i = 0; i < 4; ++i) {
+        const std::vector<h2o_plan> plans = plan(state, 101*i, 101, H2O_SCHEDULE_TWO_PASS);
+
+        CHECK(plans.size() == 1 + 4);
+        CHECK(plans[0].phase == H2O_PHASE_INTRA && plans[0].n_graph_tokens() == 101 && plans[0].ic_begin == plans[0].ic_end);
+
+        for (int ic = 0; ic < 4; ++ic) {
+            const h2o_plan & p = plans[1 + ic];
+
+            CHECK(p.phase == H2O_PHASE_INTER && p.ic_begin == ic && p.ic_end == ic + 1 && p.n_graph_tokens() == (ic < 3 ? 32 : 5));
+            CHECK(p.src == (ic == 0 ? state.buf : plans[ic].dst));
+            CHECK(p.dst != p.src && p.dst != state.buf && p.dst >= 0 && p.dst < 3);
+
+            const ggml_h2o_tracked & inherited = p.inherited;
+            if (ic == 0) {
+                CHECK(inherited.n_mem == state.tracked.n_mem && inherited.n_chunk == state.tracked.n_chunk);
+            } else {
+                CHECK(inherited.chunk_pos == 101*i + 32*(ic - 1) && inherited.n_chunk == 32 && inherited.mem_end == INT_MAX);
+                CHECK(inherited.n_mem == (i == 0 && ic == 1 ? 0 : 24));
+            }
+        }
+
+        state.advance(plans.back());
+        CHECK(state.tracked.chunk_pos == 101*i + 96 && state.tracked.n_chunk == 5 && state.n_chunks == 4*(i + 1));
+    }
 }
 
 static void test_life() {
     h2o_state state;
     CHECK(state.empty());
 
-    // each call writes the buffer that it does not read
-    state.advance(plan_of(state, 0, 70));
+    state.advance(plan(state, 0, 70, H2O_SCHEDULE_SINGLE_PASS)[0]);
     CHECK(state.buf == 1 && state.tracked.n_mem == 24 && state.tracked.mem_end == INT_MAX);
     CHECK(state.tracked.chunk_pos == 64 && state.tracked.n_chunk == 6);
-    CHECK(plan_of(state, 70, 40).n_inherited() == 24);
 
-    state.advance(plan_of(state, 70, 64));
+    state.advance(plan(state, 70, 64, H2O_SCHEDULE_SINGLE_PASS)[0]);
     CHECK(state.buf == 0 && state.tracked.chunk_pos == 102 && state.tracked.n_chunk == 32);
 
     // past the last chunk: nothing
     h2o_state cut = state;
     cut.truncate(134);
-    CHECK(cut.tracked.n_chunk == 32);
+    CHECK(cut.tracked.n_mem == 24 && cut.tracked.n_chunk == 32);
 
     // inside the last chunk, then before it, then up again: what is gone stays gone
     cut.truncate(110);
@@ -77,10 +123,12 @@ static void test_budget() {
 }
 
 int main() {
-    test_plan();
+    test_chunks();
+    test_single_pass();
+    test_two_pass();
     test_life();
     test_budget();
 
-    printf("state: plans, calls, removals and budgets are right\n");
+    printf("H2O state checks passed\n");
     return 0;
 }

@@ -38,7 +38,7 @@ struct test_graph {
         buf.reset(ggml_backend_alloc_ctx_tensors(ctx.get(), backend.get()));
     }
 
-    void compute(const std::vector<ggml_tensor *> & outputs, int n_threads = 2) {
+    void compute(const std::vector<ggml_tensor *> & outputs, int n_threads = 1) {
         ggml_cgraph * gf = ggml_new_graph(ctx.get());
         for (ggml_tensor * t : outputs) {
             ggml_build_forward_expand(gf, t);

@@ -41,10 +41,16 @@ h2o_info h2o_get_info(const llama_context * ctx) {
     const h2o_session   & h2o     = *ctx->h2o;
     const llama_cparams & cparams = ctx->get_cparams();
 
+    size_t size_context = 0;
     size_t size_compute = 0;
     for (const auto & it : ctx->memory_breakdown()) {
+        size_context += it.second.context;
         size_compute += it.second.compute;
     }
+
+    const size_t size_state = h2o.cache ? h2o.cache->size_state() : 0;
+    const size_t size_intra = h2o.cache ? h2o.cache->size_intra() : 0;
+    const size_t size_kv    = h2o.cache ? h2o.cache->size_kv()    : size_context;
 
     return {
         h2o.reason,
@@ -52,9 +58,9 @@ h2o_info h2o_get_info(const llama_context * ctx) {
         cparams.n_ubatch,
         cparams.h2o_local,
         cparams.h2o_heavy,
-        h2o.cache ? h2o.cache->size_state() : 0,
-        h2o.cache ? h2o.cache->size_intra() : 0,
-        h2o.cache ? h2o.cache->size_kv()    : 0,
+        size_state,
+        size_intra,
+        size_kv,
         size_compute,
         h2o.cache && h2o.cache->get_fused(),
         h2o.n_nodes,

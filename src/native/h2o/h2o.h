@@ -88,7 +88,7 @@ struct h2o_info {
     uint32_t          n_heavy;       // H after clamping
     size_t            size_state;    // bytes of the persistent buffers, all layers and KV heads
     size_t            size_intra;    // bytes of the cached intra attention of one call; 0 unless two-pass
-    size_t            size_kv;       // bytes of the KV cache
+    size_t            size_kv;       // bytes of the KV cache, or of whatever memory the model has
     size_t            size_compute;  // bytes of all compute buffers
     bool              is_fused;      // attention runs in GGML_OP_H2O, not as a graph of stock ops
     int32_t           n_nodes;       // nodes of the largest reserved sparse graph, 0 if not covered

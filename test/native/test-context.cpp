@@ -1,0 +1,249 @@
+#include "test-context.h"
+
+#include "testing.h"
+
+#include "llama-kv-cache.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+test_context_params test_context_params::off() const {
+    test_context_params res = *this;
+    res.n_local = 0;
+    res.n_heavy = 0;
+    return res;
+}
+
+std::vector<test_context_params> test_all_ways() {
+    std::vector<test_context_params> res;
+    for (const h2o_schedule schedule : { H2O_SCHEDULE_SINGLE_PASS, H2O_SCHEDULE_TWO_PASS }) {
+        for (const bool fused : { true, false }) {
+            res.emplace_back();
+            res.back().schedule = schedule;
+            res.back().fused    = fused;
+        }
+    }
+    return res;
+}
+
+void test_set_env(const char * name, const char * value) {
+#ifdef _WIN32
+    _putenv_s(name, value ? value : "");
+#else
+    value ? setenv(name, value, 1) : unsetenv(name);
+#endif
+}
+
+test_context::test_context(const tiny_model & model, const test_context_params & params) : model(model.params) {
+    llama_context_params cparams = llama_context_default_params();
+
+    cparams.n_ctx           = params.n_ctx;
+    cparams.n_batch         = params.n_batch;
+    cparams.n_ubatch        = params.n_chunk;
+    cparams.n_threads       = params.n_threads;
+    cparams.n_threads_batch = params.n_threads;
+    cparams.flash_attn_type = params.flash_attn ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+    cparams.type_k          = params.type_kv;
+    cparams.type_v          = params.type_kv;
+    cparams.h2o_local       = params.n_local;
+    cparams.h2o_heavy       = params.n_heavy;
+    cparams.h2o_schedule    = params.schedule;
+
+    if (params.capture) {
+        cparams.cb_eval           = capture;
+        cparams.cb_eval_user_data = this;
+    }
+
+    test_set_env("H2O_FUSED", params.fused ? nullptr : "0");
+    ctx.reset(llama_init_from_model(model.model.get(), cparams));
+    CHECK(ctx);
+
+    const h2o_info info = h2o_get_info(ctx.get());
+    CHECK(info.reason != H2O_REASON_NONE || (info.schedule == params.schedule && info.is_fused == params.fused));
+
+    h2o_set_trace(ctx.get(), true);
+}
+
+bool test_context::capture(ggml_tensor * t, bool ask, void * user_data) {
+    const std::string name = ggml_get_name(t);
+
+    const auto is = [&](const char * prefix) { return name.rfind(prefix, 0) == 0; };
+
+    // q and k have their name before RoPE too
+    const bool wanted = ((is("Qcur-") || is("Kcur-")) && t->op == GGML_OP_ROPE) || is("Vcur-") || is("kqv_out-");
+
+    if (!ask && wanted) {
+        std::vector<float> & dst = ((test_context *) user_data)->captured[name];
+
+        CHECK(t->type == GGML_TYPE_F32 && ggml_is_contiguous(t));
+        const size_t n_prev = dst.size();
+        dst.resize(n_prev + ggml_nelements(t));
+        ggml_backend_tensor_get(t, dst.data() + n_prev, 0, ggml_nbytes(t));
+    }
+    return !ask || wanted;
+}
+
+void test_context::decode(const std::vector<llama_token> & tokens) {
+    captured.clear();
+
+    const int pos = n_pos();
+
+    llama_batch batch = llama_batch_init(tokens.size(), 0, 1);
+    batch.n_tokens = tokens.size();
+    for (int i = 0; i < batch.n_tokens; ++i) {
+        batch.token   [i]    = tokens[i];
+        batch.pos     [i]    = pos + i;
+        batch.n_seq_id[i]    = 1;
+        batch.seq_id  [i][0] = 0;
+        batch.logits  [i]    = true;
+    }
+    CHECK(llama_decode(ctx.get(), batch) == 0);
+    llama_batch_free(batch);
+
+    CHECK(call().n_tokens == (int) tokens.size() && call().pos == pos);
+}
+
+h2o_call test_context::call() const {
+    h2o_call res;
+    CHECK(h2o_get_last_call(ctx.get(), &res));
+    return res;
+}
+
+std::vector<float> test_context::logits() const {
+    const float * data = llama_get_logits(ctx.get());
+
+    return { data, data + (size_t) n_tokens()*model.n_vocab };
+}
+
+std::vector<test_trace> test_context::trace() const {
+    std::vector<test_trace> res;
+
+    for (int i = 0; i < h2o_trace_n(ctx.get()); ++i) {
+        h2o_trace t;
+        CHECK(h2o_get_trace(ctx.get(), i, &t));
+
+        const int n_mem = t.n_head_kv*t.n_mem;
+
+        res.push_back({ t.il, t.pos, t.n_chunk, t.n_head_kv, t.n_mem,
+            { t.mem_pos,     t.mem_pos     + n_mem },
+            { t.mem_score,   t.mem_score   + n_mem },
+            { t.chunk_score, t.chunk_score + t.n_head_kv*t.n_chunk } });
+    }
+    return res;
+}
+
+std::vector<float> test_context::columns(const char * name, int il, int n_per_token, bool first_pass) const {
+    const std::vector<float> & data = captured.at(name + std::to_string(il));
+    const size_t n = (size_t) n_tokens()*n_per_token;
+
+    CHECK(data.size() >= n);
+    return first_pass ? std::vector<float>(data.begin(), data.begin() + n) : std::vector<float>(data.end() - n, data.end());
+}
+
+std::vector<float> test_context::q_intra(int il) const {
+    return columns("Qcur-", il, model.n_head*model.d_head, true);
+}
+
+std::vector<float> test_context::q(int il) const {
+    return columns("Qcur-", il, model.n_head*model.d_head);
+}
+
+test_kv test_context::k(int il) const {
+    return columns("Kcur-", il, model.n_head_kv*model.n_repeat*model.d_head, true);
+}
+
+test_kv test_context::v(int il) const {
+    return columns("Vcur-", il, model.n_head_kv*model.n_repeat*model.d_head, true);
+}
+
+std::vector<float> test_context::out(int il) const {
+    return columns("kqv_out-", il, model.n_head*model.d_head);
+}
+
+int test_context::n_passes() const {
+    return captured.at("kqv_out-0").size()/((size_t) n_tokens()*model.n_head*model.d_head);
+}
+
+llama_kv_cache & test_context::cache() const {
+    auto * res = dynamic_cast<llama_kv_cache *>(memory());
+    CHECK(res);
+    return *res;
+}
+
+// view [d_head, n_head_kv, n], or [n, n_head_kv, d_head] if it is transposed
+static test_kv read_cells(const ggml_tensor * view, bool is_transposed) {
+    const ggml_tensor * storage = view->view_src;
+
+    std::vector<uint8_t> data(ggml_nbytes(storage));
+    ggml_backend_tensor_get(storage, data.data(), 0, data.size());
+
+    const int64_t d_head = is_transposed ? view->ne[2] : view->ne[0];
+    const int64_t n      = is_transposed ? view->ne[0] : view->ne[2];
+    const size_t  nb_pos = is_transposed ? view->nb[0] : view->nb[2];
+
+    // values that are neighbours in memory, and so have one quantisation block
+    const int64_t n_run = is_transposed ? 1 : d_head;
+
+    const auto to_float = ggml_get_type_traits(view->type)->to_float;
+
+    test_kv res;
+    for (int64_t i = 0; i < n; ++i) {
+        for (int64_t ih = 0; ih < view->ne[1]; ++ih) {
+            for (int64_t id = 0; id < d_head; id += n_run) {
+                const uint8_t * src = data.data() + i*nb_pos + ih*view->nb[1] + (is_transposed ? id*view->nb[2] : 0);
+
+                const size_t i_dst = res.size();
+                res.resize(i_dst + n_run);
+                if (view->type == GGML_TYPE_F32) {
+                    std::copy_n((const float *) src, n_run, res.begin() + i_dst);
+                } else {
+                    to_float(src, res.data() + i_dst, n_run);
+                }
+            }
+        }
+    }
+    return res;
+}
+
+static llama_kv_cache::slot_info first_stream() {
+    llama_kv_cache::slot_info res;
+    res.s0 = 0;
+    res.s1 = 0;
+    return res;
+}
+
+test_kv test_context::k_cache(int il, int n) const {
+    ggml_context_ptr views { ggml_init({ ggml_tensor_overhead(), nullptr, true }) };
+
+    return read_cells(cache().get_k(views.get(), il, n, first_stream()), false);
+}
+
+test_kv test_context::v_cache(int il, int n) const {
+    ggml_context_ptr views { ggml_init({ ggml_tensor_overhead(), nullptr, true }) };
+
+    const ggml_tensor * v = cache().get_v(views.get(), il, n, first_stream());
+
+    return read_cells(v, v->nb[1] > v->nb[2]);
+}
+
+int test_context::n_pos() const {
+    return llama_memory_seq_pos_max(memory(), 0) + 1;
+}
+
+void test_context::truncate(int pos) {
+    CHECK(llama_memory_seq_rm(memory(), 0, pos, -1));
+}
+
+void test_context::clear() {
+    llama_memory_clear(memory(), true);
+}
+
+std::vector<uint8_t> test_context::save() const {
+    std::vector<uint8_t> res(llama_state_seq_get_size(ctx.get(), 0));
+    CHECK(llama_state_seq_get_data(ctx.get(), res.data(), res.size(), 0) == res.size());
+    return res;
+}
+
+void test_context::restore(const std::vector<uint8_t> & state) {
+    CHECK(llama_state_seq_set_data(ctx.get(), state.data(), state.size(), 0) == state.size());
+}

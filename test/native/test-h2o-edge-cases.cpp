@@ -1,0 +1,243 @@
+// Boundaries: prompts of N = S, S + 1, 2S - 1, 2S, 2S + 128 and 3500 tokens at S = 1024, every length around small chunks,
+// tails shorter than L, the smallest and largest memory, calls that begin anywhere, and a call that is aborted.
+
+#include "naive.h"
+#include "testing.h"
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+
+static void check_finite(const std::vector<float> & data) {
+    for (const float x : data) {
+        CHECK(std::isfinite(x));
+    }
+}
+
+// one prompt in one call: the path it must take, chunk by chunk, and if sparse all that the method says of it; a prompt of
+// one chunk is stock, bit for bit
+static void test_length(const tiny_model & model, const test_context_params & params, int n) {
+    const int S = params.n_chunk;
+
+    test_context ctx(model, params);
+    naive_replay replay(ctx);
+
+    ctx.decode(tiny_prompt(n, n));
+    check_finite(ctx.logits());
+
+    const h2o_call                call  = ctx.call();
+    const std::vector<test_trace> trace = ctx.trace();
+
+    CHECK(call.n_inherited == 0);
+
+    if (n <= S) {
+        CHECK(call.path == H2O_PATH_DENSE && call.reason == H2O_REASON_ONE_CHUNK && call.n_chunks == 0);
+        CHECK(ctx.n_passes() == 1);
+        CHECK(trace.empty());
+
+        test_context stock(model, params.off());
+        stock.decode(tiny_prompt(n, n));
+        CHECK(stock.call().reason == H2O_REASON_OFF);
+        CHECK(stock.logits() == ctx.logits());
+        return;
+    }
+
+    CHECK(call.path == H2O_PATH_SPARSE && call.reason == H2O_REASON_NONE);
+    CHECK(call.n_chunks == (n + S - 1)/S);
+
+    // the second pass has queries of its own above the first layer
+    const bool is_two_pass = params.schedule == H2O_SCHEDULE_TWO_PASS;
+    CHECK(ctx.n_passes() == (is_two_pass ? 2 : 1));
+    CHECK((ctx.q(1) != ctx.q_intra(1)) == is_two_pass && naive_nmse(ctx.q(0), ctx.q_intra(0)) < 1e-10);
+
+    for (const test_trace & t : trace) {
+        CHECK(t.n_chunk == std::min(S, n - t.pos));
+        CHECK(t.n_mem   == std::min(t.pos, params.n_local + params.n_heavy)); // so none for chunk 0
+        check_finite(t.mem_score);
+        check_finite(t.chunk_score);
+    }
+
+    replay.check_call();
+    CHECK(replay.nmse_out < 1e-10 && replay.error_score < 2e-5);
+}
+
+static void test_lengths_1024(test_context_params params) {
+    tiny_model_params mparams;
+    mparams.n_head    = 2;
+    mparams.n_head_kv = 1;
+    mparams.d_head    = 8;
+    mparams.n_embd    = 32;
+    mparams.n_ff      = 32;
+
+    params.n_chunk = 1024;
+    params.n_local = 256;
+    params.n_heavy = 256;
+    params.n_batch = 4096;
+    params.n_ctx   = 4096;
+
+    const tiny_model model(mparams);
+    const int S = params.n_chunk;
+
+    for (const int n : { 100, S, S + 1, 2*S - 1, 2*S, 2*S + 128, 3500 }) {
+        test_length(model, params, n);
+    }
+}
+
+static void test_lengths_small(const tiny_model & model, test_context_params params) {
+    params.n_chunk = 16;
+    params.n_local = 5;
+    params.n_heavy = 6;
+
+    for (int n = 1; n <= 5*params.n_chunk + 1; ++n) {
+        test_length(model, params, n);
+    }
+
+    // 100 chunks and one token
+    params.n_ctx   = 2048;
+    params.n_batch = 2048;
+    test_length(model, params, 100*params.n_chunk + 1);
+}
+
+// L + H from 1 to S - 1, and what asks for more
+static void test_budgets(const tiny_model & model, test_context_params params) {
+    const int S = params.n_chunk;
+
+    for (const auto & [l, h] : { std::pair(1, 0), std::pair(0, 1), std::pair(S - 1, 0), std::pair(0, S - 1), std::pair(S/2, S/2 - 1) }) {
+        params.n_local = l;
+        params.n_heavy = h;
+        test_length(model, params, 4*S + 3);
+    }
+    for (const auto & [l, h, l_used, h_used] : { std::tuple(S, S, S - 1, 0), std::tuple(S/2, S, S/2, S/2 - 1), std::tuple(0, 4*S, 0, S - 1) }) {
+        params.n_local = l;
+        params.n_heavy = h;
+
+        test_context ctx(model, params);
+        CHECK(h2o_get_info(ctx.get()).n_local == (uint32_t) l_used && h2o_get_info(ctx.get()).n_heavy == (uint32_t) h_used);
+
+        naive_replay replay(ctx);
+        ctx.decode(tiny_prompt(3*S + 1));
+        replay.check_call();
+        CHECK(replay.nmse_out < 1e-10);
+    }
+}
+
+// calls of these lengths in a row: short ones are dense and leave the state alone, long ones go on from it, wherever
+// they begin: before L positions, before L + H, in a tail shorter than L, inside one block of 256 cells
+static void test_calls(const tiny_model & model, const test_context_params & params, const std::vector<int> & lengths) {
+    test_context ctx(model, params);
+    naive_replay replay(ctx);
+
+    int  pos       = 0;
+    bool was_sparse = false;
+
+    for (const int n : lengths) {
+        ctx.decode(tiny_prompt(n, pos + n));
+        check_finite(ctx.logits());
+
+        const bool is_sparse = n > params.n_chunk;
+
+        CHECK(ctx.call().path == (is_sparse ? H2O_PATH_SPARSE : H2O_PATH_DENSE));
+        CHECK(ctx.call().n_inherited == (is_sparse && was_sparse ? std::min(pos, params.n_local + params.n_heavy) : 0));
+
+        replay.check_call();
+
+        was_sparse = was_sparse || is_sparse;
+        pos += n;
+    }
+    CHECK(replay.nmse_out < 1e-10 && replay.error_score < 1e-5);
+}
+
+// the same calls with and without graphs that run again
+static void test_graph_reuse(const tiny_model & model, test_context_params params) {
+    params.capture = false;
+
+    std::vector<std::vector<float>> first;
+
+    for (const bool disabled : { false, true }) {
+        test_set_env("LLAMA_GRAPH_REUSE_DISABLE", disabled ? "1" : nullptr);
+        test_context ctx(model, params);
+        std::vector<std::vector<float>> logits;
+
+        for (int i = 0; i < 3; ++i) {
+            for (const int n : { 40, 40, 40, 33, 1, 40, 40 }) {
+                ctx.decode(tiny_prompt(n, 100*i + n));
+                logits.push_back(ctx.logits());
+            }
+            ctx.clear();
+        }
+        if (disabled) {
+            CHECK(logits == first);
+        }
+        first = logits;
+    }
+    test_set_env("LLAMA_GRAPH_REUSE_DISABLE", nullptr);
+}
+
+// asked at every node of a graph
+struct abort_after {
+    int n_left;
+
+    static bool is_over(void * data) { return ((abort_after *) data)->n_left-- <= 0; }
+};
+
+// a call that is aborted did not happen: the context holds whole calls, and goes on as if nothing had been; wherever it
+// was aborted, between the phases too
+static void test_abort(const tiny_model & model, test_context_params params) {
+    params.capture = false;
+
+    const std::vector<llama_token> first  = tiny_prompt(3*32 + 4, 1);
+    const std::vector<llama_token> second = tiny_prompt(4*32 + 9, 2);
+
+    abort_after never = { INT_MAX };
+
+    test_context whole(model, params);
+    whole.decode(first);
+    llama_set_abort_callback(whole.get(), abort_after::is_over, &never);
+    whole.decode(second);
+
+    const int n_asked = INT_MAX - never.n_left;
+    CHECK(n_asked > 50);
+
+    for (const int n_nodes : { 0, 1, n_asked/4, n_asked/3, n_asked/2, 2*n_asked/3, n_asked - 1 }) {
+        test_context ctx(model, params);
+        ctx.decode(first);
+
+        abort_after soon = { n_nodes };
+        llama_set_abort_callback(ctx.get(), abort_after::is_over, &soon);
+
+        std::vector<llama_token> aborted = tiny_prompt(4*32 + 9, 3);
+        CHECK(llama_decode(ctx.get(), llama_batch_get_one(aborted.data(), aborted.size())) == 2);
+
+        llama_set_abort_callback(ctx.get(), nullptr, nullptr);
+        CHECK(ctx.n_pos() == (int) first.size());
+
+        ctx.decode(second);
+        CHECK(ctx.call().path == H2O_PATH_SPARSE && ctx.call().n_inherited == 24);
+        CHECK(ctx.logits() == whole.logits());
+    }
+}
+
+int main() {
+    const tiny_model model;
+
+    for (const test_context_params & params : test_all_ways()) {
+        test_lengths_1024(params);
+        test_lengths_small(model, params);
+        test_budgets(model, params);
+
+        test_calls(model, params, { 3, 3*32 });                      // p < L
+        test_calls(model, params, { 12, 33, 2*32 + 1 });             // L < p < L + H
+        test_calls(model, params, { 31, 1, 1, 64 });
+        test_calls(model, params, { 2*32 + 3, 2*32 + 5, 33 });       // tails shorter than L
+        test_calls(model, params, { 2*32 + 1, 1, 1, 2*32 + 1, 40 }); // decoding in between, fewer than L and more
+        test_calls(model, params, { 4*32, 20, 20, 3*32 });
+        test_calls(model, params, { 100, 100, 40, 200, 300 });
+        test_calls(model, params, { 32, 32, 32, 33 });
+
+        test_graph_reuse(model, params);
+        test_abort(model, params);
+    }
+
+    printf("H2O edge cases passed\n");
+    return 0;
+}

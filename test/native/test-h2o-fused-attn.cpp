@@ -1,0 +1,223 @@
+// GGML_OP_H2O, ATTN: output, row statistics and votes of a block, against a plain loop in double precision: a chunk and its
+// own keys or a memory set, alone or on top of the state of other keys, in every type and layout that a KV cache has, for
+// odd sizes, 1 to 4 threads.
+
+#include "testing.h"
+
+#include "ops/ggml-h2o.h"
+
+#include <algorithm>
+#include <cmath>
+
+struct problem {
+    int d_k;
+    int d_v;
+    int n_group;
+    int n_queries; // per chunk
+    int n_head_kv;
+    int n_chunks;
+    int n_cells;
+    int pos;       // cell of the first key; causal only
+
+    bool causal;   // the chunks' own keys, else a memory set
+    int  n_mem;
+
+    bool has_state;
+    bool v_trans;
+
+    ggml_type type_k;
+    ggml_type type_v;
+
+    int n_rows() const { return n_queries*n_group; }
+    int n_keys() const { return causal ? n_queries : n_mem; }
+};
+
+static problem random_problem(test_random & rnd) {
+    const int       d[]    = { 32, 64, 80, 96, 128, 256 };
+    const ggml_type type[] = { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0 };
+
+    problem p;
+    p.type_k    = type[rnd.integer(0, 4)];
+    p.type_v    = type[rnd.integer(0, 4)];
+    p.d_k       = d[rnd.integer(0, 5)];
+    p.d_v       = rnd.integer(0, 3) ? p.d_k : d[rnd.integer(0, 5)];
+    p.v_trans   = !ggml_is_quantized(p.type_v) && rnd.integer(0, 1);
+    p.causal    = rnd.integer(0, 1);
+    p.n_group   = rnd.integer(1, 5);
+    p.n_queries = rnd.integer(0, 3) ? rnd.integer(1, 70) : rnd.integer(1, 300);
+    p.n_head_kv = rnd.integer(1, 3);
+    p.n_chunks  = p.causal ? rnd.integer(1, 3) : 1;
+    p.has_state = rnd.integer(0, 1);
+    p.pos       = rnd.integer(0, 20);
+    p.n_cells   = p.pos + p.n_queries*p.n_chunks + rnd.integer(1, 200);
+    p.n_mem     = rnd.integer(1, p.n_cells);
+
+    // the rows of a quantised cache hold whole blocks
+    if (ggml_is_quantized(p.type_k)) { p.d_k = p.d_k/32*32; }
+    if (ggml_is_quantized(p.type_v)) { p.d_v = p.d_v/32*32; }
+    return p;
+}
+
+static std::vector<float> random_values(test_random & rnd, size_t n, float range) {
+    std::vector<float> res(n);
+    for (float & x : res) {
+        x = rnd.uniform(-range, range);
+    }
+    return res;
+}
+
+// values in a type, and what is left of them there
+static std::vector<uint8_t> to_type(ggml_type type, std::vector<float> & values, int n_per_row) {
+    std::vector<uint8_t> data(ggml_row_size(type, n_per_row)*(values.size()/n_per_row));
+
+    ggml_quantize_chunk(type, values.data(), data.data(), 0, values.size()/n_per_row, n_per_row, nullptr);
+
+    if (type != GGML_TYPE_F32) {
+        ggml_get_type_traits(type)->to_float(data.data(), values.data(), values.size());
+    }
+    return data;
+}
+
+static void test_case(test_random & rnd) {
+    const problem p = random_problem(rnd);
+
+    const int   n_rows = p.n_rows();
+    const int   n_keys = p.n_keys();
+    const int   n_head = p.n_head_kv;
+    const float scale  = 1.0f/std::sqrt((float) p.d_k);
+
+    // K: cell by cell; V: the same, or channel by channel
+    test_graph g;
+    ggml_tensor * q       = ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, p.d_k, n_rows, n_head, p.n_chunks);
+    ggml_tensor * k_cache = ggml_new_tensor_2d(g.ctx.get(), p.type_k, p.d_k*n_head, p.n_cells);
+    ggml_tensor * v_cache = p.v_trans
+        ? ggml_new_tensor_2d(g.ctx.get(), p.type_v, p.n_cells, p.d_v*n_head)
+        : ggml_new_tensor_2d(g.ctx.get(), p.type_v, p.d_v*n_head, p.n_cells);
+
+    const size_t nb_k  = ggml_row_size(p.type_k, p.d_k);
+    const size_t nb_v  = ggml_row_size(p.type_v, p.d_v);
+    const size_t nb_vt = ggml_type_size(p.type_v);
+
+    const int n_seen = p.causal ? p.n_queries : p.n_cells; // cells of a chunk's view
+    const int begin  = p.causal ? p.pos       : 0;
+
+    ggml_tensor * k = ggml_view_4d(g.ctx.get(), k_cache, p.d_k, n_seen, n_head, p.n_chunks,
+            k_cache->nb[1], nb_k, n_seen*k_cache->nb[1], begin*k_cache->nb[1]);
+    ggml_tensor * v = p.v_trans
+        ? ggml_view_4d(g.ctx.get(), v_cache, n_seen, p.d_v, n_head, p.n_chunks,
+            v_cache->nb[1], p.d_v*v_cache->nb[1], n_seen*nb_vt, begin*nb_vt)
+        : ggml_view_4d(g.ctx.get(), v_cache, p.d_v, n_seen, n_head, p.n_chunks,
+            v_cache->nb[1], nb_v, n_seen*v_cache->nb[1], begin*v_cache->nb[1]);
+
+    ggml_tensor * set = p.causal ? nullptr : ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_I32, p.n_mem, n_head);
+    ggml_tensor * o   = p.has_state ? ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, p.d_v, n_rows, n_head, p.n_chunks) : nullptr;
+    ggml_tensor * lse = p.has_state ? ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, 1,     n_rows, n_head, p.n_chunks) : nullptr;
+
+    ggml_tensor * result = ggml_h2o_attn(g.ctx.get(), q, k, v, set, o, lse, p.v_trans, p.causal, p.n_group, scale);
+
+    std::vector<float> q_values   = random_values(rnd, ggml_nelements(q),       3.0f);
+    std::vector<float> k_values   = random_values(rnd, ggml_nelements(k_cache), 3.0f);
+    std::vector<float> v_values   = random_values(rnd, ggml_nelements(v_cache), 1.0f);
+    std::vector<float> o_values   = random_values(rnd, p.has_state ? ggml_nelements(o)   : 0, 1.0f);
+    std::vector<float> lse_values = random_values(rnd, p.has_state ? ggml_nelements(lse) : 0, 10.0f);
+
+    std::vector<int32_t> members;
+    for (int ih = 0; !p.causal && ih < n_head; ++ih) {
+        std::vector<int32_t> all(p.n_cells);
+        for (int i = 0; i < p.n_cells; ++i) {
+            all[i] = i;
+        }
+        std::shuffle(all.begin(), all.end(), rnd.engine);
+        std::sort(all.begin(), all.begin() + p.n_mem);
+        members.insert(members.end(), all.begin(), all.begin() + p.n_mem);
+    }
+
+    g.alloc();
+    test_set(q, q_values);
+    test_set(k_cache, to_type(p.type_k, k_values, p.d_k));
+    test_set(v_cache, to_type(p.type_v, v_values, p.v_trans ? p.n_cells : p.d_v));
+    if (set) {
+        test_set(set, members);
+    }
+    if (p.has_state) {
+        test_set(o,   o_values);
+        test_set(lse, lse_values);
+    }
+    g.compute({ result }, rnd.integer(1, 4));
+
+    const std::vector<float> got = test_get<float>(result);
+
+    const size_t n_blocks = (size_t) n_head*p.n_chunks;
+    CHECK(got.size() == n_blocks*(n_rows*(p.d_v + 1) + n_keys));
+
+    const float * got_o     = got.data();
+    const float * got_lse   = got_o   + n_blocks*n_rows*p.d_v;
+    const float * got_votes = got_lse + n_blocks*n_rows;
+
+    // of outputs between -1 and 1; logits reach 50
+    const auto near = [](double a, double b) { return std::fabs(a - b) <= 1e-4*std::max(1.0, std::fabs(b)); };
+
+    for (size_t ib = 0; ib < n_blocks; ++ib) {
+        const int ih = ib % n_head;
+        const int ic = ib / n_head;
+
+        std::vector<double> votes(n_keys, 0.0);
+
+        for (int row = 0; row < n_rows; ++row) {
+            const int n_visible = p.causal ? row/p.n_group + 1 : n_keys;
+
+            const auto cell = [&](int j) { return p.causal ? p.pos + ic*p.n_queries + j : members[ih*p.n_mem + j]; };
+
+            std::vector<double> w(n_visible);
+            for (int j = 0; j < n_visible; ++j) {
+                double dot = 0.0;
+                for (int id = 0; id < p.d_k; ++id) {
+                    dot += (double) q_values[(ib*n_rows + row)*p.d_k + id]*k_values[((size_t) cell(j)*n_head + ih)*p.d_k + id];
+                }
+                w[j] = dot*scale;
+            }
+            const double m = *std::max_element(w.begin(), w.end());
+            double l = 0.0;
+            for (double & x : w) {
+                x  = std::exp(x - m);
+                l += x;
+            }
+            for (int j = 0; j < n_visible; ++j) {
+                w[j] /= l;
+                votes[j] += w[j];
+            }
+            CHECK(near(got_lse[ib*n_rows + row], m + std::log(l)));
+
+            // the share of this block in the joint softmax
+            const double share = p.has_state ? 1.0/(1.0 + std::exp(lse_values[ib*n_rows + row] - m - std::log(l))) : 1.0;
+
+            for (int id = 0; id < p.d_v; ++id) {
+                double expected = 0.0;
+                for (int j = 0; j < n_visible; ++j) {
+                    expected += w[j]*(p.v_trans
+                        ? v_values[((size_t) ih*p.d_v + id)*p.n_cells + cell(j)]
+                        : v_values[((size_t) cell(j)*n_head + ih)*p.d_v + id]);
+                }
+                expected *= share;
+                if (p.has_state) {
+                    expected += (1.0 - share)*o_values[(ib*n_rows + row)*p.d_v + id];
+                }
+                CHECK(near(got_o[(ib*n_rows + row)*p.d_v + id], expected));
+            }
+        }
+        for (int j = 0; j < n_keys; ++j) {
+            CHECK(near(got_votes[ib*n_keys + j], votes[j]));
+        }
+    }
+}
+
+int main() {
+    test_random rnd;
+
+    for (int i = 0; i < 150; ++i) {
+        test_case(rnd);
+    }
+
+    printf("H2O fused attention checks passed\n");
+    return 0;
+}

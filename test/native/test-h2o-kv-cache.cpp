@@ -1,0 +1,416 @@
+// The KV cache that carries the H2O state: layouts and sizes, what persists and what forgets it, saving and restoring,
+// prompts of one chunk, repeated prompts, and decoding, which reads everything and leaves the state as it is.
+
+#include "naive.h"
+#include "testing.h"
+
+#include "llama-kv-cache.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+static const int S = 32;
+
+static void test_layout(const tiny_model & model, test_context_params params, ggml_type type, bool flash_attn, double limit) {
+    params.type_kv    = type;
+    params.flash_attn = flash_attn;
+
+    test_context ctx(model, params);
+
+    const int64_t d         = model.params.d_head;
+    const int64_t n_head_kv = model.params.n_head_kv;
+    const int64_t n_ctx     = params.n_ctx;
+    const size_t  size      = ggml_type_size(type);
+
+    CHECK(ctx.cache().get_size() == n_ctx && ctx.cache().get_layer_ids().size() == (size_t) model.params.n_layer);
+    CHECK(ctx.cache().type_k() == type && ctx.cache().type_v() == type);
+
+    llama_kv_cache::slot_info sinfo;
+    sinfo.s0 = sinfo.s1 = 0;
+
+    ggml_context_ptr views { ggml_init({ 2*ggml_tensor_overhead(), nullptr, true }) };
+    const ggml_tensor * k = ctx.cache().get_k(views.get(), 0, n_ctx, sinfo);
+    const ggml_tensor * v = ctx.cache().get_v(views.get(), 0, n_ctx, sinfo);
+
+    CHECK(ggml_is_contiguous(k->view_src) && ggml_is_contiguous(v->view_src));
+    CHECK(ggml_nbytes(k->view_src) == d*n_head_kv*n_ctx*size && ggml_nbytes(v->view_src) == d*n_head_kv*n_ctx*size);
+
+    // K: one position after the other
+    CHECK(k->nb[0] == size && k->nb[1] == d*size && k->nb[2] == d*n_head_kv*size);
+    // V: the same, or one channel after the other
+    if (flash_attn) {
+        CHECK(v->ne[0] == d && v->nb[0] == size && v->nb[1] == d*size && v->nb[2] == d*n_head_kv*size);
+    } else {
+        CHECK(v->ne[0] == n_ctx && v->nb[0] == size && v->nb[1] == n_ctx*d*size && v->nb[2] == n_ctx*size);
+    }
+
+    // gathering and chunk views read what is there
+    naive_replay replay(ctx);
+    for (const int n : { 4*S + 5, 2*S }) {
+        ctx.decode(tiny_prompt(n, n));
+        replay.check_call();
+    }
+    CHECK(replay.nmse_out < limit);
+}
+
+static void test_sizes(test_context_params params) {
+    // a layer of Qwen3-0.6B
+    tiny_model_params mparams;
+    mparams.n_layer   = 1;
+    mparams.n_head    = 16;
+    mparams.n_head_kv = 8;
+    mparams.d_head    = 128;
+
+    params.n_chunk = 1024;
+    params.n_local = 256;
+    params.n_heavy = 256;
+    params.n_batch = 2048;
+    params.n_ctx   = 8192;
+    params.type_kv = GGML_TYPE_F16;
+
+    const tiny_model model(mparams);
+    const h2o_info   info = h2o_get_info(test_context(model, params).get());
+
+    CHECK(info.reason == H2O_REASON_NONE);
+    CHECK(info.n_chunk == 1024 && info.n_local == 256 && info.n_heavy == 256);
+    CHECK(info.size_kv == 2ull*8*128*8192*2);
+    CHECK(info.size_state % (8*(2*512 + 1024)*4) == 0); // per buffer: positions and scores of the memory, scores of a chunk
+    CHECK(info.size_state > 0 && info.size_state*20 <= info.size_kv);
+
+    // what phase 1 leaves for phase 2: per token and head an output and one number, and the scores of every chunk
+    const size_t size_o = ggml_type_size(GGML_TYPE_F16)*128 + sizeof(float);
+    CHECK(info.size_intra == (params.schedule == H2O_SCHEDULE_TWO_PASS ? 2048*16*size_o + 2*8*1024*sizeof(float) : 0));
+
+    const h2o_info off = h2o_get_info(test_context(model, params.off()).get());
+
+    CHECK(off.reason == H2O_REASON_OFF && off.size_state == 0 && off.n_nodes == 0);
+}
+
+// a call goes on from what the call before left; a clear forgets it
+static void test_persistence(const tiny_model & model, const test_context_params & params) {
+    test_context ctx(model, params);
+    naive_replay replay(ctx);
+
+    for (int i = 0; i < 2; ++i) {
+        ctx.decode(tiny_prompt(2*S));
+        CHECK(ctx.call().n_inherited == 0);
+        replay.check_call();
+
+        ctx.decode(tiny_prompt(3*S + 5, 2));
+        CHECK(ctx.call().n_inherited == 24);
+        replay.check_call();
+
+        ctx.decode(tiny_prompt(2*S, 3));
+        CHECK(ctx.call().n_inherited == 24);
+        replay.check_call();
+
+        ctx.clear();
+        CHECK(ctx.n_pos() == 0);
+
+        // a new prompt that begins with a short call does not meet the old one's state
+        ctx.decode(tiny_prompt(5, 4));
+        ctx.decode(tiny_prompt(2*S, 5));
+        CHECK(ctx.call().n_inherited == 0);
+        ctx.clear();
+    }
+    CHECK(replay.nmse_out < 1e-10 && replay.error_score < 1e-5);
+}
+
+// positions from `pos` on are removed, and others come in their place, some of them with a dense call: what was remembered
+// of the old ones goes, all else stays
+static void test_truncate(const tiny_model & model, const test_context_params & params, int n_decoded, int pos, int n_dense) {
+    test_context ctx(model, params);
+    naive_replay replay(ctx);
+
+    ctx.decode(tiny_prompt(4*S, 1));
+    replay.check_call();
+    for (int i = 0; i < n_decoded; ++i) {
+        ctx.decode(tiny_prompt(1, i));
+    }
+
+    ctx.truncate(pos);
+    replay.truncate(pos);
+    CHECK(ctx.n_pos() == pos);
+
+    for (const int n : { n_dense, 2*S + 3, 2*S + 3 }) {
+        if (n > 0) {
+            ctx.decode(tiny_prompt(n, n));
+            replay.check_call();
+        }
+    }
+    CHECK(ctx.call().path == H2O_PATH_SPARSE);
+    CHECK(replay.nmse_out < 1e-10 && replay.error_score < 1e-5);
+}
+
+// what the state cannot follow makes the context forget it, and prefill is dense while cells are not in order
+static void test_edits(const tiny_model & model, const test_context_params & params) {
+    test_context ctx(model, params);
+    const llama_memory_t memory = ctx.memory();
+
+    const auto expect = [&](h2o_path path, h2o_reason reason, int n_inherited) {
+        ctx.decode(tiny_prompt(2*S + 3));
+        CHECK(ctx.call().path == path && ctx.call().reason == reason && ctx.call().n_inherited == n_inherited);
+    };
+    const auto start = [&]() {
+        ctx.clear();
+        expect(H2O_PATH_SPARSE, H2O_REASON_NONE, 0);
+    };
+
+    // a removal of nothing: an empty range, another sequence's range, past the end
+    start();
+    CHECK(llama_memory_seq_rm(memory, 0, 10, 10));
+    CHECK(llama_memory_seq_rm(memory, 0, ctx.n_pos(), -1));
+    expect(H2O_PATH_SPARSE, H2O_REASON_NONE, 24);
+
+    // from the middle: a hole, that the next call fills; what was remembered does not come back with the order of the cells
+    start();
+    CHECK(llama_memory_seq_rm(memory, 0, 10, 20));
+    expect(H2O_PATH_DENSE, H2O_REASON_KV_NOT_CONTIGUOUS, 0);
+    expect(H2O_PATH_DENSE, H2O_REASON_KV_NOT_CONTIGUOUS, 0);
+    ctx.truncate(10);
+    expect(H2O_PATH_SPARSE, H2O_REASON_NONE, 0);
+
+    // everything before a position, then the rest moved down: positions no longer are cells
+    start();
+    CHECK(llama_memory_seq_rm(memory, 0, 0, 10));
+    llama_memory_seq_add(memory, 0, 10, -1, -10);
+    expect(H2O_PATH_DENSE, H2O_REASON_KV_NOT_CONTIGUOUS, 0);
+    expect(H2O_PATH_DENSE, H2O_REASON_KV_NOT_CONTIGUOUS, 0);
+
+    // all of it
+    start();
+    CHECK(llama_memory_seq_rm(memory, 0, -1, -1));
+    CHECK(ctx.n_pos() == 0);
+    expect(H2O_PATH_SPARSE, H2O_REASON_NONE, 0);
+    expect(H2O_PATH_SPARSE, H2O_REASON_NONE, 24);
+}
+
+// another context that restores a state goes on bit for bit
+static void test_save(const tiny_model & model, const test_context_params & params, int n_tail) {
+    test_context ctx(model, params);
+    ctx.decode(tiny_prompt(4*S + n_tail));
+    ctx.decode(tiny_prompt(3));
+
+    const std::vector<uint8_t> saved = ctx.save();
+
+    test_context other(model, params);
+    other.decode(tiny_prompt(3*S, 9)); // is forgotten
+    other.restore(saved);
+    CHECK(other.n_pos() == ctx.n_pos());
+    CHECK(other.save() == saved);
+
+    for (const int n : { 2*S + 1, 4, 3*S }) {
+        ctx  .decode(tiny_prompt(n, n));
+        other.decode(tiny_prompt(n, n));
+        CHECK(other.call().path == ctx.call().path && other.call().n_inherited == ctx.call().n_inherited);
+        CHECK(other.logits() == ctx.logits());
+    }
+    CHECK(other.call().n_inherited == 24);
+}
+
+// a state from a context with another memory brings its cells; what was remembered starts anew, and the next call says so
+static void test_other_state(const tiny_model & model, const test_context_params & params) {
+    test_context_params other_split = params, other_size = params, other_chunk = params;
+    other_split.n_local += 1;
+    other_split.n_heavy -= 1;
+    other_size .n_heavy -= 1;
+    other_chunk.n_chunk *= 2;
+
+    for (const test_context_params & from : { other_split, other_size, other_chunk, params.off() }) {
+        test_context ctx(model, from);
+        ctx.decode(tiny_prompt(5*S));
+
+        test_context other(model, params);
+        naive_replay replay(other);
+        other.decode(tiny_prompt(3*S, 9)); // is forgotten
+        other.restore(ctx.save());
+
+        for (const int n_inherited : { 0, 24 }) {
+            other.decode(tiny_prompt(3*S));
+            CHECK(other.call().path == H2O_PATH_SPARSE && other.call().n_inherited == n_inherited);
+            replay.check_call();
+        }
+        CHECK(replay.nmse_out < 1e-10);
+    }
+}
+
+// a state that was cut short is refused, and the context works on
+static void test_cut_state(const tiny_model & model, const test_context_params & params) {
+    test_context ctx(model, params);
+    ctx.decode(tiny_prompt(4*S));
+
+    const std::vector<uint8_t> saved  = ctx.save();
+    const std::vector<float>   logits = ctx.logits();
+
+    for (const size_t size : { saved.size() - 1, saved.size() - 1000, saved.size()/2, (size_t) 4 }) {
+        CHECK(llama_state_seq_set_data(ctx.get(), saved.data(), size, 0) == 0);
+    }
+
+    ctx.clear();
+    ctx.decode(tiny_prompt(4*S));
+    CHECK(ctx.call().path == H2O_PATH_SPARSE && ctx.logits() == logits);
+}
+
+// a prompt of one chunk is stock: the same logits to the last bit, and the same cache
+static void test_single_chunk(const tiny_model & model, test_context_params params, bool flash_attn) {
+    params.flash_attn = flash_attn;
+
+    test_context ctx  (model, params);
+    test_context stock(model, params.off());
+
+    for (const int n : { 1, 2, S - 1, S }) {
+        for (test_context * c : { &ctx, &stock }) {
+            c->clear();
+            c->decode(tiny_prompt(n));
+            CHECK(c->call().path == H2O_PATH_DENSE);
+        }
+        CHECK(ctx.call().reason == H2O_REASON_ONE_CHUNK && stock.call().reason == H2O_REASON_OFF);
+        CHECK(ctx.logits() == stock.logits());
+
+        for (int il = 0; il < model.params.n_layer; ++il) {
+            CHECK(ctx.k_cache(il, n) == stock.k_cache(il, n) && ctx.v_cache(il, n) == stock.v_cache(il, n));
+        }
+    }
+}
+
+// bytes that the process holds in memory, where that is easy to know
+static size_t resident() {
+    size_t n_total = 0, n_resident = 0;
+    std::ifstream("/proc/self/statm") >> n_total >> n_resident;
+    return n_resident*4096;
+}
+
+// the same prompt again and again: the same to the last bit, and nothing grows
+static void test_repeated(const tiny_model & model, test_context_params params) {
+    params.capture = false;
+
+    test_context ctx(model, params);
+
+    std::vector<float>      logits;
+    std::vector<test_trace> trace;
+    h2o_info                info = {};
+    size_t                  size = 0;
+
+    for (int i = 0; i < 30; ++i) {
+        ctx.clear();
+        ctx.decode(tiny_prompt(5*S + 9));
+        ctx.decode(tiny_prompt(2*S, 2));
+        CHECK(ctx.call().path == H2O_PATH_SPARSE);
+
+        const std::vector<test_trace> trace_now = ctx.trace();
+        const h2o_info                info_now  = h2o_get_info(ctx.get());
+
+        if (i > 0) {
+            CHECK(ctx.logits() == logits);
+            CHECK(trace_now.size() == trace.size());
+            for (size_t j = 0; j < trace.size(); ++j) {
+                CHECK(trace_now[j].mem_pos     == trace[j].mem_pos);
+                CHECK(trace_now[j].mem_score   == trace[j].mem_score);
+                CHECK(trace_now[j].chunk_score == trace[j].chunk_score);
+            }
+            CHECK(info_now.size_compute == info.size_compute && info_now.size_state == info.size_state);
+        }
+        logits = ctx.logits();
+        trace  = trace_now;
+        info   = info_now;
+
+        if (i == 9) {
+            size = resident();
+        }
+    }
+    CHECK(resident() <= size + 1024*1024);
+}
+
+// decoding reads all positions, appends, and changes nothing of the state
+static void test_decoding(const tiny_model & model, test_context_params params, bool flash_attn) {
+    params.flash_attn = flash_attn;
+
+    const int N         = 5*S + 9;
+    const int n_embd_kv = model.params.n_head_kv*model.params.d_head;
+
+    test_context ctx(model, params);
+    ctx.decode(tiny_prompt(N));
+
+    // the state also says up to where positions were removed, so once before as well as after
+    ctx.decode(tiny_prompt(1));
+    ctx.truncate(N);
+    const std::vector<uint8_t> saved = ctx.save();
+
+    for (int t = 0; t < 64; ++t) {
+        ctx.decode(tiny_prompt(1, t));
+
+        CHECK(ctx.call().path == H2O_PATH_DENSE && ctx.call().pos == N + t && ctx.trace().empty());
+
+        for (int il = 0; il < model.params.n_layer; ++il) {
+            const naive_layer layer(ctx, il);
+
+            CHECK(layer.k.size() == (size_t) (N + t + 1)*n_embd_kv);
+            CHECK(std::equal(layer.k.end() - n_embd_kv, layer.k.end(), ctx.k(il).begin()));
+            CHECK(std::equal(layer.v.end() - n_embd_kv, layer.v.end(), ctx.v(il).begin()));
+
+            std::vector<double> expected;
+            for (int ih = 0; ih < model.params.n_head; ++ih) {
+                const naive_softmax all = naive_attend(layer, 0, ih, naive_range(0, N + t + 1));
+                expected.insert(expected.end(), all.o.begin(), all.o.end());
+            }
+            CHECK(naive_nmse(ctx.out(il), expected) < (flash_attn ? 1e-5 : 1e-10)); // -fa rounds K and V to F16
+        }
+    }
+
+    ctx.truncate(N);
+    CHECK(ctx.save() == saved);
+
+    // and the next call goes on as if there had been none
+    test_context other(model, params);
+    other.decode(tiny_prompt(N));
+    for (test_context * c : { &ctx, &other }) {
+        c->decode(tiny_prompt(3*S, 2));
+        CHECK(c->call().n_inherited == 24);
+    }
+    CHECK(ctx.logits() == other.logits());
+}
+
+int main() {
+    const tiny_model model;
+
+    for (const test_context_params & params : test_all_ways()) {
+        test_layout(model, params, GGML_TYPE_F32, false, 1e-10);
+        test_layout(model, params, GGML_TYPE_F32, true,  1e-10);
+        test_layout(model, params, GGML_TYPE_F16, false, 1e-5);
+        test_layout(model, params, GGML_TYPE_F16, true,  1e-5);
+        test_sizes(params);
+
+        test_persistence(model, params);
+
+        for (const int n_dense : { 0, 5, 30 }) {
+            test_truncate(model, params, 0, 4*S,     n_dense); // nothing
+            test_truncate(model, params, 6, 4*S + 2, n_dense); // past the last chunk
+            test_truncate(model, params, 0, 3*S + 7, n_dense); // into the last chunk
+            test_truncate(model, params, 3, 3*S,     n_dense); // all of it
+            test_truncate(model, params, 0, 2*S + 5, n_dense); // into the memory
+            test_truncate(model, params, 0, 11,      n_dense);
+            test_truncate(model, params, 0, 0,       n_dense);
+        }
+        test_edits(model, params);
+
+        test_save(model, params, 0);
+
+        test_context_params f16 = params;
+        f16.flash_attn = true;
+        f16.type_kv    = GGML_TYPE_F16;
+        test_save(model, f16, 7);
+
+        test_other_state(model, params);
+        test_cut_state(model, params);
+
+        for (const bool flash_attn : { false, true }) {
+            test_single_chunk(model, params, flash_attn);
+            test_decoding(model, params, flash_attn);
+        }
+        test_repeated(model, params);
+    }
+
+    printf("H2O KV cache checks passed\n");
+    return 0;
+}
