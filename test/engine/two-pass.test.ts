@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { demoText } from '../../src/ts/model-maker/index.js'
+import { nmse } from '../reference/session.js'
 import { allLogits, modelFile, open, randomTokens } from './support.js'
 
 const CLI = fileURLToPath(new URL('../../bin/h2o-prefill.js', import.meta.url))
@@ -78,6 +79,32 @@ test('both schedules agree in a model of one layer, whose queries no earlier lay
   expect(double.sets).toEqual(single.sets)
   const worst = Math.max(...double.logits.map((x, i) => Math.abs(x - (single.logits[i] as number))))
   expect(worst).toBeLessThanOrEqual(1e-4)
+})
+
+test('in a deeper model they part above layer 0: same sets there, other logits', async () => {
+  const model = await modelFile({ arch: 'qwen3', layers: 4 })
+  const tokens = randomTokens(8 * 64)
+  const run = async (schedule: 'single-pass' | 'two-pass' | 'off') => {
+    const h2o = schedule === 'off' ? false : { local: 16, heavy: 16, schedule, trace: true }
+    const context = await open({ model, nBatch: 512, nUbatch: 64, h2o })
+    const logits = await allLogits(context, tokens)
+    return { logits, sets: context.takeTrace().map((e) => e.memPos) }
+  }
+  const dense = await run('off')
+  const single = await run('single-pass')
+  const double = await run('two-pass')
+  expect(double.sets.slice(0, 8)).toEqual(single.sets.slice(0, 8))
+  expect(double.sets.slice(8)).not.toEqual(single.sets.slice(8))
+
+  // all positions, random weights: docs/schedules.md quotes these
+  const figures = {
+    'single-pass against dense': nmse(single.logits, dense.logits),
+    'two-pass against dense': nmse(double.logits, dense.logits),
+    'two-pass against single-pass': nmse(double.logits, single.logits),
+  }
+  console.log(figures)
+  expect(figures['two-pass against single-pass']).toBeGreaterThan(0.01)
+  expect(figures['two-pass against dense']).toBeGreaterThan(figures['single-pass against dense'])
 })
 
 test('the intra cache is as large as the call it holds, F32 with an F32 cache and F16 else', async () => {
