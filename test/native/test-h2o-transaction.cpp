@@ -1,0 +1,128 @@
+// A call counts when all of it has succeeded. Aborted at any node of any graph, through llama_decode alone, it leaves the
+// context as if it had not begun: the same positions, and the next calls give the same bits. And in the two-pass schedule
+// phase 2 writes no K and V: the cache holds in the middle of it what it holds at its end.
+
+#include "test-context.h"
+#include "testing.h"
+
+#include "llama-kv-cache.h"
+
+#include <functional>
+
+// asked before every node that the CPU computes
+struct node_watch {
+    int64_t n_nodes  = 0;
+    int64_t abort_at = -1;
+
+    std::function<void(int64_t)> on_node;
+
+    static bool ask(void * data) {
+        node_watch & watch = *(node_watch *) data;
+
+        const int64_t i = watch.n_nodes++;
+        if (watch.on_node) {
+            watch.on_node(i);
+        }
+        return i == watch.abort_at;
+    }
+};
+
+static test_context_params quiet(test_context_params params) {
+    params.capture = false;
+    return params;
+}
+
+static int try_decode(test_context & ctx, const std::vector<llama_token> & tokens) {
+    llama_batch batch = llama_batch_get_one(const_cast<llama_token *>(tokens.data()), tokens.size());
+    return llama_decode(ctx.get(), batch);
+}
+
+static void test_abort(const tiny_model & model, const test_context_params & params) {
+    const auto first  = tiny_prompt(4*params.n_chunk + 5, 1);
+    const auto second = tiny_prompt(3*params.n_chunk,     2);
+    const auto third  = tiny_prompt(2*params.n_chunk + 1, 3);
+
+    node_watch watch;
+
+    test_context whole(model, params);
+    whole.decode(first);
+    llama_set_abort_callback(whole.get(), node_watch::ask, &watch);
+    whole.decode(second);
+    llama_set_abort_callback(whole.get(), nullptr, nullptr);
+    whole.decode(third);
+
+    const auto expected = whole.logits();
+
+    // the dense call of several ubatches too: it is not the last ubatch alone that goes
+    for (int64_t i = 0; i < 12; ++i) {
+        node_watch aborting;
+        aborting.abort_at = watch.n_nodes*i/12;
+
+        test_context ctx(model, params);
+        ctx.decode(first);
+        llama_set_abort_callback(ctx.get(), node_watch::ask, &aborting);
+        CHECK(try_decode(ctx, second) == 2);
+        llama_set_abort_callback(ctx.get(), nullptr, nullptr);
+        CHECK(ctx.n_pos() == (int) first.size());
+        CHECK(ctx.call().pos == 0);
+
+        ctx.decode(second);
+        ctx.decode(third);
+        CHECK(ctx.logits() == expected);
+    }
+}
+
+static void test_phase_2_stores_nothing(const tiny_model & model, const test_context_params & params) {
+    const auto tokens = tiny_prompt(4*params.n_chunk + 5, 1);
+    const int  n      = tokens.size();
+
+    node_watch count;
+    {
+        test_context ctx(model, params);
+        llama_set_abort_callback(ctx.get(), node_watch::ask, &count);
+        ctx.decode(tokens);
+        llama_set_abort_callback(ctx.get(), nullptr, nullptr);
+    }
+
+    // phase 1 is one graph of six: its nodes are behind us after half of them
+    struct snapshot { test_kv k, v; };
+    std::vector<snapshot> snapshots;
+
+    test_context ctx(model, params);
+    node_watch watch;
+    watch.on_node = [&](int64_t i) {
+        for (const int percent : { 50, 75, 95 }) {
+            if (i == count.n_nodes*percent/100) {
+                for (int il = 0; il < model.params.n_layer; ++il) {
+                    snapshots.push_back({ ctx.k_cache(il, n), ctx.v_cache(il, n) });
+                }
+            }
+        }
+    };
+    llama_set_abort_callback(ctx.get(), node_watch::ask, &watch);
+    ctx.decode(tokens);
+    llama_set_abort_callback(ctx.get(), nullptr, nullptr);
+
+    CHECK(snapshots.size() == (size_t) 3*model.params.n_layer);
+    for (size_t i = 0; i < snapshots.size(); ++i) {
+        const int il = i % model.params.n_layer;
+
+        CHECK(snapshots[i].k == ctx.k_cache(il, n));
+        CHECK(snapshots[i].v == ctx.v_cache(il, n));
+    }
+}
+
+int main() {
+    const tiny_model model;
+
+    for (const test_context_params & params : test_all_ways()) {
+        test_abort(model, quiet(params));
+
+        if (params.schedule == H2O_SCHEDULE_TWO_PASS) {
+            test_phase_2_stores_nothing(model, quiet(params));
+        }
+    }
+
+    printf("transaction: aborted calls never began, and phase 2 stores no K and V\n");
+    return 0;
+}
