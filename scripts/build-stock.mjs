@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Builds the unpatched pin and test/parity/stock/stock-logits into build-stock/. Used by the parity tests.
+// Builds the unpatched pin and its two programs into build-stock/: stock-logits for the parity tests, stock-bench for
+// `h2o-prefill bench`. `--target NAME` builds one of them (npm run bench:stock).
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +12,12 @@ import { compilerEnv, jobs, requireToolchain } from './lib/toolchain.mjs'
 import { vendorStock } from './lib/vendor.mjs'
 
 await main(() => {
-  const { values } = parseArgs({ options: { define: { type: 'string', short: 'D', multiple: true } } })
+  const { values } = parseArgs({
+    options: {
+      target: { type: 'string', multiple: true, default: ['stock-logits', 'stock-bench'] },
+      define: { type: 'string', short: 'D', multiple: true },
+    },
+  })
   requireToolchain()
   const paths = layout()
   vendorStock(paths, { say: (line) => console.error(line) })
@@ -22,7 +28,7 @@ await main(() => {
   const defines = (values.define ?? []).map((define) => `-D${define}`)
   const env = compilerEnv()
   run('cmake', ['-S', join(paths.root, 'test/parity/stock'), '-B', out, ...generator, ...defines], { env })
-  run('cmake', ['--build', out, '--config', 'Release', '--target', 'stock-logits', '--parallel', jobs()], {
+  run('cmake', ['--build', out, '--config', 'Release', '--target', ...values.target, '--parallel', jobs()], {
     env,
   })
 })

@@ -2,13 +2,9 @@
 // npm run demo (which builds first): the main job on something that is there. Makes a model of Qwen3-0.6B's layer shape with random weights
 // and fewer layers, prefills a long text dense and with H2O, and prints what it measured. `--help` lists the options.
 
-import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { availableParallelism, cpus } from 'node:os'
-import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { main } from './lib/fail.mjs'
-import { PROJECT_ROOT } from './lib/layout.mjs'
 
 const HELP = `usage: npm run demo [-- options]
 
@@ -39,8 +35,9 @@ await main(async () => {
 
   const { createContext, loadModel } = await import('../dist/index.js')
   const { demoText } = await import('../dist/model-maker/index.js')
+  const { demoModel } = await import('../dist/cli/bench/demo-model.js')
 
-  const path = await modelFile(layers)
+  const path = await demoModel(layers, console.log)
   const text = demoText(tokens)
   const model = await loadModel(path)
 
@@ -65,23 +62,6 @@ await main(async () => {
     'The weights are random: the tokens mean nothing, and how H2O changes a text needs a trained model to see.',
   )
 })
-
-/** Makes the model on first use; it stays for the next run. */
-async function modelFile(layers) {
-  const { presets, writeModel } = await import('../dist/model-maker/index.js')
-  const path = join(PROJECT_ROOT, 'models', `demo-qwen3-${layers}-layers-q8_0.gguf`)
-  if (!existsSync(path)) {
-    await mkdir(join(PROJECT_ROOT, 'models'), { recursive: true })
-    console.log(`making ${relative(PROJECT_ROOT, path)} ...`)
-    await writeModel(path, {
-      ...presets['qwen3-0.6b'],
-      layers,
-      vocab: 1024,
-      name: `Qwen3-0.6B shape, ${layers} layers`,
-    })
-  }
-  return path
-}
 
 async function generate(context, text, nPredict) {
   const start = performance.now()

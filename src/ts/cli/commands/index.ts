@@ -6,8 +6,12 @@ export interface CommandModule {
   main(argv: readonly string[], io: CliIo): Promise<number>
 }
 
-export const commands: ReadonlyMap<string, () => Promise<CommandModule>> = new Map([
+export const commands: ReadonlyMap<string, () => Promise<CommandModule>> = new Map<
+  string,
+  () => Promise<CommandModule>
+>([
   ['run', () => import('./run.js')],
+  ['bench', () => import('./bench.js')],
 ])
 
 export const defaultCommand = 'run'

@@ -13,6 +13,7 @@ import { count } from '../format.js'
 import { abortOnSigint } from '../interrupt.js'
 import type { CliIo } from '../io.js'
 import { toJson } from '../json.js'
+import { onceEach } from '../once-each.js'
 import { runOptions } from '../options.js'
 import { Output } from '../output.js'
 import { parseArgv } from '../program.js'
@@ -152,14 +153,5 @@ class Session {
 
   #note(line: string): void {
     this.io.stderr.write(`${line}\n`)
-  }
-}
-
-function onceEach(print: (message: string) => void): (message: string) => void {
-  const seen = new Set<string>()
-  return (message) => {
-    if (seen.has(message)) return
-    seen.add(message)
-    print(message)
   }
 }

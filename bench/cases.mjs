@@ -1,0 +1,56 @@
+// What is measured: sets of runs, each one command line of `h2o-prefill bench` on the model that it makes by default.
+// Contenders are declared in src/ts/cli/bench/contenders.ts.
+
+/** Chunk and budget of every run: kS+1 and kS+S/2 below are of this S. */
+export const S = 1024
+
+const method = `-b ${4 * S} -ub ${S} --h2o-local 256 --h2o-heavy 256 -t 2`
+
+/** `name` is what tables and targets know a run by; they take what they need from the runs that are there. */
+export const sets = {
+  quick: {
+    title: 'up to 16384 tokens, in about 10 minutes on two cores; stock with -ub 512 only',
+    runs: [
+      {
+        name: 'lengths',
+        title: 'time to first token over prompt length',
+        argv: `-p 2048,4096,8192 -r 3 --contenders stock,h2o --stock-ubatch-size 512 --profile ${method}`,
+      },
+      {
+        name: 'lengths',
+        title: 'a long prompt',
+        argv: `-p 16384 -r 2 --contenders stock-fa-on,h2o --stock-ubatch-size 512 ${method}`,
+      },
+    ],
+  },
+  full: {
+    title: 'every figure, in some hours',
+    runs: [
+      {
+        name: 'lengths',
+        title: 'time to first token over prompt length',
+        argv: `-p 4096,8192,16384,32768 -r 3 --profile ${method}`,
+      },
+      {
+        name: 'between',
+        title: 'one token and half a chunk more than a whole number of chunks',
+        argv: `-p ${[4, 8].flatMap((k) => [k * S + 1, k * S + S / 2])} -r 3 --contenders stock-fa-on,h2o ${method}`,
+      },
+      {
+        name: 'between',
+        title: 'the same, on longer prompts',
+        argv: `-p ${[16, 31].flatMap((k) => [k * S + 1, k * S + S / 2])} -r 3 --contenders h2o ${method}`,
+      },
+      {
+        name: 'short',
+        title: 'prompts of a chunk and less',
+        argv: `-p 128,512,${S} -r 9 --contenders stock,dense,h2o --stock-ubatch-size ${S} ${method}`,
+      },
+      {
+        name: 'memory',
+        title: 'peak memory, 28 layers',
+        argv: `--layers 28 -p 16384 -r 1 --contenders stock,h2o,h2o-native --stock-ubatch-size ${S} ${method}`,
+      },
+    ],
+  },
+}

@@ -1,0 +1,370 @@
+// prefill-bench: how long llama.cpp takes from a prompt to its first token. Built as stock-bench on the unpatched pin, and
+// with BENCH_H2O as h2o-bench on the patched tree. Run by `h2o-prefill bench` (src/ts/cli/bench/measure.ts).
+//
+//   stock-bench MODEL TOKENS [-n N] [-c N] [-b N] [-ub N] [-t N] [-fa on|off|auto] [-ctk TYPE] [-ctv TYPE] [-ngl N]
+//               [-r N] [-w N] [--calls N,N,...] [--profile]
+//     h2o-bench [--h2o-local N] [--h2o-heavy N] [--h2o-schedule single-pass|two-pass] as well; without them H2O is off
+//
+// TOKENS holds int32 ids, of which the first -n are the prompt (0: all). It is decoded in calls of --calls tokens, or of at
+// most -b, -r times over, after a warm-up with the first -w of them. The clock runs from the first llama_decode to the
+// argmax of the last token's logits. Prints one JSON object; a repetition is one entry of its arrays.
+//
+// --profile adds where the time goes: two more prefills (profile.h), in none of which anything else is measured.
+
+#include "llama.h"
+#include "process-usage.h"
+#include "profile.h"
+
+#ifdef BENCH_H2O
+#include "h2o.h"
+#endif
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+static const char * const USAGE =
+    "usage: MODEL TOKENS [-n N] [-c N] [-b N] [-ub N] [-t N] [-fa on|off|auto] [-ctk TYPE] [-ctv TYPE] [-ngl N]"
+    " [-r N] [-w N] [--calls N,N,...] [--profile]"
+#ifdef BENCH_H2O
+    " [--h2o-local N] [--h2o-heavy N] [--h2o-schedule single-pass|two-pass]"
+#endif
+    ;
+
+struct options {
+    std::string model;
+    std::string tokens;
+
+    uint32_t n_prompt     = 0;
+    uint32_t n_ctx        = 0; // 0: as many as there are tokens
+    uint32_t n_batch      = 2048;
+    uint32_t n_ubatch     = 512;
+    int32_t  n_threads    = 2;
+    int32_t  n_gpu_layers = -1;
+    uint32_t n_rep        = 1;
+    uint32_t n_warmup     = 32;
+    bool     profile      = false;
+
+    std::vector<uint32_t> calls; // empty: as many as fit
+
+    llama_flash_attn_type fa = LLAMA_FLASH_ATTN_TYPE_AUTO;
+
+    ggml_type type_k = GGML_TYPE_F16;
+    ggml_type type_v = GGML_TYPE_F16;
+
+#ifdef BENCH_H2O
+    uint32_t     n_local  = 0;
+    uint32_t     n_heavy  = 0;
+    h2o_schedule schedule = H2O_SCHEDULE_SINGLE_PASS;
+#endif
+};
+
+struct repetition {
+    double      ttft_ms;
+    double      cpu_ms; // of all threads; below 0 where the system does not say
+    llama_token token;
+};
+
+[[noreturn]] static void die(const std::string & what) {
+    fprintf(stderr, "prefill-bench: %s\n", what.c_str());
+    exit(1);
+}
+
+static ggml_type type_by_name(const std::string & name) {
+    for (int i = 0; i < GGML_TYPE_COUNT; i++) {
+        const char * known = ggml_type_name((ggml_type) i);
+        if (known && name == known) {
+            return (ggml_type) i;
+        }
+    }
+    die("unknown type " + name);
+}
+
+static llama_flash_attn_type fa_by_name(const std::string & name) {
+    if (name == "on")   { return LLAMA_FLASH_ATTN_TYPE_ENABLED;  }
+    if (name == "off")  { return LLAMA_FLASH_ATTN_TYPE_DISABLED; }
+    if (name == "auto") { return LLAMA_FLASH_ATTN_TYPE_AUTO;     }
+    die("-fa takes on, off or auto, not " + name);
+}
+
+static int32_t integer(const std::string & arg, const std::string & value, int32_t min) {
+    try {
+        size_t end = 0;
+        const int32_t n = std::stoi(value, &end);
+        if (end == value.size() && n >= min) {
+            return n;
+        }
+    } catch (const std::logic_error &) {
+    }
+    die(arg + " takes a whole number of at least " + std::to_string(min) + ", not " + value);
+}
+
+static std::vector<uint32_t> integers(const std::string & arg, const std::string & value) {
+    std::vector<uint32_t> res;
+    for (size_t begin = 0; begin <= value.size();) {
+        const size_t end = std::min(value.find(',', begin), value.size());
+        res.push_back(integer(arg, value.substr(begin, end - begin), 1));
+        begin = end + 1;
+    }
+    return res;
+}
+
+#ifdef BENCH_H2O
+static h2o_schedule schedule_by_name(const std::string & name) {
+    for (const h2o_schedule schedule : { H2O_SCHEDULE_SINGLE_PASS, H2O_SCHEDULE_TWO_PASS }) {
+        if (name == h2o_schedule_name(schedule)) {
+            return schedule;
+        }
+    }
+    die("unknown schedule " + name);
+}
+#endif
+
+static options parse(int argc, char ** argv) {
+    options opt;
+    std::vector<std::string> names;
+    for (int i = 1; i < argc; i++) {
+        const std::string arg = argv[i];
+        if (arg[0] != '-') {
+            names.push_back(arg);
+            continue;
+        }
+        if (arg == "--profile") {
+            opt.profile = true;
+            continue;
+        }
+        if (i + 1 >= argc) {
+            die("no value for " + arg + "\n" + USAGE);
+        }
+        const std::string value = argv[++i];
+        if      (arg == "-n")   { opt.n_prompt     = integer(arg, value,  0); }
+        else if (arg == "-c")   { opt.n_ctx        = integer(arg, value,  0); }
+        else if (arg == "-b")   { opt.n_batch      = integer(arg, value,  1); }
+        else if (arg == "-ub")  { opt.n_ubatch     = integer(arg, value,  1); }
+        else if (arg == "-t")   { opt.n_threads    = integer(arg, value,  1); }
+        else if (arg == "-ngl") { opt.n_gpu_layers = integer(arg, value, -1); }
+        else if (arg == "-r")   { opt.n_rep        = integer(arg, value,  0); }
+        else if (arg == "-w")   { opt.n_warmup     = integer(arg, value,  0); }
+        else if (arg == "-fa")  { opt.fa           = fa_by_name(value);       }
+        else if (arg == "-ctk") { opt.type_k       = type_by_name(value);     }
+        else if (arg == "-ctv") { opt.type_v       = type_by_name(value);     }
+        else if (arg == "--calls") { opt.calls     = integers(arg, value);    }
+#ifdef BENCH_H2O
+        else if (arg == "--h2o-local")    { opt.n_local  = integer(arg, value, 0); }
+        else if (arg == "--h2o-heavy")    { opt.n_heavy  = integer(arg, value, 0); }
+        else if (arg == "--h2o-schedule") { opt.schedule = schedule_by_name(value); }
+#endif
+        else                    { die("unknown option " + arg + "\n" + USAGE); }
+    }
+    if (names.size() != 2) {
+        die(USAGE);
+    }
+    opt.model  = names[0];
+    opt.tokens = names[1];
+    return opt;
+}
+
+static std::vector<llama_token> read_prompt(const options & opt) {
+    FILE * file = fopen(opt.tokens.c_str(), "rb");
+    if (!file) {
+        die("cannot read " + opt.tokens);
+    }
+    std::vector<llama_token> tokens;
+    llama_token token;
+    while ((opt.n_prompt == 0 || tokens.size() < opt.n_prompt) && fread(&token, sizeof(token), 1, file) == 1) {
+        tokens.push_back(token);
+    }
+    fclose(file);
+    if (tokens.empty() || tokens.size() < opt.n_prompt) {
+        die(opt.tokens + " holds only " + std::to_string(tokens.size()) + " tokens");
+    }
+    return tokens;
+}
+
+// how n tokens are cut into calls
+static std::vector<uint32_t> plan_calls(const options & opt, uint32_t n) {
+    std::vector<uint32_t> calls;
+    for (uint32_t done = 0; done < n; done += calls.back()) {
+        const size_t i = calls.size();
+        calls.push_back(std::min(i < opt.calls.size() ? opt.calls[i] : opt.n_batch, n - done));
+    }
+    return calls;
+}
+
+// what every prefill needs
+struct session {
+    llama_context                  * ctx;
+    const options                  & opt;
+    const std::vector<llama_token> & prompt;
+
+    llama_batch batch;
+};
+
+// clears the cache and decodes the first n tokens of the prompt; gives the argmax of the last one's logits
+static llama_token first_token(session & s, uint32_t n) {
+    llama_memory_clear(llama_get_memory(s.ctx), false);
+
+    uint32_t pos = 0;
+    for (const uint32_t n_call : plan_calls(s.opt, n)) {
+        s.batch.n_tokens = n_call;
+        for (uint32_t i = 0; i < n_call; i++) {
+            s.batch.token   [i]    = s.prompt[pos + i];
+            s.batch.pos     [i]    = pos + i;
+            s.batch.n_seq_id[i]    = 1;
+            s.batch.seq_id  [i][0] = 0;
+            s.batch.logits  [i]    = pos + i + 1 == n;
+        }
+        const int32_t status = llama_decode(s.ctx, s.batch);
+        if (status != 0) {
+            die("llama_decode at position " + std::to_string(pos) + " returned " + std::to_string(status));
+        }
+        pos += n_call;
+    }
+
+    // waits for the device
+    const float * logits  = llama_get_logits_ith(s.ctx, -1);
+    const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(llama_get_model(s.ctx)));
+    return std::max_element(logits, logits + n_vocab) - logits;
+}
+
+static repetition measure(session & s) {
+    using clock = std::chrono::steady_clock;
+
+    const double cpu_start  = process_cpu_ms();
+    const auto   wall_start = clock::now();
+
+    const llama_token token = first_token(s, s.prompt.size());
+
+    const std::chrono::duration<double, std::milli> wall = clock::now() - wall_start;
+    const double cpu_end = process_cpu_ms();
+
+    return { wall.count(), cpu_end < 0 ? -1 : cpu_end - cpu_start, token };
+}
+
+static void print_value(double value) {
+    if (value < 0) {
+        printf("null");
+    } else {
+        printf("%.3f", value);
+    }
+}
+
+template <typename F> static void print_array(const char * name, const std::vector<repetition> & reps, F print) {
+    printf("\"%s\":[", name);
+    for (size_t i = 0; i < reps.size(); i++) {
+        printf("%s", i ? "," : "");
+        print(reps[i]);
+    }
+    printf("],");
+}
+
+// {"plainMs": without cuts, "totalMs": with them, "partsMs": {kind: ...}}
+static void print_profile(session & s, profiler & prof) {
+    prof.start_learning();
+    const repetition plain = measure(s);
+    prof.start_measuring();
+    const repetition cut = measure(s);
+    if (!prof.stop()) {
+        die("the profiled prefill was not the one that was learnt");
+    }
+    printf("\"profile\":{\"plainMs\":%.3f,\"totalMs\":%.3f,\"partsMs\":{", plain.ttft_ms, cut.ttft_ms);
+    for (int kind = 0; kind < NODE_KIND_COUNT; kind++) {
+        printf("%s\"%s\":%.3f", kind ? "," : "", node_kind_name((node_kind) kind), prof.get_ms((node_kind) kind));
+    }
+    printf("}},");
+}
+
+#ifdef BENCH_H2O
+static void print_h2o(const llama_context * ctx) {
+    const h2o_info info   = h2o_get_info(ctx);
+    const int64_t  sparse = h2o_get_count(ctx, H2O_REASON_NONE).n_calls;
+    printf("\"h2o\":{\"reason\":\"%s\",\"sparseCalls\":%lld,\"fused\":%s,\"stateBytes\":%zu,\"intraBytes\":%zu,"
+           "\"kvBytes\":%zu,\"computeBytes\":%zu},",
+           h2o_reason_name(info.reason), (long long) sparse, info.is_fused ? "true" : "false", info.size_state,
+           info.size_intra, info.size_kv, info.size_compute);
+}
+#endif
+
+// only what goes wrong
+static void log_errors(ggml_log_level level, const char * text, void *) {
+    if (level == GGML_LOG_LEVEL_ERROR) {
+        fputs(text, stderr);
+    }
+}
+
+int main(int argc, char ** argv) {
+    const options opt = parse(argc, argv);
+    const std::vector<llama_token> prompt = read_prompt(opt);
+
+    llama_log_set(log_errors, nullptr);
+    llama_backend_init();
+
+    llama_model_params model_params = llama_model_default_params();
+    model_params.n_gpu_layers = opt.n_gpu_layers;
+
+    llama_model * model = llama_model_load_from_file(opt.model.c_str(), model_params);
+    if (!model) {
+        die("cannot load " + opt.model);
+    }
+
+    llama_context_params params = llama_context_default_params();
+    params.n_ctx           = opt.n_ctx ? opt.n_ctx : prompt.size();
+    params.n_batch         = opt.n_batch;
+    params.n_ubatch        = std::min(opt.n_ubatch, opt.n_batch);
+    params.n_threads       = opt.n_threads;
+    params.n_threads_batch = opt.n_threads;
+    params.flash_attn_type = opt.fa;
+    params.type_k          = opt.type_k;
+    params.type_v          = opt.type_v;
+
+#ifdef BENCH_H2O
+    params.h2o_local    = opt.n_local;
+    params.h2o_heavy    = opt.n_heavy;
+    params.h2o_schedule = opt.schedule;
+#endif
+
+    profiler prof;
+    if (opt.profile) {
+        params.cb_eval           = profiler::on_node;
+        params.cb_eval_user_data = &prof;
+    }
+
+    llama_context * ctx = llama_init_from_model(model, params);
+    if (!ctx) {
+        die("cannot make a context");
+    }
+
+    session s = { ctx, opt, prompt, llama_batch_init(opt.n_batch, 0, 1) };
+
+    if (const uint32_t n_warmup = std::min<uint32_t>(opt.n_warmup, prompt.size())) {
+        first_token(s, n_warmup);
+    }
+    std::vector<repetition> reps;
+    for (uint32_t i = 0; i < opt.n_rep; i++) {
+        reps.push_back(measure(s));
+    }
+
+    printf("{");
+    print_array("ttftMs", reps, [](const repetition & r) { print_value(r.ttft_ms); });
+    print_array("cpuMs",  reps, [](const repetition & r) { print_value(r.cpu_ms);  });
+    print_array("token",  reps, [](const repetition & r) { printf("%d", r.token);  });
+#ifdef BENCH_H2O
+    print_h2o(ctx);
+#endif
+    if (opt.profile) {
+        print_profile(s, prof);
+    }
+    printf("\"peakRssBytes\":");
+    print_value(process_peak_rss_bytes());
+    printf("}\n");
+
+    llama_batch_free(s.batch);
+    llama_free(ctx);
+    llama_model_free(model);
+    llama_backend_free();
+    return 0;
+}

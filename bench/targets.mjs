@@ -1,0 +1,121 @@
+// What the figures are held against. Every target gives its value from the rows that are there, or null.
+
+/**
+ * @typedef {{ name: string, rows: object[] }} Run
+ * @typedef {{ what: string, value: number | null, least?: number, most?: number, aim?: number, note?: string }} Target
+ */
+
+const SPEEDUPS = [
+  [4096, 1.5, 1.7],
+  [8192, 2.3, 2.7],
+  [16384, 4, 4.8],
+  [32768, 7, 9],
+]
+
+/** @param {Run[]} runs @returns {Target[]} */
+export function targetsOf(runs) {
+  const rows = (name) => runs.filter((run) => run.name === name).flatMap((run) => run.rows)
+  const lengths = rows('lengths')
+  return [
+    ...SPEEDUPS.map(([n, least, aim]) => ({
+      what: `speed-up at ${n}`,
+      value: find(lengths, 'h2o', n)?.speedup?.median ?? null,
+      least,
+      aim,
+    })),
+    {
+      what: 'tokens/s at 32768 against 4096',
+      value: ratio(speed(lengths, 32768), speed(lengths, 4096)),
+      least: 0.85,
+      aim: 0.95,
+    },
+    ...attention(lengths),
+    ...between(rows('between'), lengths),
+    ...short(rows('short')),
+    ...memory(rows('memory')),
+  ]
+}
+
+/** @param {Target} target @returns {'met' | 'missed' | 'not measured'} */
+export function verdictOf({ value, least, most }) {
+  if (value === null) return 'not measured'
+  return (least === undefined || value >= least) && (most === undefined || value <= most) ? 'met' : 'missed'
+}
+
+function find(rows, contender, n) {
+  return rows.find((row) => row.contender === contender && row.n_prompt === n)
+}
+
+function speed(rows, n) {
+  return find(rows, 'h2o', n)?.tokens_per_second ?? null
+}
+
+function ratio(a, b) {
+  return a === null || b === null ? null : a / b
+}
+
+function highest(values) {
+  return values.length > 0 ? Math.max(...values) : null
+}
+
+function attention(lengths) {
+  const shares = lengths
+    .filter((row) => row.contender === 'h2o' && row.profile)
+    .map((row) => row.profile.shares)
+  const all = ({ intra, inter, selection, attention }) => intra + inter + selection + attention
+  return [
+    { what: 'attention of TTFT, at most', value: highest(shares.map(all)), most: 0.4, aim: 0.3 },
+    {
+      what: 'selection of the attention time, at most',
+      value: highest(shares.map((share) => share.selection / all(share))),
+      most: 0.15,
+      note: 'without the column sums, which are made inside the attention kernel',
+    },
+  ]
+}
+
+/** Time per token against that of the nearest length measured that is a whole number of chunks. */
+function between(rows, lengths) {
+  return rows
+    .filter((row) => row.contender === 'h2o')
+    .map((row) => {
+      const whole = lengths
+        .filter(({ contender }) => contender === 'h2o')
+        .sort((a, b) => Math.abs(a.n_prompt - row.n_prompt) - Math.abs(b.n_prompt - row.n_prompt))[0]
+      return {
+        what: `time per token at ${row.n_prompt} against ${whole?.n_prompt ?? 'whole chunks'}`,
+        value: whole ? whole.tokens_per_second / row.tokens_per_second : null,
+        most: 1.15,
+      }
+    })
+}
+
+function short(rows) {
+  return rows
+    .filter((row) => row.contender === 'h2o')
+    .map((row) => ({
+      what: `time at ${row.n_prompt}, one chunk, against stock`,
+      value: row.speedup ? 1 / row.speedup.median : null,
+      most: 1.05,
+      note: row.speedup ? `${(1 / row.speedup.max).toFixed(2)} .. ${(1 / row.speedup.min).toFixed(2)}` : '',
+    }))
+}
+
+function memory(rows) {
+  const [own, node] = [find(rows, 'h2o-native', 16384), find(rows, 'h2o', 16384)]
+  const stock = rows.filter((row) => row.contender.startsWith('stock-'))
+  const fastest = stock.sort((a, b) => a.ttft_ms.median - b.ttft_ms.median)[0]
+  return [
+    {
+      what: "peak memory of a native process at 16384, 28 layers, against stock's",
+      value: ratio(own?.peak_rss_bytes ?? null, fastest?.peak_rss_bytes ?? null),
+      most: 1.15,
+      note: fastest ? `of ${fastest.contender} -ub ${fastest.n_ubatch}` : '',
+    },
+    {
+      what: 'H2O buffers against the KV cache',
+      value: ratio(node?.h2o_bytes ?? null, node?.kv_bytes ?? null),
+      most: 0.05,
+    },
+  ]
+}

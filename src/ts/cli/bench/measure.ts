@@ -1,0 +1,140 @@
+// One job, one child process, one sample.
+import type { ContextOptions, ModelOptions, Schedule } from '../../index.js'
+import { planPrefill } from '../../prefill-plan.js'
+import { runChild } from './child.js'
+import type { BenchFlags } from './options.js'
+import type { Job } from './plan.js'
+import type { Profile, Sample } from './sample.js'
+import type { PrefillTask } from './worker.js'
+import { workerPath } from './workload.js'
+
+/** Tokens of the prefill that comes before the measured one: it reads the weights from the disk and starts the threads. */
+const WARMUP = 32
+
+/** What all jobs of a run have in common. */
+export interface Setup {
+  model: ModelOptions
+  /** int32 ids */
+  tokens: string
+  /** the programs stock-bench and h2o-bench */
+  stock: string
+  native: string
+  warmup: boolean
+  typeK: BenchFlags['cacheTypeK']
+  typeV: BenchFlags['cacheTypeV']
+  local?: number
+  heavy?: number
+}
+
+export interface Measurer {
+  measure(job: Job, signal: AbortSignal): Promise<Sample>
+  /** Where the time goes, in a run of its own. */
+  profile(job: Job, signal: AbortSignal): Promise<Profile>
+}
+
+export function measurer(setup: Setup): Measurer {
+  return {
+    measure: (job, signal) =>
+      job.contender.program === 'addon'
+        ? measureAddon(setup, job, signal)
+        : measureNative(setup, job, signal),
+    profile: async (job, signal) => {
+      const argv = [...nativeArgv(setup, job), '-r', '0', '--profile']
+      return ((await runChild(programOf(setup, job), argv, signal)) as NativeResult).profile as Profile
+    },
+  }
+}
+
+async function measureNative(setup: Setup, job: Job, signal: AbortSignal): Promise<Sample> {
+  const result = (await runChild(programOf(setup, job), nativeArgv(setup, job), signal)) as NativeResult
+  const { ttftMs, cpuMs, token, peakRssBytes, h2o } = result
+  return {
+    ttftMs: ttftMs[0],
+    cpuMs: cpuMs[0],
+    token: token[0],
+    peakRssBytes,
+    path: h2o && h2o.sparseCalls > 0 ? 'h2o' : 'dense',
+    addon: null,
+  }
+}
+
+/** What prefill-bench prints. Arrays have one entry per repetition; we ask for one. */
+interface NativeResult {
+  ttftMs: [number]
+  cpuMs: [number | null]
+  token: [number]
+  peakRssBytes: number | null
+  h2o?: { sparseCalls: number }
+  profile?: Profile
+}
+
+/** The native program of a job; a contender of the addon has its profile from its native twin. */
+function programOf(setup: Setup, { contender }: Job): string {
+  return contender.program === 'stock' ? setup.stock : setup.native
+}
+
+export function nativeArgv(setup: Setup, job: Job): string[] {
+  const { nPrompt, nBatch, nUbatch, nThreads, flashAttn, contender } = job
+  const flags = {
+    '-n': nPrompt,
+    '-c': contextSize(job),
+    '-b': nBatch,
+    '-ub': nUbatch,
+    '-t': nThreads,
+    '-fa': flashAttn,
+    '-ctk': setup.typeK,
+    '-ctv': setup.typeV,
+    '-ngl': setup.model.nGpuLayers ?? -1,
+    '-w': setup.warmup ? WARMUP : 0,
+    ...(contender.schedule && h2oFlags(setup, job, contender.schedule)),
+  }
+  return [setup.model.path, setup.tokens, ...Object.entries(flags).flatMap(([k, v]) => [k, String(v)])]
+}
+
+// the calls are those of the addon's prefill()
+function h2oFlags({ local, heavy }: Setup, { nPrompt, nBatch, nUbatch }: Job, schedule: Schedule) {
+  const whole = nBatch > nUbatch ? nBatch - (nBatch % nUbatch) : nBatch
+  return {
+    '-b': whole,
+    '--calls': planPrefill(nPrompt, whole, nUbatch, true).join(','),
+    '--h2o-local': local ?? 256,
+    '--h2o-heavy': heavy ?? 256,
+    '--h2o-schedule': schedule,
+  }
+}
+
+async function measureAddon(setup: Setup, job: Job, signal: AbortSignal): Promise<Sample> {
+  const task: PrefillTask = {
+    kind: 'prefill',
+    model: setup.model,
+    tokens: setup.tokens,
+    nPrompt: job.nPrompt,
+    nWarmup: setup.warmup ? Math.min(WARMUP, job.nPrompt) : 0,
+    context: addonContext(setup, job),
+  }
+  return (await runChild(process.execPath, [workerPath, JSON.stringify(task)], signal)) as Sample
+}
+
+function addonContext(setup: Setup, job: Job): Omit<ContextOptions, 'model'> {
+  const { schedule } = job.contender
+  const { local, heavy } = setup
+  return {
+    nCtx: contextSize(job),
+    nBatch: job.nBatch,
+    nUbatch: job.nUbatch,
+    nThreads: job.nThreads,
+    flashAttn: job.flashAttn,
+    typeK: setup.typeK,
+    typeV: setup.typeV,
+    h2o: schedule && {
+      schedule,
+      ...(local !== undefined && { local }),
+      ...(heavy !== undefined && { heavy }),
+    },
+  }
+}
+
+// just enough, in the cells that a cache is made of; and more than a chunk: llama.cpp cuts -b down to the context
+function contextSize({ nPrompt, nUbatch }: Job): number {
+  return Math.ceil(Math.max(nPrompt, nUbatch + 1) / 256) * 256
+}

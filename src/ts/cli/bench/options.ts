@@ -1,0 +1,87 @@
+// The options of `bench`: llama-bench's names where it has them, then our own; and the flags they become.
+import type { FlashAttn, KvType } from '../../index.js'
+import type { OptionSpec } from '../options.js'
+import { gpuLayers, integer, number, oneOf, onOffAuto } from '../parsers.js'
+import { type Contender, contenderGroups } from './contenders.js'
+import { integers, names } from './lists.js'
+
+export const outputFormats = ['md', 'csv', 'json', 'jsonl'] as const
+export type OutputFormat = (typeof outputFormats)[number]
+
+export interface BenchFlags {
+  model?: string
+  layers: number
+  nPrompt: number[]
+  file?: string
+  repetitions: number
+  warmup: boolean
+  output: OutputFormat
+  batchSize: number[]
+  ubatchSize: number[]
+  threads?: number[]
+  gpuLayers: number | 'auto' | 'all'
+  flashAttn: FlashAttn
+  cacheTypeK: KvType
+  cacheTypeV: KvType
+  contenders?: readonly Contender[]
+  stock?: string
+  native?: string
+  stockUbatchSize: number[]
+  prune: number
+  profile?: boolean
+  h2oLocal?: number
+  h2oHeavy?: number
+}
+
+const kvType = oneOf('f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1')
+
+const test = 'Test:'
+const params = 'Parameters (N: a number, a list "512,1024" or a range "512-4096*2", "512-2048+512"):'
+const peer = 'Contenders:'
+const h2o = 'H2O:'
+const result = 'Output:'
+
+// biome-ignore format: a table
+export const benchOptions: readonly OptionSpec[] = [
+  { group: test, names: ['-m', '--model'], value: 'FILE', env: 'LLAMA_ARG_MODEL',
+    help: "the GGUF file (default: one of Qwen3-0.6B's layer shape with random weights, made on first use)" },
+  { group: test, names: ['--layers'], value: 'N', parse: integer(1, 1000), default: 4, help: 'layers of the model that is made' },
+  { group: test, names: ['-f', '--file'], value: 'FILE',
+    help: 'a text to take the prompts from, repeated where it is too short (default: a made one)' },
+  { group: test, names: ['-r', '--repetitions'], value: 'N', parse: integer(1, 1000), default: 3,
+    help: 'times that each is measured' },
+  { group: test, names: ['--no-warmup'], help: 'no short prefill before the measured one' },
+
+  { group: params, names: ['-p', '--n-prompt'], value: 'N', parse: integers(1), default: [2048, 4096, 8192],
+    help: 'tokens in the prompt' },
+  { group: params, names: ['-b', '--batch-size'], value: 'N', parse: integers(1), default: [2048],
+    help: 'logical batch: tokens per decode call' },
+  { group: params, names: ['-ub', '--ubatch-size'], value: 'N', parse: integers(1), default: [512],
+    help: 'physical batch, and the chunk of H2O, of our contenders' },
+  { group: params, names: ['-t', '--threads'], value: 'N', parse: integers(1), help: 'CPU threads (default: all cores)' },
+  { group: params, names: ['-ngl', '--gpu-layers', '--n-gpu-layers'], value: 'N', parse: gpuLayers, default: 'auto',
+    help: 'layers on the GPU: a number, auto or all' },
+  { group: params, names: ['-fa', '--flash-attn'], value: 'on|off|auto', parse: onOffAuto, default: 'auto',
+    help: 'flash attention of our contenders; stock is measured with both' },
+  { group: params, names: ['-ctk', '--cache-type-k'], value: 'TYPE', parse: kvType, default: 'f16', help: 'type of K in the cache' },
+  { group: params, names: ['-ctv', '--cache-type-v'], value: 'TYPE', parse: kvType, default: 'f16', help: 'type of V in the cache' },
+
+  { group: peer, names: ['--contenders'], value: 'LIST', parse: names(contenderGroups),
+    help: `of ${[...contenderGroups.keys()].join(', ')} (default: all but h2o-native)` },
+  { group: peer, names: ['--stock'], value: 'FILE', env: 'H2O_STOCK_BENCH',
+    help: 'stock-bench, if not where `npm run bench:stock` puts it' },
+  { group: peer, names: ['--native'], value: 'FILE', env: 'H2O_NATIVE_BENCH',
+    help: 'h2o-bench, if not where `npm run bench:native` puts it' },
+  { group: peer, names: ['--stock-ubatch-size'], value: 'N', parse: integers(1), default: [512, 1024],
+    help: "stock's physical batches; it is compared at its best" },
+  { group: peer, names: ['--prune'], value: 'X', parse: number(0, 1e6), default: 1.25,
+    help: "after the first repetition, leave out stock's settings that took X times as long, by the clock and by CPU time, as its best one; 0 = none" },
+
+  { group: h2o, names: ['--h2o-local'], value: 'N', parse: integer(0), help: 'L (default: 256)' },
+  { group: h2o, names: ['--h2o-heavy'], value: 'N', parse: integer(0), help: 'H (default: 256)' },
+
+  { group: result, names: ['--profile'],
+    help: 'where the time goes, in runs of their own, by stock-bench and h2o-bench: per cent of linear layers, intra, inter, selection, the rest of attention, other' },
+  { group: result, names: ['-o', '--output'], value: 'FORMAT', parse: oneOf(...outputFormats), default: 'md',
+    help: 'md, csv, json or jsonl, on stdout' },
+]

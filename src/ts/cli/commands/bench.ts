@@ -1,0 +1,183 @@
+// `h2o-prefill bench`: time to first token over prompt length, of stock llama.cpp and of our own ways to prefill.
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { packageRoot } from '../../native/binding.js'
+import { defaultContenders, type Program } from '../bench/contenders.js'
+import { demoModel } from '../bench/demo-model.js'
+import { formatters } from '../bench/formats.js'
+import { describeMachine, foreignLoad } from '../bench/machine.js'
+import { type Measurer, measurer, type Setup } from '../bench/measure.js'
+import { type BenchFlags, benchOptions } from '../bench/options.js'
+import { describeJob, type Group, type Job, planGroups } from '../bench/plan.js'
+import { runGroups } from '../bench/runner.js'
+import type { Sample } from '../bench/sample.js'
+import { makeWorkload } from '../bench/workload.js'
+import { ExitCode } from '../exit-codes.js'
+import { layers } from '../flags.js'
+import { count, rate, seconds } from '../format.js'
+import { abortOnSigint } from '../interrupt.js'
+import type { CliIo } from '../io.js'
+import { onceEach } from '../once-each.js'
+import { Output } from '../output.js'
+import { parseArgv } from '../program.js'
+import { UsageError } from '../usage-error.js'
+import { packageVersion } from '../version.js'
+
+const notes = `Every measurement is a process of its own: a short warm-up, then one prefill, timed from its start to the
+argmax of the last token's logits. Contenders alternate within each repetition. The speed-up is the median of the ratios,
+repetition by repetition, to the best setting of stock. The table goes to stdout, everything else to stderr. The exit
+code is 1 if something could not be measured.`
+
+export async function main(argv: readonly string[], io: CliIo): Promise<number> {
+  const { flags, text } = parseArgv<BenchFlags>(argv, {
+    usage: 'bench [options]',
+    description: 'Measure the time to the first token, against stock llama.cpp.',
+    options: benchOptions,
+    version: packageVersion(),
+    notes,
+  })
+  if (!flags) {
+    io.stdout.write(text)
+    return ExitCode.ok
+  }
+  const { controller, release } = abortOnSigint()
+  const output = new Output(io.stdout, () => controller.abort())
+  try {
+    return await bench(flags, io, output, controller.signal)
+  } catch (error) {
+    if (!controller.signal.aborted) throw error
+    if (output.closed) return ExitCode.ok
+    io.stderr.write('interrupted\n')
+    return ExitCode.interrupted
+  } finally {
+    release()
+  }
+}
+
+async function bench(flags: BenchFlags, io: CliIo, output: Output, signal: AbortSignal): Promise<number> {
+  const say = (line: string) => void io.stderr.write(`${line}\n`)
+  const warn = (message: string) => say(`h2o-prefill: warning: ${message}`)
+  const programs = findPrograms(flags)
+  const groups = planGroups({ ...flags, contenders: available(flags, programs, warn) })
+  if (groups.every(({ jobs }) => jobs.length === 0)) throw new UsageError('there is nothing to measure')
+
+  const load = foreignLoad()
+  if (load > 0) warn(`the machine is busy (load ${load.toFixed(1)}); times will be too long`)
+
+  const folder = await mkdtemp(join(tmpdir(), 'h2o-bench-'))
+  try {
+    const model = { path: flags.model ?? (await demoModel(flags.layers, say)), ...layers(flags.gpuLayers) }
+    const longest = Math.max(...flags.nPrompt)
+    const workload = await makeWorkload(folder, model, longest, flags.file, signal)
+    const setup: Setup = {
+      model,
+      tokens: workload.tokens,
+      ...programs,
+      warmup: flags.warmup,
+      typeK: flags.cacheTypeK,
+      typeV: flags.cacheTypeV,
+      ...(flags.h2oLocal !== undefined && { local: flags.h2oLocal }),
+      ...(flags.h2oHeavy !== undefined && { heavy: flags.h2oHeavy }),
+    }
+    const heading = `${basename(model.path)} (${workload.description})`
+    const profile = (flags.profile ?? false) && (existsSync(programs.native) || 'stock')
+    if (profile === 'stock')
+      warn(`no profile of our contenders: ${programs.native} is not there (${makes.native})`)
+    return await report(
+      groups,
+      measurer(setup),
+      heading,
+      { ...flags, profile },
+      { say, warn, output, signal },
+    )
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+type NativePrograms = Record<'stock' | 'native', string>
+
+const makes: NativePrograms = {
+  stock: '`npm run bench:stock` builds it',
+  native: '`npm run bench:native` builds it',
+}
+
+/** @throws UsageError if one was named and is not there */
+function findPrograms(flags: BenchFlags): NativePrograms {
+  const exe = process.platform === 'win32' ? '.exe' : ''
+  for (const name of ['stock', 'native'] as const) {
+    const path = flags[name]
+    if (path !== undefined && !existsSync(path)) throw new UsageError(`--${name}: there is no ${path}`)
+  }
+  return {
+    stock: flags.stock ?? join(packageRoot(), 'build-stock', 'bin', `stock-bench${exe}`),
+    native: flags.native ?? join(packageRoot(), 'build', 'bin', `h2o-bench${exe}`),
+  }
+}
+
+/** The contenders whose programs are there, with a warning for the others. */
+function available(flags: BenchFlags, programs: NativePrograms, warn: (message: string) => void) {
+  const wanted = flags.contenders ?? defaultContenders
+  const missing = new Set<Program>()
+  for (const name of ['stock', 'native'] as const) {
+    if (existsSync(programs[name]) || !wanted.some(({ program }) => program === name)) continue
+    missing.add(name)
+    const what =
+      name === 'stock' ? 'stock llama.cpp is left out, so there is no speed-up' : 'h2o-native is left out'
+    warn(`${what}: ${programs[name]} is not there (${makes[name]})`)
+  }
+  return wanted.filter(({ program }) => !missing.has(program))
+}
+
+interface Surroundings {
+  say(line: string): void
+  warn(message: string): void
+  output: Output
+  signal: AbortSignal
+}
+
+type ReportFlags = Pick<BenchFlags, 'repetitions' | 'prune' | 'output'> & {
+  /** 'stock': of stock alone */
+  profile: boolean | 'stock'
+}
+
+/** Measures the groups and prints them; exported for tests, which bring a measurer of their own. */
+export async function report(
+  groups: readonly Group[],
+  measurer: Measurer,
+  model: string,
+  { repetitions, prune, output: format, profile }: ReportFlags,
+  { say, warn, output, signal }: Surroundings,
+): Promise<number> {
+  let failures = 0
+  const warnOnce = onceEach(warn)
+  const formatter = formatters[format]()
+  const heading = { model, repetitions, profile: profile !== false, machine: describeMachine() }
+  await output.write(formatter.begin(heading))
+  const runs = runGroups(groups, measurer, {
+    repetitions,
+    prune,
+    wantsProfile: ({ contender }) => profile === true || contender.program === profile,
+    signal,
+    onProgress: ({ job, repetition, sample }) => {
+      for (const warning of sample.addon?.warnings ?? []) warnOnce(warning)
+      say(progressLine(job, repetition, repetitions, sample))
+    },
+    onFailure: (job, error) => {
+      failures++
+      const why = error instanceof Error ? error.message : String(error)
+      warn(`${describeJob(job)} failed at ${count(job.nPrompt, 'token')}: ${why}`)
+    },
+  })
+  for await (const rows of runs) await output.write(formatter.group(rows))
+  await output.write(formatter.end())
+  return failures === 0 ? ExitCode.ok : ExitCode.failure
+}
+
+/** `bench: 4096 tokens, 1/3: h2o -b 4096 -ub 1024, 3.21 s, 1276 tok/s` */
+function progressLine(job: Job, repetition: number, repetitions: number, { ttftMs }: Sample): string {
+  const where = `${count(job.nPrompt, 'token')}, ${repetition + 1}/${repetitions}`
+  return `bench: ${where}: ${describeJob(job)}, ${seconds(ttftMs)}, ${rate((job.nPrompt * 1000) / ttftMs)}`
+}
