@@ -1,4 +1,5 @@
-# h2o_add_upstream(TREE): adds a llama.cpp tree as static, position-independent libraries (target `llama`).
+# h2o_add_upstream(TREE [PART...]): adds a llama.cpp tree as static, position-independent libraries (target `llama`).
+# PART: what it shall define beyond them, of COMMON, TOOLS and so on; nothing is built that no target of ours asks for.
 # The patched tree and the stock tree of the parity tests both come through here, so their flags are the same.
 
 if (NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -26,6 +27,10 @@ macro(h2o_add_upstream TREE)
     foreach (part COMMON TESTS TOOLS EXAMPLES SERVER APP UI MTMD)
         set(LLAMA_BUILD_${part} OFF CACHE BOOL "" FORCE)
     endforeach()
+    foreach (part ${ARGN})
+        set(LLAMA_BUILD_${part} ON CACHE BOOL "" FORCE)
+    endforeach()
+    set(LLAMA_OPENSSL OFF CACHE BOOL "") # nothing here downloads models
     set(GGML_CCACHE OFF CACHE BOOL "" FORCE) # the launcher above does it
     add_subdirectory(${TREE} ${CMAKE_BINARY_DIR}/llama.cpp EXCLUDE_FROM_ALL)
 endmacro()

@@ -15,6 +15,7 @@ const HELP = `usage: npm run build [-- options]
   --native        the native addon only
   --ts            TypeScript only
   --tests         the C++ tests as well (test/native)
+  --tools         llama.cpp's tools with H2O as well, in build/bin (llama-completion, llama-perplexity, llama-bench)
   --cuda          with the CUDA backend (GGML_CUDA=ON); the build folder remembers it
   --cpu           without it again
   --if-missing    do nothing when both results are there
@@ -32,11 +33,13 @@ function buildNative(paths, values) {
   if (values.cpu) defines.push('GGML_CUDA=OFF')
   if (values.tests && existsSync(join(paths.root, 'test/native/CMakeLists.txt')))
     defines.push('H2O_BUILD_TESTS=ON')
+  if (values.tools) defines.push('H2O_BUILD_TOOLS=ON')
 
   const cmakeJs = (command, ...args) =>
     runPackage('cmake-js', 'bin/cmake-js', [command, '--log-level', 'warn', ...args], { env: compilerEnv() })
   cmakeJs('configure', ...defines.map((define) => `--CD${define}`))
-  cmakeJs('build', '--parallel', jobs(), ...(values.tests ? [] : ['--target', 'h2o_llama']))
+  const target = values.tests || values.tools ? [] : ['--target', 'h2o_llama']
+  cmakeJs('build', '--parallel', jobs(), ...target)
 }
 
 function buildTypeScript() {
@@ -49,6 +52,7 @@ await main(() => {
       native: { type: 'boolean', default: false },
       ts: { type: 'boolean', default: false },
       tests: { type: 'boolean', default: false },
+      tools: { type: 'boolean', default: false },
       cuda: { type: 'boolean', default: false },
       cpu: { type: 'boolean', default: false },
       'if-missing': { type: 'boolean', default: false },

@@ -1,7 +1,7 @@
 // What H2O asks of a backend, as cases of test-backend-ops: included by tests/test-backend-ops.cpp after its last test_case.
 //
 // Each case knows its result, computed here by plain loops over the inputs, and holds both backends to it. So the cases
-// mean something with one backend too: `test-backend-ops -b CPU -o H2O,GET_ROWS`.
+// mean something with one backend too: `test-backend-ops -b CPU -p h2o=` runs them, and only them.
 
 #pragma once
 
@@ -80,7 +80,7 @@ struct test_h2o_gather : public test_h2o_case {
     ggml_tensor * rows  = nullptr;
 
     std::string vars() override {
-        return "kv_view=1," + VARS_TO_STR5(type, d, n_kv, n_head_kv, n_rows);
+        return "h2o=rows," + VARS_TO_STR5(type, d, n_kv, n_head_kv, n_rows);
     }
 
     test_h2o_gather(ggml_type type, int d, int n_kv, int n_head_kv, int n_rows)
@@ -126,7 +126,7 @@ struct test_h2o_gather_transposed : public test_h2o_case {
     ggml_tensor * rows  = nullptr;
 
     std::string vars() override {
-        return "kv_view=transposed," + VARS_TO_STR5(type, d, n_kv, n_head_kv, n_rows);
+        return "h2o=elements," + VARS_TO_STR5(type, d, n_kv, n_head_kv, n_rows);
     }
 
     test_h2o_gather_transposed(ggml_type type, int d, int n_kv, int n_head_kv, int n_rows)
@@ -250,7 +250,7 @@ struct test_h2o_select : public test_h2o_tracked {
     const int n_heavy;
 
     std::string vars() override {
-        return "sub=SELECT," + test_h2o_tracked::vars() + "," + VARS_TO_STR3(pos, n_local, n_heavy);
+        return "h2o=select," + test_h2o_tracked::vars() + "," + VARS_TO_STR3(pos, n_local, n_heavy);
     }
 
     test_h2o_select(ggml_h2o_tracked tracked, int pos, int n_local, int n_heavy, int n_head_kv = 3,
@@ -299,7 +299,7 @@ struct test_h2o_lookup : public test_h2o_tracked {
     ggml_tensor * set = nullptr;
 
     std::string vars() override {
-        return "sub=LOOKUP," + test_h2o_tracked::vars() + "," + VARS_TO_STR1(n_set);
+        return "h2o=lookup," + test_h2o_tracked::vars() + "," + VARS_TO_STR1(n_set);
     }
 
     test_h2o_lookup(ggml_h2o_tracked tracked, int n_set, int n_head_kv = 3)

@@ -30,7 +30,7 @@ std::vector<common_arg> h2o_args(const common_params & params) {
     args.push_back(common_arg(
         {"--h2o-schedule"}, "{single-pass,two-pass}",
         "H2O sparse prefill: one pass over the network per logical batch (-b), or one for the attention inside all "
-        "chunks and a second one chunk by chunk" + h2o_default(h2o_schedule_name(params.h2o.schedule)),
+        "chunks and a second one chunk by chunk" + h2o_default(h2o_schedule_text(params.h2o.schedule)),
         [](common_params & params, const std::string & value) {
             params.h2o.schedule = h2o_parse_schedule(value);
         }

@@ -1,10 +1,11 @@
 #include "h2o-params.h"
 
+#include "h2o.h"
+
 #include "log.h"
 
+#include <algorithm>
 #include <stdexcept>
-
-static const char * const H2O_TURN_OFF = "--h2o-local 0 --h2o-heavy 0";
 
 uint32_t h2o_parse_budget(const std::string & value) {
     const bool is_number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
@@ -16,7 +17,7 @@ uint32_t h2o_parse_budget(const std::string & value) {
     return std::stoul(value);
 }
 
-enum h2o_schedule h2o_parse_schedule(const std::string & value) {
+int32_t h2o_parse_schedule(const std::string & value) {
     for (const auto schedule : { H2O_SCHEDULE_SINGLE_PASS, H2O_SCHEDULE_TWO_PASS }) {
         if (value == h2o_schedule_name(schedule)) {
             return schedule;
@@ -25,10 +26,24 @@ enum h2o_schedule h2o_parse_schedule(const std::string & value) {
     throw std::invalid_argument("expected 'single-pass' or 'two-pass', got '" + value + "'");
 }
 
+std::string h2o_schedule_text(int32_t schedule) {
+    return h2o_schedule_name((enum h2o_schedule) schedule);
+}
+
 void h2o_set_context_params(llama_context_params & cparams, const h2o_params & params) {
     cparams.h2o_local    = params.n_local;
     cparams.h2o_heavy    = params.n_heavy;
     cparams.h2o_schedule = params.schedule;
+}
+
+// a process may end before the thread of the log has written what it was given
+static void h2o_log_line(const std::string & text) {
+    LOG_INF("h2o: %s\n", text.c_str());
+    common_log_flush(common_log_main());
+}
+
+static std::string h2o_budget_text(uint32_t n_local, uint32_t n_heavy) {
+    return "local = " + std::to_string(n_local) + ", heavy = " + std::to_string(n_heavy);
 }
 
 void h2o_log_start(const llama_context * ctx, const llama_context_params & cparams) {
@@ -36,16 +51,17 @@ void h2o_log_start(const llama_context * ctx, const llama_context_params & cpara
         return;
     }
 
-    const h2o_info info = h2o_get_info(ctx);
+    const h2o_info    info     = h2o_get_info(ctx);
+    const std::string turn_off = " (--h2o-local 0 --h2o-heavy 0 turns it off)";
 
     if (info.reason != H2O_REASON_NONE) {
-        LOG_INF("h2o: asked for (local = %u, heavy = %u), but no prompt of this context can be sparse: %s (%s turns it off)\n",
-                cparams.h2o_local, cparams.h2o_heavy, h2o_reason_name(info.reason), H2O_TURN_OFF);
+        h2o_log_line("asked for (" + h2o_budget_text(cparams.h2o_local, cparams.h2o_heavy) +
+            "), but no prompt of this context can be sparse: " + h2o_reason_name(info.reason) + turn_off);
         return;
     }
 
-    LOG_INF("h2o: prompts of more than %u tokens (-ub) are prefilled sparsely: local = %u, heavy = %u, schedule = %s (%s turns it off)\n",
-            info.n_chunk, info.n_local, info.n_heavy, h2o_schedule_name(info.schedule), H2O_TURN_OFF);
+    h2o_log_line("prompts of more than " + std::to_string(info.n_chunk) + " tokens (-ub) are prefilled sparsely: " +
+        h2o_budget_text(info.n_local, info.n_heavy) + ", schedule = " + h2o_schedule_name(info.schedule) + turn_off);
 }
 
 static std::string h2o_count_text(const h2o_count & count) {
@@ -56,7 +72,8 @@ static std::string h2o_count_text(const h2o_count & count) {
 std::string h2o_calls_text(const llama_context * ctx) {
     bool worth_it = false;
 
-    const h2o_count sparse = h2o_get_count(ctx, H2O_REASON_NONE);
+    const h2o_count sparse  = h2o_get_count(ctx, H2O_REASON_NONE);
+    const int64_t   n_chunk = h2o_get_info(ctx).n_chunk;
 
     std::string text = std::string(h2o_path_name(H2O_PATH_SPARSE)) + " (" + h2o_count_text(sparse) + ")";
 
@@ -67,9 +84,10 @@ std::string h2o_calls_text(const llama_context * ctx) {
             continue;
         }
 
-        // off and short calls are what was asked for; single tokens are dense whatever the reason
+        // off and short calls are what was asked for; calls that were short anyway were not refused
         const bool is_expected = reason == H2O_REASON_OFF || reason == H2O_REASON_ONE_CHUNK;
-        worth_it = worth_it || (!is_expected && count.n_tokens > count.n_calls);
+        const bool is_short    = count.n_tokens <= std::max(n_chunk, count.n_calls);
+        worth_it = worth_it || reason == H2O_REASON_NONE || (!is_expected && !is_short);
 
         if (reason != H2O_REASON_NONE) {
             text += std::string(", ") + h2o_path_name(H2O_PATH_DENSE) + " " + h2o_reason_name(reason) + " (" + h2o_count_text(count) + ")";
@@ -82,6 +100,6 @@ std::string h2o_calls_text(const llama_context * ctx) {
 void h2o_log_end(const llama_context * ctx) {
     const std::string text = ctx ? h2o_calls_text(ctx) : "";
     if (!text.empty()) {
-        LOG_INF("h2o: calls by path and reason: %s\n", text.c_str());
+        h2o_log_line("calls by path and reason: " + text);
     }
 }

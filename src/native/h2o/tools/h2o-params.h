@@ -3,21 +3,24 @@
 
 #pragma once
 
-#include "h2o.h"
-
 #include <cstdint>
 #include <string>
 
+struct llama_context;
+struct llama_context_params;
+
 // on unless turned off, as in everything that we ship; llama_context_params has it off
 struct h2o_params {
-    uint32_t          n_local  = 256; // L, positions per KV head
-    uint32_t          n_heavy  = 256; // H, positions per KV head
-    enum h2o_schedule schedule = H2O_SCHEDULE_SINGLE_PASS;
+    uint32_t n_local  = 256; // L, positions per KV head
+    uint32_t n_heavy  = 256; // H, positions per KV head
+    int32_t  schedule = 0;   // enum h2o_schedule: single-pass
 };
 
 // both throw std::invalid_argument with a message for the user
-uint32_t          h2o_parse_budget  (const std::string & value); // a whole number >= 0
-enum h2o_schedule h2o_parse_schedule(const std::string & value); // "single-pass" or "two-pass"
+uint32_t h2o_parse_budget  (const std::string & value); // a whole number >= 0
+int32_t  h2o_parse_schedule(const std::string & value); // "single-pass" or "two-pass"
+
+std::string h2o_schedule_text(int32_t schedule);
 
 // common_context_params_to_llama: the user's choice goes into the parameters of a context
 void h2o_set_context_params(llama_context_params & cparams, const h2o_params & params);
