@@ -49,7 +49,7 @@ struct test_h2o_case : public test_case {
         }
     }
 
-    // elements that either backend has wrong; all of H2O's ops are exact
+    // elements that either backend has wrong; gathers, selection and lookup are exact
     double err(const float * a, const float * b, size_t n) override {
         GGML_ASSERT(expected.size() != sentinel_size);
         if (n != expected.size()) {
@@ -331,6 +331,8 @@ struct test_h2o_lookup : public test_h2o_tracked {
     }
 };
 
+#include "test-backend-ops-h2o-attn.h"
+
 // make_test_cases_eval: adds the cases
 static void h2o_add_test_cases(std::vector<std::unique_ptr<test_case>> & cases) {
     for (const int n_head_kv : { 1, 2, 8 }) {
@@ -375,4 +377,6 @@ static void h2o_add_test_cases(std::vector<std::unique_ptr<test_case>> & cases) 
     cases.emplace_back(new test_h2o_lookup({ 511, all, 1536, 512 }, 511, 8));
     cases.emplace_back(new test_h2o_lookup({  40, 150,  300,   0 },  72));
     cases.emplace_back(new test_h2o_lookup({  37, all,  101,  53 },  37, 1));
+
+    h2o_add_test_cases_attn(cases);
 }

@@ -36,9 +36,10 @@ void h2o_set_context_params(llama_context_params & cparams, const h2o_params & p
     cparams.h2o_schedule = params.schedule;
 }
 
-// a process may end before the thread of the log has written what it was given
+// shown unless -lv 0 is given: llama-cli hides everything but errors, and whoever gets less than full attention is told.
+// flushed, because a process may end before the thread of the log has written what it was given
 static void h2o_log_line(const std::string & text) {
-    LOG_INF("h2o: %s\n", text.c_str());
+    LOG_INFV(LOG_LEVEL_ERROR, "h2o: %s\n", text.c_str());
     common_log_flush(common_log_main());
 }
 

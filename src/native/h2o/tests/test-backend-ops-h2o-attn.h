@@ -1,0 +1,184 @@
+// GGML_OP_H2O, ATTN, as cases of test-backend-ops; part of test-backend-ops-h2o.h.
+
+#pragma once
+
+// a chunk over its own keys, or over a memory set, read from a KV cache by strides
+struct test_h2o_attn : public test_h2o_case {
+    const ggml_type type_k;
+    const ggml_type type_v;
+
+    const int  d;
+    const int  n_group;
+    const int  n_queries; // per chunk
+    const int  n_head_kv;
+    const int  n_chunks;
+    const int  n_mem;     // keys of the memory set; 0: causal attention over the chunk
+    const bool v_trans;
+    const bool has_state; // on top of a state over other keys
+
+    const int pos     = 3; // cell of the first key, causal only
+    const int n_rows  = n_queries*n_group;
+    const int n_keys  = n_mem ? n_mem : n_queries;
+    const int n_cells = pos + n_chunks*n_queries + n_mem + 5;
+
+    ggml_tensor * q       = nullptr;
+    ggml_tensor * k_cache = nullptr;
+    ggml_tensor * v_cache = nullptr;
+    ggml_tensor * set     = nullptr;
+    ggml_tensor * o       = nullptr;
+    ggml_tensor * lse     = nullptr;
+
+    std::string vars() override {
+        return "h2o=attn," + VARS_TO_STR10(type_k, type_v, d, n_group, n_queries, n_head_kv, n_chunks, n_mem, v_trans, has_state);
+    }
+
+    test_h2o_attn(ggml_type type_k, ggml_type type_v, int d, int n_group, int n_queries, int n_head_kv, int n_chunks, int n_mem,
+            bool v_trans, bool has_state)
+        : type_k(type_k), type_v(type_v), d(d), n_group(n_group), n_queries(n_queries), n_head_kv(n_head_kv),
+          n_chunks(n_chunks), n_mem(n_mem), v_trans(v_trans), has_state(has_state) {}
+
+    float scale() const {
+        return 1.0f/std::sqrt((float) d);
+    }
+
+    ggml_tensor * build_graph(ggml_context * ctx) override {
+        q       = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d, n_rows, n_head_kv, n_chunks);
+        k_cache = ggml_new_tensor_2d(ctx, type_k, d*n_head_kv, n_cells);
+        v_cache = v_trans ? ggml_new_tensor_2d(ctx, type_v, n_cells, d*n_head_kv)
+                          : ggml_new_tensor_2d(ctx, type_v, d*n_head_kv, n_cells);
+        set     = n_mem     ? ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head_kv) : nullptr;
+        o       = has_state ? ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d, n_rows, n_head_kv, n_chunks) : nullptr;
+        lse     = has_state ? ggml_new_tensor_3d(ctx, GGML_TYPE_F32, n_rows, n_head_kv, n_chunks) : nullptr;
+
+        // a memory set chooses from all cells
+        const int n = n_mem ? n_cells : n_queries;
+        const int p = n_mem ? 0 : pos;
+
+        const auto rows = [&](ggml_tensor * cache) {
+            return ggml_view_4d(ctx, cache, d, n, n_head_kv, n_chunks, cache->nb[1], ggml_row_size(cache->type, d),
+                    n*cache->nb[1], p*cache->nb[1]);
+        };
+        ggml_tensor * k = rows(k_cache);
+        ggml_tensor * v = v_trans ? ggml_view_4d(ctx, v_cache, n, d, n_head_kv, n_chunks, v_cache->nb[1], d*v_cache->nb[1],
+                                            n*v_cache->nb[0], p*v_cache->nb[0])
+                                  : rows(v_cache);
+
+        return ggml_h2o_attn(ctx, q, k, v, set, o, lse, v_trans, !n_mem, n_group, scale());
+    }
+
+    void initialize_tensors(ggml_context * ctx) override {
+        initialize_others(ctx, { q, set, lse });
+        init_tensor_uniform(q, -8.0f, 8.0f); // attention that is not near uniform
+
+        std::mt19937 gen(n_keys);
+        std::vector<int32_t> idxs;
+        if (set) {
+            idxs = ascending_per_head(gen, n_mem, n_cells, n_head_kv);
+            set_data(set, idxs);
+        }
+        if (lse) {
+            init_tensor_uniform(lse, -2.0f, 8.0f);
+        }
+
+        const std::vector<float> qs = tensor_to_float(q);
+        const std::vector<float> ks = tensor_to_float(k_cache);
+        const std::vector<float> vs = tensor_to_float(v_cache);
+        const std::vector<float> os = o   ? tensor_to_float(o)   : std::vector<float>();
+        const std::vector<float> ls = lse ? tensor_to_float(lse) : std::vector<float>();
+
+        const size_t n_state = (size_t) n_rows*n_head_kv*n_chunks;
+        expected.assign((d + 1)*n_state + (size_t) n_keys*n_head_kv*n_chunks, 0.0f);
+
+        std::vector<double> w(n_keys);
+        for (int c = 0; c < n_chunks; c++) {
+            for (int h = 0; h < n_head_kv; h++) {
+                std::vector<double> votes(n_keys, 0.0);
+                for (int r = 0; r < n_rows; r++) {
+                    const size_t row    = ((size_t) c*n_head_kv + h)*n_rows + r;
+                    const int    n_seen = n_mem ? n_mem : r/n_group + 1;
+                    const auto   cell   = [&](int j) { return n_mem ? idxs[h*n_mem + j] : pos + c*n_queries + j; };
+
+                    double m = -INFINITY;
+                    for (int j = 0; j < n_seen; j++) {
+                        double dot = 0.0;
+                        for (int i = 0; i < d; i++) {
+                            dot += (double) qs[row*d + i]*ks[((size_t) cell(j)*n_head_kv + h)*d + i];
+                        }
+                        w[j] = dot*scale();
+                        m    = std::max(m, w[j]);
+                    }
+                    double l = 0.0;
+                    for (int j = 0; j < n_seen; j++) {
+                        l += std::exp(w[j] - m);
+                    }
+                    const double lse_own = m + std::log(l);
+                    const double share   = lse ? 1.0/(1.0 + std::exp(ls[row] - lse_own)) : 1.0; // of these keys in the output
+
+                    expected[d*n_state + row] = lse_own;
+                    for (int i = 0; i < d; i++) {
+                        expected[row*d + i] = o ? (1.0 - share)*os[row*d + i] : 0.0;
+                    }
+                    for (int j = 0; j < n_seen; j++) {
+                        const double a = std::exp(w[j] - lse_own);
+                        votes[j] += a;
+                        for (int i = 0; i < d; i++) {
+                            const size_t channel = h*d + i;
+                            expected[row*d + i] += share*a*(v_trans ? vs[channel*n_cells + cell(j)] : vs[(size_t) cell(j)*n_head_kv*d + channel]);
+                        }
+                    }
+                }
+                std::copy(votes.begin(), votes.end(), expected.begin() + (d + 1)*n_state + ((size_t) c*n_head_kv + h)*n_keys);
+            }
+        }
+    }
+
+    // the largest of output, row statistics and votes
+    double err(const float * a, const float * b, size_t n) override {
+        if (n != expected.size()) {
+            return test_case::err(a, b, n);
+        }
+        const size_t n_state = (size_t) n_rows*n_head_kv*n_chunks;
+        const size_t ends[]  = { d*n_state, (d + 1)*n_state, n };
+
+        double res   = 0.0;
+        size_t begin = 0;
+        for (const size_t end : ends) {
+            for (const float * x : { a, b }) {
+                res = std::max(res, nmse(expected.data() + begin, x + begin, end - begin));
+            }
+            begin = end;
+        }
+        return res;
+    }
+
+    // a backend may round queries to what it multiplies the keys with
+    double max_nmse_err() override {
+        return ggml_is_quantized(type_k) ? 5e-4 : type_k == GGML_TYPE_F32 && type_v == GGML_TYPE_F32 ? 1e-9 : 1e-5;
+    }
+};
+
+static void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & cases) {
+    for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 }) {
+        for (const bool has_state : { false, true }) {
+            for (const bool v_trans : { false, true }) {
+                if (v_trans && ggml_is_quantized(type)) {
+                    continue;
+                }
+                cases.emplace_back(new test_h2o_attn(type, type, 128, 2,  64, 2, 3,   0, v_trans, has_state));
+                cases.emplace_back(new test_h2o_attn(type, type,  64, 7,  33, 1, 1,   0, v_trans, has_state));
+                cases.emplace_back(new test_h2o_attn(type, type, 128, 2,  64, 2, 1, 100, v_trans, has_state));
+                cases.emplace_back(new test_h2o_attn(type, type,  64, 7,  33, 1, 1,  37, v_trans, has_state));
+            }
+        }
+    }
+    for (const int d : { 80, 96, 256 }) {
+        cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16, GGML_TYPE_F16, d, 4, 50, 3, 2,  0, false, false));
+        cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16, GGML_TYPE_F16, d, 4, 50, 3, 1, 70, false, true));
+    }
+    // one query, one key; keys and values of different types; a chunk of a real size
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  64, 1,   1, 1, 1,   0, true,  false));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  64, 1,   1, 1, 1,   1, true,  true));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_F16, 128, 2,  64, 2, 1, 100, true,  true));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16, 128, 2, 512, 2, 2,   0, false, false));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16, 128, 2, 512, 2, 1, 511, false, true));
+}
