@@ -79,6 +79,7 @@ export class Context {
       h2oIntraBytes: info.intraBytes,
       kvBytes: info.kvBytes,
       computeBytes: info.computeBytes,
+      sparseComputeBytes: info.sparseBytes,
       sparseGraphNodes: info.sparseNodes,
     }
     this.#handle = handle

@@ -147,7 +147,9 @@ export interface ContextMemory {
   /** The cached intra attention of one call; 0 unless the schedule is two-pass. */
   h2oIntraBytes: number
   kvBytes: number
+  /** All compute buffers, of whatever graph needs most. */
   computeBytes: number
-  /** Nodes of the reserved sparse graph; 0 if not covered. */
+  /** What the largest sparse graph needs of them, and its nodes; 0 if not covered. */
+  sparseComputeBytes: number
   sparseGraphNodes: number
 }

@@ -46,12 +46,14 @@ it('memoryLines', () => {
     h2oIntraBytes: 0,
     kvBytes: 100_000,
     computeBytes: 5 * 2 ** 20,
+    sparseComputeBytes: 3 * 2 ** 20,
     sparseGraphNodes: 77,
   }
   expect(memoryLines({ ...context, memory })).toEqual([
     'memory: kv cache 100000 bytes (0.095 MiB) for 100 tokens',
     'memory: persistent h2o buffers 1000 bytes (0.001 MiB, 1.00 % of the kv cache)',
     'memory: compute buffers 5242880 bytes (5.0 MiB)',
+    'memory: of which a sparse call needs 3145728 bytes (3.0 MiB)',
     'graph: 77 nodes for a sparse call, chunk 4, L=2 H=1',
   ])
   const h2o = { ...h2oInfo, covered: false, reason: 'off' as const }

@@ -9,17 +9,21 @@ import { modelFile, open } from './support.js'
 
 const deep = { arch: 'qwen3', layers: 28, context: 1 << 17 } as const
 
-test('compute buffer and node count are the same at 16k and at 64k of context', async () => {
-  // of the real shape: the mask of a dense chunk, which does grow with the context, is not what decides there
+test('what a sparse call needs is the same at 16k and at 64k of context, and no more than stock takes', async () => {
   const model = await modelFile({ ...presets['qwen3-0.6b'], layers: 2, vocab: 1024, context: 1 << 17 })
   const sizes = []
   for (const nCtx of [16384, 65536]) {
     const kv = { typeK: 'f16', typeV: 'f16', flashAttn: 'on' } as const
     const context = await open({ model, nCtx, nBatch: 4096, nUbatch: 1024, ...kv })
     expect(context.h2o.covered).toBe(true)
-    const { computeBytes, sparseGraphNodes, h2oStateBytes } = context.memory
-    sizes.push({ computeBytes, sparseGraphNodes, h2oStateBytes })
+    const { computeBytes, sparseComputeBytes, sparseGraphNodes, h2oStateBytes } = context.memory
+    expect(sparseComputeBytes).toBeGreaterThan(0)
+    sizes.push({ sparseComputeBytes, sparseGraphNodes, h2oStateBytes })
     await context.dispose()
+
+    const off = await open({ model, nCtx, nBatch: 4096, nUbatch: 1024, h2o: false, ...kv })
+    expect(computeBytes).toBe(off.memory.computeBytes)
+    await off.dispose()
   }
   expect(sizes[1]).toEqual(sizes[0])
 })
@@ -29,7 +33,7 @@ test('the persistent buffers take at most 5 % of the KV cache', async () => {
   const model = await modelFile({ arch: 'qwen3', layers: 1, heads: 16, kvHeads: 8, headDim: 128 })
   const kv = { typeK: 'f16', typeV: 'f16' } as const
   const { memory } = await open({ model, ...kv, nCtx: 8192, nBatch: 4096, nUbatch: 1024 })
-  expect(memory.h2oStateBytes).toBe(2 * 8 * (2 * 512 + 1024) * 4)
+  expect(memory.h2oStateBytes).toBe(3 * 8 * (2 * 512 + 1024) * 4)
   expect(memory.kvBytes).toBe(2 * 8 * 128 * 8192 * 2)
   expect(memory.h2oStateBytes / memory.kvBytes).toBeLessThanOrEqual(0.05)
 })

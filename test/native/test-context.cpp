@@ -69,8 +69,9 @@ bool test_context::capture(ggml_tensor * t, bool ask, void * user_data) {
 
     const auto is = [&](const char * prefix) { return name.rfind(prefix, 0) == 0; };
 
-    // q and k have their name before RoPE too
-    const bool wanted = ((is("Qcur-") || is("Kcur-")) && t->op == GGML_OP_ROPE) || is("Vcur-") || is("kqv_out-");
+    // the last step of each: all of them have their name
+    const bool wanted =
+        ((is("Qcur-") || is("Kcur-")) && t->op == GGML_OP_ROPE) || (is("Vcur-") && t->op == GGML_OP_RESHAPE) || is("kqv_out-");
 
     if (!ask && wanted) {
         std::vector<float> & dst = ((test_context *) user_data)->captured[name];

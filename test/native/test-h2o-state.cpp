@@ -7,14 +7,15 @@
 #include <climits>
 
 // a call of so many tokens at this position, as the state plans it
-static std::vector<h2o_plan> plan(const h2o_state & state, llama_pos pos, int32_t n_tokens, h2o_schedule schedule) {
+static std::vector<h2o_plan> plan(
+        const h2o_state & state, llama_pos pos, int32_t n_tokens, h2o_schedule schedule, int32_t n_graph_chunks = 100) {
     h2o_plan call;
     call.n_tokens = n_tokens;
     call.pos      = pos;
     call.n_chunk  = 32;
     call.n_local  = 8;
     call.n_heavy  = 16;
-    return state.plan(call, schedule);
+    return state.plan(call, schedule, n_graph_chunks);
 }
 
 static void test_chunks() {
@@ -27,52 +28,93 @@ static void test_chunks() {
     CHECK(p == plan({}, 10, 101, H2O_SCHEDULE_SINGLE_PASS)[0]);
     CHECK(!(p == plan({}, 11, 101, H2O_SCHEDULE_SINGLE_PASS)[0]));
     CHECK(!(p == plan({}, 10, 101, H2O_SCHEDULE_TWO_PASS)[0]));
+    CHECK(!(p == plan({}, 10, 101, H2O_SCHEDULE_SINGLE_PASS, 3)[0]));
 }
 
-// one graph; two of them by turns
-static void test_single_pass() {
-    h2o_state state;
+// the chunks of consecutive graphs, and what each of them holds
+static void test_cut(int32_t n_graph_chunks, const std::vector<std::vector<int32_t>> & expected) {
+    const std::vector<h2o_plan> plans = plan({}, 10, 3*32 + 5, H2O_SCHEDULE_SINGLE_PASS, n_graph_chunks);
 
-    for (int i = 0; i < 4; ++i) {
-        const std::vector<h2o_plan> plans = plan(state, 70*i, 70, H2O_SCHEDULE_SINGLE_PASS);
+    CHECK(plans.size() == expected.size());
 
-        CHECK(plans.size() == 1 && plans[0].phase == H2O_PHASE_BOTH);
-        CHECK(plans[0].ic_begin == 0 && plans[0].ic_end == 3 && plans[0].n_graph_tokens() == 70);
-        CHECK(plans[0].src == state.buf && plans[0].dst == 1 - state.buf);
+    int32_t ic = 0;
+    for (size_t i = 0; i < plans.size(); ++i) {
+        const h2o_plan & p = plans[i];
 
-        state.advance(plans[0]);
-        CHECK(state.n_chunks == 3*(i + 1));
+        CHECK(p.ic_begin == ic && p.is_first() == (i == 0) && p.is_last() == (i + 1 == plans.size()));
+        CHECK(p.n_graph_full() == expected[i][0] && p.has_graph_tail() == (expected[i][1] > 0));
+        CHECK(p.n_graph_tokens() == 32*expected[i][0] + expected[i][1]);
+        ic = p.ic_end;
+    }
+    CHECK(ic == 4);
+}
+
+static void test_cuts() {
+    test_cut(1,   { { 1, 0 }, { 1, 0 }, { 1, 0 }, { 0, 5 } });
+    test_cut(2,   { { 2, 0 }, { 1, 5 } });
+    test_cut(3,   { { 3, 0 }, { 0, 5 } });
+    test_cut(4,   { { 3, 5 } });
+    test_cut(100, { { 3, 5 } });
+}
+
+// every graph goes on from the one before, and none writes the buffer of the state
+static void check_chain(const h2o_state & state, const h2o_plan * plans, size_t n_plans) {
+    for (size_t i = 0; i < n_plans; ++i) {
+        const h2o_plan & p = plans[i];
+
+        CHECK(p.src == (i == 0 ? state.buf : plans[i - 1].dst));
+        CHECK(p.dst != p.src && p.dst != state.buf && p.dst >= 0 && p.dst < 3);
+
+        if (i == 0) {
+            CHECK(p.inherited.n_mem == state.tracked.n_mem && p.inherited.n_chunk == state.tracked.n_chunk);
+        } else {
+            CHECK(p.inherited.chunk_pos == p.chunk_pos(p.ic_begin - 1) && p.inherited.n_chunk == 32);
+            CHECK(p.inherited.mem_end == INT_MAX && p.inherited.n_mem == p.n_mem(p.ic_begin - 1));
+        }
     }
 }
 
-// phase 1 over all tokens, then a graph per chunk that goes on from the one before; never into the buffer of the state
-static void test_two_pass() {
-    h2o_state state;
+static void test_single_pass() {
+    for (const int32_t n_graph_chunks : { 1, 2, 3, 4 }) {
+        h2o_state state;
 
-    for (int i = 0; i < 4; ++i) {
-        const std::vector<h2o_plan> plans = plan(state, 101*i, 101, H2O_SCHEDULE_TWO_PASS);
+        for (int i = 0; i < 4; ++i) {
+            const std::vector<h2o_plan> plans = plan(state, 101*i, 101, H2O_SCHEDULE_SINGLE_PASS, n_graph_chunks);
 
-        CHECK(plans.size() == 1 + 4);
-        CHECK(plans[0].phase == H2O_PHASE_INTRA && plans[0].n_graph_tokens() == 101 && plans[0].ic_begin == plans[0].ic_end);
+            CHECK((int) plans.size() == (4 + n_graph_chunks - 1)/n_graph_chunks && plans[0].phase == H2O_PHASE_BOTH);
+            check_chain(state, plans.data(), plans.size());
 
-        for (int ic = 0; ic < 4; ++ic) {
-            const h2o_plan & p = plans[1 + ic];
-
-            CHECK(p.phase == H2O_PHASE_INTER && p.ic_begin == ic && p.ic_end == ic + 1 && p.n_graph_tokens() == (ic < 3 ? 32 : 5));
-            CHECK(p.src == (ic == 0 ? state.buf : plans[ic].dst));
-            CHECK(p.dst != p.src && p.dst != state.buf && p.dst >= 0 && p.dst < 3);
-
-            const ggml_h2o_tracked & inherited = p.inherited;
-            if (ic == 0) {
-                CHECK(inherited.n_mem == state.tracked.n_mem && inherited.n_chunk == state.tracked.n_chunk);
-            } else {
-                CHECK(inherited.chunk_pos == 101*i + 32*(ic - 1) && inherited.n_chunk == 32 && inherited.mem_end == INT_MAX);
-                CHECK(inherited.n_mem == (i == 0 && ic == 1 ? 0 : 24));
-            }
+            state.advance(plans.back());
+            CHECK(state.tracked.chunk_pos == 101*i + 96 && state.tracked.n_chunk == 5 && state.n_chunks == 4*(i + 1));
         }
+    }
+}
 
-        state.advance(plans.back());
-        CHECK(state.tracked.chunk_pos == 101*i + 96 && state.tracked.n_chunk == 5 && state.n_chunks == 4*(i + 1));
+// phase 1 over all tokens, then a graph per chunk
+static void test_two_pass() {
+    for (const int32_t n_graph_chunks : { 1, 4 }) {
+        h2o_state state;
+
+        for (int i = 0; i < 4; ++i) {
+            const std::vector<h2o_plan> plans = plan(state, 101*i, 101, H2O_SCHEDULE_TWO_PASS, n_graph_chunks);
+
+            const int n_intra = 4/n_graph_chunks;
+
+            CHECK((int) plans.size() == n_intra + 4);
+
+            for (int j = 0; j < n_intra; ++j) {
+                CHECK(plans[j].phase == H2O_PHASE_INTRA && plans[j].stores_kv() && plans[j].ic_begin == j*n_graph_chunks);
+            }
+            for (int ic = 0; ic < 4; ++ic) {
+                const h2o_plan & p = plans[n_intra + ic];
+
+                CHECK(p.phase == H2O_PHASE_INTER && !p.stores_kv() && p.ic_begin == ic && p.ic_end == ic + 1);
+            }
+            check_chain(state, plans.data() + n_intra, 4);
+
+            state.advance(plans.back());
+            CHECK(state.tracked.chunk_pos == 101*i + 96 && state.tracked.n_chunk == 5 && state.n_chunks == 4*(i + 1));
+        }
     }
 }
 
@@ -90,7 +132,7 @@ static void test_life() {
     // past the last chunk: nothing
     h2o_state cut = state;
     cut.truncate(134);
-    CHECK(cut.tracked.n_mem == 24 && cut.tracked.n_chunk == 32);
+    CHECK(cut.tracked.n_mem == 24 && cut.tracked.n_chunk == 32 && cut.tracked.mem_end == INT_MAX);
 
     // inside the last chunk, then before it, then up again: what is gone stays gone
     cut.truncate(110);
@@ -124,6 +166,7 @@ static void test_budget() {
 
 int main() {
     test_chunks();
+    test_cuts();
     test_single_pass();
     test_two_pass();
     test_life();

@@ -215,6 +215,7 @@ Napi::Value context_open_job::result(Napi::Env env) {
     object.Set("intraBytes",   Napi::Number::New(env, (double) info.size_intra));
     object.Set("kvBytes",      Napi::Number::New(env, (double) info.size_kv));
     object.Set("computeBytes", Napi::Number::New(env, (double) info.size_compute));
+    object.Set("sparseBytes",  Napi::Number::New(env, (double) info.size_sparse));
     object.Set("sparseNodes",  Napi::Number::New(env, info.n_nodes));
 
     return object;

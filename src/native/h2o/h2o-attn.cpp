@@ -242,7 +242,7 @@ static h2o_intra h2o_build_intra_of(const h2o_layer & l, int32_t ic, int32_t n_c
     const int32_t   n_keys = l.plan.chunk_len(ic);
     const llama_pos pos    = l.plan.chunk_pos(ic);
 
-    ggml_tensor * q = h2o_fold(l.ctx, l.q, l.inp.n_group, ic*l.plan.n_chunk, n_keys, n_chunks);
+    ggml_tensor * q = h2o_fold(l.ctx, l.q, l.inp.n_group, (ic - l.plan.ic_begin)*l.plan.n_chunk, n_keys, n_chunks);
     ggml_tensor * k = h2o_view_k(l.ctx, l.k, pos, n_keys, n_chunks);
 
     if (l.inp.cache->get_fused()) {
@@ -267,7 +267,7 @@ static void h2o_expand(const h2o_layer & l, std::initializer_list<ggml_tensor *>
     }
 }
 
-// all chunks of the call: batches of full ones, then the tail
+// all chunks of the graph: batches of full ones, then the tail
 static std::vector<h2o_intra> h2o_build_intra(const h2o_layer & l) {
     std::vector<h2o_intra> res;
 
@@ -276,13 +276,14 @@ static std::vector<h2o_intra> h2o_build_intra(const h2o_layer & l) {
         h2o_expand(l, { res.back().b.votes, res.back().b.lse, res.back().b.o });
     };
 
-    const int32_t n_batched = l.inp.cache->get_fused() ? l.plan.n_full() : h2o_n_chunks_batched(l.plan.n_chunk, l.q->ne[1]);
+    const int32_t ic_tail   = l.plan.ic_begin + l.plan.n_graph_full();
+    const int32_t n_batched = l.inp.cache->get_fused() ? ic_tail : h2o_n_chunks_batched(l.plan.n_chunk, l.q->ne[1]);
 
-    for (int32_t ic = 0; ic < l.plan.n_full(); ic += n_batched) {
-        add(ic, std::min(n_batched, l.plan.n_full() - ic));
+    for (int32_t ic = l.plan.ic_begin; ic < ic_tail; ic += n_batched) {
+        add(ic, std::min(n_batched, ic_tail - ic));
     }
-    if (l.plan.n_tail() > 0) {
-        add(l.plan.n_full(), 1);
+    if (l.plan.has_graph_tail()) {
+        add(ic_tail, 1);
     }
     return res;
 }

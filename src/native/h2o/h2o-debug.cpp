@@ -13,20 +13,20 @@ void h2o_debug_phases(const h2o_plan & plan, int32_t n_chunks_prev) {
         return;
     }
 
-    if (plan.phase != H2O_PHASE_INTER) {
+    if (plan.stores_kv() && plan.is_first()) {
         const int is_inherited = plan.inherited.n_mem > 0 || plan.inherited.n_chunk > 0;
 
         fprintf(stderr, "[H2O] phase=1 ubatch.n_tokens=%d pos=%d chunk_idx=%d n_chunks=%d has_prev=%d mem_init=%d\n",
                 plan.n_tokens, plan.pos, n_chunks_prev, plan.n_chunks(), plan.pos > 0, is_inherited);
     }
-    for (int32_t ic = plan.ic_begin; ic < plan.ic_end; ++ic) {
+    for (int32_t ic = plan.ic_begin; ic < plan.ic_end && plan.phase != H2O_PHASE_INTRA; ++ic) {
         fprintf(stderr, "[H2O] phase=2 ubatch.n_tokens=%d pos=%d chunk_idx=%d n_chunks=%d has_prev=%d mem_init=%d\n",
                 plan.chunk_len(ic), plan.chunk_pos(ic), n_chunks_prev + ic, plan.n_chunks(), plan.n_mem(ic) > 0, plan.n_mem(ic) > 0);
     }
 }
 
 void h2o_debug_cache(const llama_kv_cache_h2o & cache, const h2o_plan & plan) {
-    if (!h2o_is_set("H2O_DEBUG_CACHE")) {
+    if (!h2o_is_set("H2O_DEBUG_CACHE") || !plan.stores_kv() || !plan.is_last()) {
         return;
     }
 

@@ -21,7 +21,7 @@ llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
     self_k_rot = mctx->build_input_k_rot(g.ctx0);
     self_v_rot = mctx->build_input_v_rot(g.ctx0);
 
-    if (plan.phase != H2O_PHASE_INTER) {
+    if (plan.stores_kv()) {
         self_k_idxs = mctx->build_input_k_idxs(g.ctx0, g.ubatch);
         self_v_idxs = mctx->build_input_v_idxs(g.ctx0, g.ubatch);
     }
@@ -33,13 +33,13 @@ llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
     int64_t n_batched = 1;
 
     if (plan.phase != H2O_PHASE_INTER) {
-        mask_full = h2o_new_mask(g, plan.n_chunk, n_group, "h2o_mask_full");
-
-        if (plan.n_tail() > 0) {
+        if (plan.n_graph_full() > 0) {
+            mask_full = h2o_new_mask(g, plan.n_chunk, n_group, "h2o_mask_full");
+            n_batched = std::min<int64_t>(plan.n_graph_full(), h2o_n_chunks_batched(plan.n_chunk, g.n_head));
+        }
+        if (plan.has_graph_tail()) {
             mask_tail = h2o_new_mask(g, plan.n_tail(), n_group, "h2o_mask_tail");
         }
-
-        n_batched = std::min<int64_t>(plan.n_full(), h2o_n_chunks_batched(plan.n_chunk, g.n_head));
     } else if (plan.n_mem(plan.ic_begin) == 0) {
         return; // the cached intra attention passes through
     }

@@ -9,6 +9,7 @@
 #include "llama-model.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & params) {
@@ -59,8 +60,7 @@ uint32_t h2o_graph_max_nodes(const h2o_session & h2o, const llama_context & lctx
     }
 
     // per layer and chunk: intra (if each chunk is a batch of its own), inter, fusion and selection, views included
-    const uint64_t n_chunks = (lctx.n_batch() + lctx.n_ubatch() - 1)/lctx.n_ubatch();
-    const uint64_t n_nodes  = lctx.get_model().hparams.n_layer()*(128 + 96*n_chunks);
+    const uint64_t n_nodes = lctx.get_model().hparams.n_layer()*(128 + 96ull*h2o.cache->get_n_graph_chunks());
 
     // a node takes some 400 bytes before it takes any data
     if (n_nodes > 1024*1024) {
@@ -74,14 +74,19 @@ uint32_t h2o_graph_max_nodes(const h2o_session & h2o, const llama_context & lctx
 // reserves one graph; a reason if it shows that the model is not covered
 static h2o_reason h2o_reserve(
         h2o_session & h2o, llama_context & lctx, uint32_t n_tokens, const llama_kv_cache_h2o_context & mctx, size_t * sizes) {
-    const bool no_alloc = lctx.get_model().hparams.no_alloc;
-
     std::vector<size_t> sizes_here(ggml_backend_sched_get_n_backends(lctx.get_sched()), 0);
+
+    // the last call of a prompt has a single output
+    const auto reserve = [&](bool measure_only) {
+        return lctx.graph_reserve(mctx.get_plan().n_graph_tokens(), 1, 1, &mctx, measure_only, measure_only ? sizes_here.data() : nullptr);
+    };
 
     ggml_cgraph * gf = nullptr;
     try {
-        // the last call of a prompt has a single output
-        gf = lctx.graph_reserve(mctx.get_plan().n_graph_tokens(), 1, 1, &mctx, no_alloc, no_alloc ? sizes_here.data() : nullptr);
+        gf = reserve(true);
+        if (!lctx.get_model().hparams.no_alloc) {
+            gf = reserve(false);
+        }
     } catch (const h2o_not_covered &) {
         return H2O_REASON_UNSUPPORTED_ATTENTION;
     }
@@ -93,7 +98,8 @@ static h2o_reason h2o_reserve(
     for (size_t i = 0; i < sizes_here.size(); ++i) {
         sizes[i] = std::max(sizes[i], sizes_here[i]);
     }
-    h2o.n_nodes = std::max(h2o.n_nodes, ggml_graph_n_nodes(gf));
+    h2o.n_nodes     = std::max(h2o.n_nodes, ggml_graph_n_nodes(gf));
+    h2o.size_sparse = std::max(h2o.size_sparse, std::accumulate(sizes_here.begin(), sizes_here.end(), size_t(0)));
 
     return h2o_coverage_of_graph(lctx.get_model(), *lctx.get_gf_res_reserve());
 }
@@ -129,9 +135,9 @@ void h2o_sched_reserve(h2o_session & h2o, llama_context & lctx, size_t * sizes) 
 
     LLAMA_LOG_INFO("%s: schedule = %s, chunk = %u, local = %u, heavy = %u, nodes = %d\n", __func__,
             h2o_schedule_name((h2o_schedule) cparams.h2o_schedule), cparams.n_ubatch, cparams.h2o_local, cparams.h2o_heavy, h2o.n_nodes);
-    LLAMA_LOG_INFO("%s: state = %.2f MiB (%.2f %% of the KV cache), intra cache = %.2f MiB\n", __func__,
+    LLAMA_LOG_INFO("%s: state = %.2f MiB (%.2f %% of the KV cache), intra cache = %.2f MiB, compute = %.2f MiB\n", __func__,
             h2o.cache->size_state()/1024.0/1024.0, 100.0*h2o.cache->size_state()/std::max<size_t>(1, h2o.cache->size_kv()),
-            h2o.cache->size_intra()/1024.0/1024.0);
+            h2o.cache->size_intra()/1024.0/1024.0, h2o.size_sparse/1024.0/1024.0);
 }
 
 llm_graph_input_attn_kv * h2o_build_attn_inp(const llm_graph_context & g) {
@@ -145,10 +151,14 @@ llm_graph_input_attn_kv * h2o_build_attn_inp(const llm_graph_context & g) {
     return (llm_graph_input_attn_kv *) g.res->add_input(std::make_unique<llm_graph_input_attn_h2o>(g, mctx));
 }
 
+bool h2o_is_sparse(const llama_memory_context_i * mctx) {
+    return dynamic_cast<const llama_kv_cache_h2o_context *>(mctx);
+}
+
 bool h2o_stores_kv(const llm_graph_input_attn_kv * inp) {
     const auto * h2o = dynamic_cast<const llm_graph_input_attn_h2o *>(inp);
 
-    return !h2o || h2o->plan.phase != H2O_PHASE_INTER;
+    return !h2o || h2o->plan.stores_kv();
 }
 
 ggml_tensor * h2o_build_attn(
@@ -194,7 +204,7 @@ bool h2o_ubatch_done(h2o_session & h2o, llama_context & lctx, const llama_memory
         return false;
     }
 
-    if (sparse->get_plan().phase != H2O_PHASE_INTER || sparse->get_plan().ic_begin == 0) {
+    if (sparse->get_plan().is_first()) {
         h2o.trace.clear();
     }
     if (sparse->get_plan().trace) {

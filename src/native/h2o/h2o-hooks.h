@@ -30,6 +30,9 @@ void h2o_sched_reserve(h2o_session & h2o, llama_context & lctx, size_t * sizes);
 // llm_graph_context::build_attn_inp_kv: the attention input of a sparse call, or null
 llm_graph_input_attn_kv * h2o_build_attn_inp(const llm_graph_context & g);
 
+// llm_graph_input_attn_kv::can_reuse: whether the ubatch is of a sparse call, which no graph of a dense one serves
+bool h2o_is_sparse(const llama_memory_context_i * mctx);
+
 // llm_graph_context::build_attn: whether this graph stores K and V; false in phase 2, whose tokens phase 1 has stored
 bool h2o_stores_kv(const llm_graph_input_attn_kv * inp);
 

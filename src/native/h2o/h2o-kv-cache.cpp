@@ -13,6 +13,19 @@
 #include <limits>
 #include <stdexcept>
 
+// On a device a graph holds the whole call, so that all chunks' intra attention is one launch. The CPU gains nothing from
+// more than one chunk, and pays with compute buffers that grow with n_batch and with activations that leave its caches.
+static int32_t h2o_n_graph_chunks(const llama_model & model, const llama_cparams & cparams) {
+    for (uint32_t il = 0; il < model.hparams.n_layer(); ++il) {
+        ggml_backend_dev_t dev = model.dev_layer(il);
+
+        if (dev && ggml_backend_dev_type(dev) != GGML_BACKEND_DEVICE_TYPE_CPU) {
+            return (cparams.n_batch + cparams.n_ubatch - 1)/cparams.n_ubatch;
+        }
+    }
+    return 1;
+}
+
 llama_kv_cache_h2o::llama_kv_cache_h2o(
         const llama_model   & model,
         const llama_hparams & hparams,
@@ -22,14 +35,15 @@ llama_kv_cache_h2o::llama_kv_cache_h2o(
     llama_kv_cache(
             model, hparams, type_k, type_v, !cparams.flash_attn, cparams.offload_kqv, cparams.kv_unified, cparams.n_ctx_seq,
             cparams.n_seq_max, 1, hparams.n_swa, hparams.swa_type, nullptr, nullptr, nullptr, nullptr),
-    cparams(cparams), no_alloc(hparams.no_alloc), is_fused(h2o_has_fused_attn(model, cparams)) {
+    cparams(cparams), no_alloc(hparams.no_alloc), is_fused(h2o_has_fused_attn(model, cparams)),
+    n_graph_chunks(h2o_n_graph_chunks(model, cparams)) {
     const uint32_t n_mem   = cparams.h2o_local + cparams.h2o_heavy;
     const uint32_t n_chunk = cparams.n_ubatch;
 
     const bool is_two_pass = cparams.h2o_schedule == H2O_SCHEDULE_TWO_PASS;
 
-    // the chain over the chunks writes a buffer per graph, and none may be the one that holds the state
-    const int n_bufs = is_two_pass ? 3 : 2;
+    // the graphs of a call write two in turns, and neither is the one that holds the state
+    const int n_bufs = 3;
 
     const ggml_type type_o = type_k == GGML_TYPE_F32 && type_v == GGML_TYPE_F32 ? GGML_TYPE_F32 : GGML_TYPE_F16;
 
@@ -151,22 +165,37 @@ llama_memory_context_ptr llama_kv_cache_h2o::init_batch(llama_batch_allocr & bal
         return llama_kv_cache::init_batch(balloc, n_ubatch, embd_all);
     }
 
-    balloc.split_reset();
+    std::vector<h2o_plan> plans = plan_call(state, new_plan(n_tokens, call.pos));
 
-    std::vector<llama_ubatch> ubatches;
-    ubatches.push_back(balloc.split_simple(n_tokens));
+    std::vector<llama_ubatch> ubatches; // one per plan
+    uint32_t n_stores = 0;
 
-    auto sinfos = prepare(ubatches);
+    for (const h2o_plan & plan : plans) {
+        if (plan.is_first()) {
+            balloc.split_reset();
+        }
+        ubatches.push_back(balloc.split_simple(plan.n_graph_tokens()));
+
+        if (plan.phase == H2O_PHASE_INTRA) {
+            // phase 1 has no outputs, and the order of the outputs is that of the chunks
+            std::fill(ubatches.back().data->output.begin(), ubatches.back().data->output.end(), 0);
+        }
+        n_stores += plan.stores_kv();
+    }
+
+    const std::vector<llama_ubatch> stores(ubatches.begin(), ubatches.begin() + n_stores);
+
+    auto sinfos = prepare(stores);
     if (sinfos.empty()) {
         return std::make_unique<llama_kv_cache_context>(LLAMA_MEMORY_STATUS_FAILED_PREPARE);
     }
 
-    if (!sinfos[0].is_contiguous() || sinfos[0].head() != (uint32_t) call.pos) {
-        call.reason = H2O_REASON_KV_NOT_CONTIGUOUS;
-        return llama_kv_cache::init_batch(balloc, n_ubatch, embd_all);
+    for (uint32_t i = 0; i < n_stores; ++i) {
+        if (!sinfos[i].is_contiguous() || sinfos[i].head() != (uint32_t) plans[i].chunk_pos(plans[i].ic_begin)) {
+            call.reason = H2O_REASON_KV_NOT_CONTIGUOUS;
+            return llama_kv_cache::init_batch(balloc, n_ubatch, embd_all);
+        }
     }
-
-    std::vector<h2o_plan> plans = state.plan(new_plan(n_tokens, call.pos), (h2o_schedule) cparams.h2o_schedule);
 
     last = plans.back();
 
@@ -174,17 +203,11 @@ llama_memory_context_ptr llama_kv_cache_h2o::init_batch(llama_batch_allocr & bal
     call.n_chunks    = last.n_chunks();
     call.n_inherited = state.empty() ? 0 : last.n_mem(0);
 
-    if (plans.size() > 1) {
-        // phase 1 has no outputs, and the order of the outputs is that of the chunks
-        std::fill(ubatches[0].data->output.begin(), ubatches[0].data->output.end(), 0);
-
-        balloc.split_reset();
-        for (int32_t ic = 0; ic < last.n_chunks(); ++ic) {
-            ubatches.push_back(balloc.split_simple(cparams.n_ubatch));
-        }
-    }
-
     return std::make_unique<llama_kv_cache_h2o_context>(this, std::move(plans), state.n_chunks, std::move(sinfos), std::move(ubatches));
+}
+
+std::vector<h2o_plan> llama_kv_cache_h2o::plan_call(const h2o_state & from, const h2o_plan & plan) const {
+    return from.plan(plan, (h2o_schedule) cparams.h2o_schedule, n_graph_chunks);
 }
 
 h2o_plan llama_kv_cache_h2o::new_plan(uint32_t n_tokens, llama_pos pos) const {
@@ -226,12 +249,12 @@ std::vector<std::unique_ptr<llama_kv_cache_h2o_context>> llama_kv_cache_h2o::ini
     h2o_state full;
     full.tracked = { call.n_local + call.n_heavy, std::numeric_limits<int32_t>::max(), call.pos - call.n_chunk, call.n_chunk };
 
-    const std::vector<h2o_plan> plans = full.plan(call, (h2o_schedule) cparams.h2o_schedule);
+    const std::vector<h2o_plan> plans = plan_call(full, call);
 
     std::vector<std::unique_ptr<llama_kv_cache_h2o_context>> res;
-    res.push_back(std::make_unique<llama_kv_cache_h2o_context>(this, plans[0]));
+    res.push_back(std::make_unique<llama_kv_cache_h2o_context>(this, plans.front()));
     if (plans.size() > 1) {
-        res.push_back(std::make_unique<llama_kv_cache_h2o_context>(this, plans[2])); // chunk 1 stands for all of phase 2
+        res.push_back(std::make_unique<llama_kv_cache_h2o_context>(this, plans.back()));
     }
     return res;
 }
@@ -487,7 +510,7 @@ llama_kv_cache_h2o_context::llama_kv_cache_h2o_context(
         int32_t n_chunks_prev,
         llama_kv_cache::slot_info_vec_t sinfos,
         std::vector<llama_ubatch> ubatches) :
-    llama_kv_cache_context(cache, std::move(sinfos), { ubatches[0] }),
+    llama_kv_cache_context(cache, std::move(sinfos), ubatches),
     cache(cache), plans(std::move(plans)), n_chunks_prev(n_chunks_prev), ubatches(std::move(ubatches)) {
 }
 
@@ -496,17 +519,21 @@ llama_kv_cache_h2o_context::llama_kv_cache_h2o_context(llama_kv_cache_h2o * cach
 }
 
 bool llama_kv_cache_h2o_context::next() {
-    if (get_plan().phase != H2O_PHASE_INTER) {
-        h2o_debug_cache(*cache, get_plan());
+    h2o_debug_cache(*cache, get_plan());
+
+    if (++i_plan == plans.size()) {
+        return false;
     }
-    return ++i_plan < plans.size();
+    if (get_plan().stores_kv()) {
+        llama_kv_cache_context::next();
+    }
+    return true;
 }
 
 bool llama_kv_cache_h2o_context::apply() {
     h2o_debug_phases(get_plan(), n_chunks_prev);
 
-    // the cells of the whole call are taken with the first ubatch
-    return i_plan > 0 || llama_kv_cache_context::apply();
+    return !get_plan().stores_kv() || llama_kv_cache_context::apply();
 }
 
 const llama_ubatch & llama_kv_cache_h2o_context::get_ubatch() const {

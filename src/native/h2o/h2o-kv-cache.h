@@ -1,7 +1,7 @@
 // llama_kv_cache_h2o: the plain KV cache, unchanged, plus the H2O state of every layer.
 //
 //   llama_kv_cache          K and V of all positions; nothing is ever evicted
-//   h2o_layer_state [2|3]   per layer, on the layer's device: last memory set and last chunk scores, in buffers
+//   h2o_layer_state [3]     per layer, on the layer's device: last memory set and last chunk scores, in buffers
 //   h2o_state               the host's view of them
 //   h2o_layer_intra         per layer, two-pass only: the intra attention of the call in progress
 //
@@ -95,7 +95,8 @@ public:
     // graph building
     //
 
-    // contexts for reserving: the largest sparse graph of each phase for a call of n_tokens tokens
+    // contexts for reserving: the first and the last sparse graph of a call of n_tokens tokens, which are its largest one of
+    // each phase and the one with the tail
     std::vector<std::unique_ptr<llama_kv_cache_h2o_context>> init_reserve(uint32_t n_tokens);
 
     const h2o_layer_state & get_state(int32_t il, int32_t buf) const { return layers.at(il)[buf]; }
@@ -103,6 +104,9 @@ public:
 
     // attention as GGML_OP_H2O, or as a graph of stock ops
     bool get_fused() const { return is_fused; }
+
+    // chunks that one graph holds at most
+    int32_t get_n_graph_chunks() const { return n_graph_chunks; }
 
     //
     // coverage and introspection
@@ -126,6 +130,8 @@ private:
     const bool no_alloc; // measure only: the buffers are dummies
     const bool is_fused;
 
+    const int32_t n_graph_chunks;
+
     h2o_reason refused = H2O_REASON_NONE;
 
     h2o_state state;
@@ -144,6 +150,9 @@ private:
     // the part of a plan that does not depend on the state
     h2o_plan new_plan(uint32_t n_tokens, llama_pos pos) const;
 
+    // the graphs of a call that begins with the state `from`
+    std::vector<h2o_plan> plan_call(const h2o_state & from, const h2o_plan & plan) const;
+
     // why the batch cannot take the sparse path
     h2o_reason refuse_batch(const llama_batch & batch, uint32_t n_tokens, bool embd_all) const;
 
@@ -153,8 +162,7 @@ private:
     void reset_with_warning(const char * why);
 };
 
-// one sparse call: a plan and a ubatch per graph. The first ubatch holds all tokens and its graph stores K and V; those of
-// phase 2 hold a chunk each and store nothing.
+// one sparse call: a plan and a ubatch per graph. The graphs of phase 2 see tokens again and store no K and V.
 class llama_kv_cache_h2o_context : public llama_kv_cache_context {
 public:
     // a sparse call

@@ -62,6 +62,7 @@ h2o_info h2o_get_info(const llama_context * ctx) {
         size_intra,
         size_kv,
         size_compute,
+        h2o.size_sparse,
         h2o.cache && h2o.cache->get_fused(),
         h2o.n_nodes,
     };

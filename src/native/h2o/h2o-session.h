@@ -17,7 +17,8 @@ struct h2o_session {
     bool     has_call = false;
     h2o_call last     = {};
 
-    int32_t n_nodes = 0; // of the largest reserved sparse graph
+    int32_t n_nodes     = 0; // of the largest reserved sparse graph
+    size_t  size_sparse = 0; // bytes of compute buffers that it needs
 
     h2o_count counts[H2O_REASON_COUNT] = {};
 

@@ -37,41 +37,46 @@ void h2o_state::truncate(llama_pos pos) {
         reset();
         return;
     }
+    if (pos >= tracked.chunk_pos + tracked.n_chunk) {
+        return; // everything tracked lies before
+    }
 
     tracked.mem_end = std::min(tracked.mem_end, pos);
     tracked.n_chunk = std::clamp(pos - tracked.chunk_pos, 0, tracked.n_chunk);
 }
 
-std::vector<h2o_plan> h2o_state::plan(h2o_plan call, h2o_schedule schedule) const {
-    // the two buffers besides the one that holds the state; single-pass needs only the first
+std::vector<h2o_plan> h2o_state::plan(h2o_plan call, h2o_schedule schedule, int32_t n_graph_chunks) const {
+    // the chain writes them in turns, and never the one that holds the state
     const int32_t spare[2] = { buf == 0 ? 1 : 0, buf == 2 ? 1 : 2 };
 
-    call.ic_begin  = 0;
-    call.ic_end    = call.n_chunks();
+    std::vector<h2o_plan> res;
+
     call.src       = buf;
     call.dst       = spare[0];
     call.inherited = tracked;
 
+    const auto add = [&](h2o_phase phase, int32_t n_graph_chunks) {
+        const bool is_chained = phase != H2O_PHASE_INTRA; // intra attention reads no state
+
+        call.phase = phase;
+        for (int32_t ic = 0; ic < call.n_chunks(); ic += n_graph_chunks) {
+            call.ic_begin = ic;
+            call.ic_end   = std::min(ic + n_graph_chunks, call.n_chunks());
+            res.push_back(call);
+
+            if (is_chained) {
+                call.inherited = call.tracked_after(call.ic_end - 1);
+                call.src       = call.dst;
+                call.dst       = call.src == spare[0] ? spare[1] : spare[0];
+            }
+        }
+    };
+
     if (schedule == H2O_SCHEDULE_SINGLE_PASS) {
-        call.phase = H2O_PHASE_BOTH;
-        return { call };
-    }
-
-    std::vector<h2o_plan> res;
-
-    call.phase  = H2O_PHASE_INTRA;
-    call.ic_end = 0;
-    res.push_back(call);
-
-    call.phase = H2O_PHASE_INTER;
-    for (int32_t ic = 0; ic < call.n_chunks(); ++ic) {
-        call.ic_begin = ic;
-        call.ic_end   = ic + 1;
-        call.dst      = spare[ic % 2];
-        res.push_back(call);
-
-        call.src       = call.dst;
-        call.inherited = call.tracked_after(ic);
+        add(H2O_PHASE_BOTH, n_graph_chunks);
+    } else {
+        add(H2O_PHASE_INTRA, n_graph_chunks);
+        add(H2O_PHASE_INTER, 1);
     }
     return res;
 }

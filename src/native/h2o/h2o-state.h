@@ -33,7 +33,7 @@ struct h2o_plan {
     int32_t n_local = 0; // L
     int32_t n_heavy = 0; // H
 
-    // chunks of the call whose inter attention this graph builds: [ic_begin, ic_end)
+    // chunks of the call that go through this graph: [ic_begin, ic_end)
     int32_t ic_begin = 0;
     int32_t ic_end   = 0;
 
@@ -43,9 +43,19 @@ struct h2o_plan {
 
     bool trace = false;
 
+    // of the call
     int32_t n_full()   const { return n_tokens / n_chunk; } // chunks of S tokens
     int32_t n_tail()   const { return n_tokens % n_chunk; } // tokens of the partial tail chunk, or 0
     int32_t n_chunks() const { return n_full() + (n_tail() > 0 ? 1 : 0); }
+
+    // of this graph
+    int32_t n_graph_full()   const { return (ic_end < n_full() ? ic_end : n_full()) - ic_begin; } // 0 for a tail alone
+    bool    has_graph_tail() const { return ic_end > n_full(); }
+    int32_t n_graph_tokens() const { return n_graph_full()*n_chunk + (has_graph_tail() ? n_tail() : 0); }
+    bool    is_first()       const { return ic_begin == 0; }
+    bool    is_last()        const { return ic_end == n_chunks(); }
+
+    bool stores_kv() const { return phase != H2O_PHASE_INTER; }
 
     llama_pos chunk_pos(int32_t ic) const { return pos + ic*n_chunk; }
     int32_t   chunk_len(int32_t ic) const { return ic < n_full() ? n_chunk : n_tail(); }
@@ -55,9 +65,6 @@ struct h2o_plan {
         const llama_pos p = chunk_pos(ic);
         return p < n_local + n_heavy ? p : n_local + n_heavy;
     }
-
-    // tokens that go through this graph
-    int32_t n_graph_tokens() const { return phase == H2O_PHASE_INTER ? chunk_len(ic_begin) : n_tokens; }
 
     // what may be remembered once chunk ic is done: its memory set and itself
     ggml_h2o_tracked tracked_after(int32_t ic) const;
@@ -78,8 +85,9 @@ struct h2o_state {
 
     bool empty() const { return tracked.n_mem == 0 && tracked.n_chunk == 0; }
 
-    // the graphs of a sparse call in order; `call` says all but phase, ic_begin, ic_end, src, dst and inherited
-    std::vector<h2o_plan> plan(h2o_plan call, h2o_schedule schedule) const;
+    // the graphs of a sparse call in order, of at most n_graph_chunks chunks each and in phase 2 of two-pass of one;
+    // `call` says all but phase, ic_begin, ic_end, src, dst and inherited
+    std::vector<h2o_plan> plan(h2o_plan call, h2o_schedule schedule, int32_t n_graph_chunks) const;
 
     // the call whose last graph had this plan succeeded
     void advance(const h2o_plan & last);

@@ -90,6 +90,7 @@ struct h2o_info {
     size_t            size_intra;    // bytes of the cached intra attention of one call; 0 unless two-pass
     size_t            size_kv;       // bytes of the KV cache, or of whatever memory the model has
     size_t            size_compute;  // bytes of all compute buffers
+    size_t            size_sparse;   // bytes of compute buffers that the largest reserved sparse graph needs, 0 if not covered
     bool              is_fused;      // attention runs in GGML_OP_H2O, not as a graph of stock ops
     int32_t           n_nodes;       // nodes of the largest reserved sparse graph, 0 if not covered
 };

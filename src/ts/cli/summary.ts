@@ -45,7 +45,7 @@ export function decodeLine(summary: GenerateSummary): string {
 
 /** What -v says about the sizes of a context: bytes and nodes, exact, and bytes in MiB. */
 export function memoryLines({ memory, nCtx, h2o }: Pick<Context, 'memory' | 'nCtx' | 'h2o'>): string[] {
-  const { h2oStateBytes, h2oIntraBytes, kvBytes, computeBytes, sparseGraphNodes } = memory
+  const { h2oStateBytes, h2oIntraBytes, kvBytes, computeBytes, sparseComputeBytes, sparseGraphNodes } = memory
   const share = kvBytes > 0 ? ((100 * h2oStateBytes) / kvBytes).toFixed(2) : '0.00'
   return [
     `memory: kv cache ${kvBytes} bytes (${mebibytes(kvBytes)}) for ${nCtx} tokens`,
@@ -54,6 +54,11 @@ export function memoryLines({ memory, nCtx, h2o }: Pick<Context, 'memory' | 'nCt
       ? [`memory: h2o intra cache ${h2oIntraBytes} bytes (${mebibytes(h2oIntraBytes)})`]
       : []),
     `memory: compute buffers ${computeBytes} bytes (${mebibytes(computeBytes)})`,
+    ...(h2o.covered
+      ? [
+          `memory: of which a sparse call needs ${sparseComputeBytes} bytes (${mebibytes(sparseComputeBytes)})`,
+        ]
+      : []),
     h2o.covered
       ? `graph: ${sparseGraphNodes} nodes for a sparse call, chunk ${h2o.chunk}, L=${h2o.local} H=${h2o.heavy}`
       : `graph: no sparse call in this context (${h2o.reason})`,

@@ -64,6 +64,7 @@ export interface NativeContextInfo {
   intraBytes: number
   kvBytes: number
   computeBytes: number
+  sparseBytes: number
   sparseNodes: number
 }
 

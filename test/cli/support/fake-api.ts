@@ -98,6 +98,7 @@ export function fakeApi(script: FakeScript = {}) {
       h2oIntraBytes: 0,
       kvBytes: 1000,
       computeBytes: 5_000_000,
+      sparseComputeBytes: 3_000_000,
       sparseGraphNodes: 77,
     },
     async *generate(tokens: ArrayLike<number>, options: GenerateOptions) {
