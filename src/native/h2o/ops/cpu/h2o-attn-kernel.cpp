@@ -1,6 +1,7 @@
 #include "h2o-attn-kernel.h"
 
 #include "h2o-gemm.h"
+#include "h2o-softmax.h"
 
 #include "../ggml-h2o.h"
 
@@ -18,7 +19,11 @@
 //   tiles   a tile of rows of one head at a time: logits, softmax, votes and output while the logits are in the cache
 //   votes   the tiles' column sums are added up in the order of the tiles, so that the result does not depend on threads
 
-static constexpr int H2O_TILE = 8*H2O_GEMM_RM; // rows; their logits over a chunk of 1024 keys are 192 KiB
+static constexpr int H2O_TILE = 48; // rows; their logits over a chunk of 1024 keys are 192 KiB
+
+static_assert(H2O_TILE % H2O_GEMM_RM == 0, "a tile holds whole micro-tiles");
+
+static constexpr size_t H2O_ALIGN = 64; // a cache line: a vector that straddles two costs as much as two
 
 static int64_t h2o_pad(int64_t n) {
     return (n + H2O_PANEL - 1)/H2O_PANEL*H2O_PANEL;
@@ -51,13 +56,13 @@ struct h2o_attn_op {
     const int64_t n_tiles;
 
     // sizes of the parts of the work buffer, in floats
-    int64_t size_k()      const { return h2o_pad(n_keys)*d_k; }                 // per head: [panel of keys][d_k][64]
-    int64_t size_v()      const { return h2o_pad(d_v)*n_keys; }                 // per head: [panel of d_v][n_keys][64]
-    int64_t size_votes()  const { return n_tiles*n_keys; }                      // per head
-    int64_t ld_logits()   const { return h2o_pad(n_keys) + 16; }                // not a power of two: rows must not share a cache set
+    int64_t size_k()      const { return h2o_pad(n_keys)*d_k; }                 // per head: [panel of keys][d_k][H2O_PANEL]
+    int64_t size_v()      const { return h2o_pad(d_v)*n_keys; }                 // per head: [panel of d_v][n_keys][H2O_PANEL]
+    int64_t size_votes()  const { return n_tiles*h2o_pad(n_keys); }             // per head
+    int64_t ld_logits()   const { return h2o_pad(n_keys) + H2O_ROW_STEP; }      // not a power of two: rows must not share a cache set
     int64_t size_logits() const { return H2O_TILE*ld_logits(); }                // per thread
     int64_t size_tile()   const { return H2O_TILE*(d_k + h2o_pad(d_v)); }       // per thread: scaled q, and the output
-    int64_t size_row()    const { return std::max({ d_k, d_v, n_keys }); }      // per thread: one row as F32
+    int64_t size_row()    const { return h2o_pad(std::max({ d_k, d_v, n_keys })); } // per thread: one row as F32
 
     int64_t size_shared() const { return n_head*(size_k() + size_v() + size_votes()); }
     int64_t size_thread() const { return size_logits() + size_tile() + size_row(); }
@@ -68,7 +73,7 @@ struct h2o_attn_op {
 
 struct h2o_attn_work {
     h2o_attn_work(const h2o_attn_op & op, const ggml_compute_params * params) {
-        float * base = (float *) params->wdata;
+        float * base = (float *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN);
 
         k     = base;
         v     = k + op.n_head*op.size_k();
@@ -107,7 +112,7 @@ static const int32_t * h2o_set_at(const h2o_attn_op & op, int64_t ih) {
     return op.set ? (const int32_t *) ((const char *) op.set->data + ih*op.set->nb[1]) : nullptr;
 }
 
-// 64 keys of one head: [d_k][64], zeros past the last key
+// a panel of keys of one head: [d_k][H2O_PANEL], zeros past the last key
 static void h2o_pack_k(const h2o_attn_op & op, const h2o_attn_work & w, int64_t ic, int64_t ih, int64_t key0) {
     const char    * src = (const char *) op.k->data + ih*op.k->nb[2] + ic*op.k->nb[3];
     const int32_t * set = h2o_set_at(op, ih);
@@ -177,19 +182,6 @@ static void h2o_pack_v(const h2o_attn_op & op, const h2o_attn_work & w, int64_t 
     }
 }
 
-// softmax of one row of logits in place, zeros past the n visible keys; returns m + log(l)
-static float h2o_softmax_row(float * x, int64_t n, int64_t n_pad) {
-    float max = -INFINITY;
-    ggml_vec_max_f32(n, &max, x);
-
-    const float sum = ggml_vec_soft_max_f32(n, x, x, max);
-
-    ggml_vec_scale_f32(n, x, 1.0f/sum);
-    std::fill(x + n, x + n_pad, 0.0f);
-
-    return max + logf(sum);
-}
-
 static float h2o_sigmoid(float x) {
     return 1.0f/(1.0f + expf(-x));
 }
@@ -226,11 +218,26 @@ static void h2o_attn_tile(const h2o_attn_op & op, const h2o_attn_work & w, ggml_
 
     std::fill(votes, votes + n_vis, 0.0f);
 
+    // the weights stay without their 1/l: votes and output get it
+    float scale[H2O_TILE];
+
     for (int64_t i = 0; i < n; ++i) {
         float * x = w.logits + i*ld;
 
-        lse[i] = h2o_softmax_row(x, op.n_visible(row0 + i + 1), n_vis);
-        ggml_vec_acc_f32(n_vis, votes, x);
+        const int64_t n_row = op.n_visible(row0 + i + 1);
+        const int64_t n_pad = h2o_row_pad(n_row);
+
+        std::fill(x + n_row, x + n_pad, -INFINITY);
+
+        const float max = h2o_row_max(x, n_pad);
+        const float sum = h2o_row_exp(x, n_pad, max);
+
+        std::fill(x + n_pad, x + std::max(n_pad, n_vis), 0.0f);
+
+        lse[i]   = max + logf(sum);
+        scale[i] = 1.0f/sum;
+
+        ggml_vec_mad_f32(n_row, votes, x, scale[i]);
     }
     for (int64_t i = n; i < n_gemm; ++i) {
         std::fill(w.logits + i*ld, w.logits + i*ld + n_vis, 0.0f);
@@ -245,14 +252,16 @@ static void h2o_attn_tile(const h2o_attn_op & op, const h2o_attn_work & w, ggml_
         const float * x = w.o + i*ld_o;
 
         if (!op.o_prev) {
-            memcpy(o + i*op.d_v, x, op.d_v*sizeof(float));
+            for (int64_t j = 0; j < op.d_v; ++j) {
+                o[i*op.d_v + j] = x[j]*scale[i];
+            }
             continue;
         }
 
         const float * y = (const float *) op.o_prev->data + (head*op.n_rows + row0 + i)*op.d_v;
 
         const float diff = lse[i] - ((const float *) op.lse_prev->data)[head*op.n_rows + row0 + i];
-        const float wx   = h2o_sigmoid( diff);
+        const float wx   = h2o_sigmoid( diff)*scale[i];
         const float wy   = h2o_sigmoid(-diff);
 
         for (int64_t j = 0; j < op.d_v; ++j) {
@@ -261,7 +270,7 @@ static void h2o_attn_tile(const h2o_attn_op & op, const h2o_attn_work & w, ggml_
     }
 }
 
-// 64 keys of one head: the votes of all tiles, in their order
+// a panel of keys of one head: the votes of all tiles, in their order
 static void h2o_attn_votes(const h2o_attn_op & op, const h2o_attn_work & w, ggml_tensor * dst, int64_t ic, int64_t ih, int64_t key0) {
     const int64_t n = std::min<int64_t>(H2O_PANEL, op.n_keys - key0);
 
@@ -307,5 +316,5 @@ void h2o_forward_attn(const ggml_compute_params * params, ggml_tensor * dst) {
 size_t h2o_attn_work_size(const ggml_tensor * dst, int n_tasks) {
     const h2o_attn_op op(dst);
 
-    return (op.size_shared() + n_tasks*op.size_thread())*sizeof(float);
+    return (op.size_shared() + n_tasks*op.size_thread())*sizeof(float) + H2O_ALIGN;
 }
