@@ -24,32 +24,37 @@ export const sets = {
     ],
   },
   full: {
-    title: 'every figure, in some hours',
+    title: 'every figure, in about an hour and a half on two cores',
     runs: [
       {
         name: 'lengths',
         title: 'time to first token over prompt length',
-        argv: `-p 4096,8192,16384,32768 -r 3 --profile ${method}`,
+        argv: `-p 4096,8192 -r 3 --contenders stock,h2o,h2o-two-pass --profile ${method}`,
       },
       {
         name: 'between',
         title: 'one token and half a chunk more than a whole number of chunks',
-        argv: `-p ${[4, 8].flatMap((k) => [k * S + 1, k * S + S / 2])} -r 3 --contenders stock-fa-on,h2o ${method}`,
-      },
-      {
-        name: 'between',
-        title: 'the same, on longer prompts',
-        argv: `-p ${[16, 31].flatMap((k) => [k * S + 1, k * S + S / 2])} -r 3 --contenders h2o ${method}`,
+        argv: `-p ${[4, 8].flatMap((k) => [k * S, k * S + 1, k * S + S / 2])} -r 3 --contenders h2o ${method}`,
       },
       {
         name: 'short',
         title: 'prompts of a chunk and less',
-        argv: `-p 128,512,${S} -r 9 --contenders stock,dense,h2o --stock-ubatch-size ${S} ${method}`,
+        argv: `-p 128,512,${S} -r 9 --contenders stock-fa-on,dense,h2o -fa on --stock-ubatch-size ${S} ${method}`,
+      },
+      {
+        name: 'lengths',
+        title: 'long prompts; stock with the better of its physical batches above',
+        argv: `-p 16384 -r 3 --contenders stock,h2o,h2o-two-pass --stock-ubatch-size 512 --profile ${method}`,
+      },
+      {
+        name: 'lengths',
+        title: 'a very long prompt, once',
+        argv: `-p 32768 -r 1 --contenders stock,h2o,h2o-two-pass --stock-ubatch-size 512 ${method}`,
       },
       {
         name: 'memory',
         title: 'peak memory, 28 layers',
-        argv: `--layers 28 -p 16384 -r 1 --contenders stock,h2o,h2o-native --stock-ubatch-size ${S} ${method}`,
+        argv: `--layers 28 -p 16384 -r 1 --no-warmup --contenders stock-fa-on,h2o,h2o-native --stock-ubatch-size ${S} ${method}`,
       },
     ],
   },

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // npm test: builds whatever is missing or stale (addon, C++ tests, llama.cpp's tools, TypeScript, the stock pin), runs the
-// C++ tests, then vitest. Arguments go to vitest: `npm test -- test/patches` runs only those, without the C++ tests.
+// C++ tests, those of the ops under sanitizers too, then vitest. Arguments go to vitest: `npm test -- test/patches` runs only those, without the C++ tests.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,6 +18,9 @@ await main(() => {
   const parts = [...(nativeTests ? ['--tests'] : []), ...(tools ? ['--tools'] : [])]
   run(process.execPath, [join(root, 'scripts/build.mjs'), ...parts])
   run(process.execPath, [join(root, 'scripts/build-stock.mjs')])
-  if (nativeTests) run('ctest', ['-C', 'Release', '--output-on-failure'], { cwd: join(root, 'build') })
+  if (nativeTests) {
+    run('ctest', ['-C', 'Release', '--output-on-failure'], { cwd: join(root, 'build') })
+    run(process.execPath, [join(root, 'scripts/sanitize.mjs')])
+  }
   runPackage('vitest', 'vitest.mjs', ['run', ...asked])
 })

@@ -1,6 +1,6 @@
 // GGML_OP_H2O, ATTN: output, row statistics and votes of a block, against a plain loop in double precision: a chunk and its
 // own keys or a memory set, alone or on top of the state of other keys, in every type and layout that a KV cache has, for
-// odd sizes, 1 to 4 threads.
+// odd sizes, 1 to 8 threads.
 
 #include "testing.h"
 
@@ -43,7 +43,7 @@ static problem random_problem(test_random & rnd) {
     p.d_v       = rnd.integer(0, 3) ? p.d_k : d[rnd.integer(0, 5)];
     p.v_trans   = !ggml_is_quantized(p.type_v) && rnd.integer(0, 1);
     p.causal    = rnd.integer(0, 1);
-    p.n_group   = rnd.integer(1, 5);
+    p.n_group   = rnd.integer(1, 8);
     p.n_queries = rnd.integer(0, 3) ? rnd.integer(1, 70) : rnd.integer(1, 300);
     p.n_head_kv = rnd.integer(1, 3);
     p.n_chunks  = p.causal ? rnd.integer(1, 3) : 1;
@@ -143,7 +143,7 @@ static void test_case(test_random & rnd) {
         test_set(o,   o_values);
         test_set(lse, lse_values);
     }
-    g.compute({ result }, rnd.integer(1, 4));
+    g.compute({ result }, rnd.integer(1, 8));
 
     const std::vector<float> got = test_get<float>(result);
 
@@ -211,10 +211,13 @@ static void test_case(test_random & rnd) {
     }
 }
 
-int main() {
+// argument: how many cases
+int main(int argc, char ** argv) {
     test_random rnd;
 
-    for (int i = 0; i < 150; ++i) {
+    const int n_cases = argc > 1 ? atoi(argv[1]) : 150;
+
+    for (int i = 0; i < n_cases; ++i) {
         test_case(rnd);
     }
 

@@ -1,0 +1,44 @@
+#!/usr/bin/env node
+// npm run sanitize: builds the op tests (test/native) with the sanitizers of the compiler, ggml and our kernels included,
+// and runs them. `npm test` does it too. Without OpenMP: the thread sanitizer does not see its barriers.
+
+import { join } from 'node:path'
+import { main } from './lib/fail.mjs'
+import { layout } from './lib/layout.mjs'
+import { has, run } from './lib/run.mjs'
+import { compilerEnv, jobs, requireToolchain } from './lib/toolchain.mjs'
+import { vendor } from './lib/vendor.mjs'
+
+const KINDS = ['address,undefined', 'thread']
+
+/** Test, and how many random cases: sanitized code is ten times slower. */
+const TESTS = { 'test-h2o-fused-attn': 40, 'test-h2o-select-op': 500 }
+
+await main(() => {
+  if (process.platform === 'win32') return console.log('sanitizers: skipped, not on Windows')
+  requireToolchain()
+  const paths = layout()
+  vendor(paths, { say: (line) => console.error(line) })
+
+  const env = compilerEnv()
+  const generator = has('ninja') ? ['-G', 'Ninja'] : []
+  for (const kind of KINDS) {
+    const out = join(paths.root, 'build-sanitize', kind.split(',')[0])
+    const flags = `-fsanitize=${kind} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g1`
+    const defines = {
+      CMAKE_BUILD_TYPE: 'None',
+      CMAKE_C_FLAGS: flags,
+      CMAKE_CXX_FLAGS: flags,
+      GGML_OPENMP: 'OFF',
+      GGML_LLAMAFILE: 'OFF', // not what is tested here, and long to compile
+      GGML_CPU_REPACK: 'OFF',
+      H2O_BUILD_ADDON: 'OFF',
+      H2O_BUILD_TESTS: 'ON',
+    }
+    const cached = Object.entries(defines).map(([name, value]) => `-D${name}=${value}`)
+    run('cmake', ['-S', paths.root, '-B', out, ...generator, ...cached], { env })
+    run('cmake', ['--build', out, '--target', 'h2o-op-tests', '--parallel', jobs()], { env })
+    for (const [test, cases] of Object.entries(TESTS)) run(join(out, 'test/native', test), [String(cases)])
+    console.log(`sanitizers (${kind}): clean`)
+  }
+})

@@ -1,0 +1,231 @@
+// GGML_OP_H2O, SELECT and LOOKUP, against the rule of section 2 written out with sets and a full sort: random sizes,
+// removed members, ties, NaN and infinities, nothing tracked at all, 1 to 8 threads. Then small cases by hand.
+
+#include "testing.h"
+
+#include "ops/ggml-h2o.h"
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <map>
+#include <set>
+
+struct problem {
+    int n_head;
+    int pos;
+    int n_local;
+    int n_heavy;
+
+    ggml_h2o_tracked tracked;
+
+    // rows are longer than what counts, as the views into the state are
+    int n_mem_row;
+    int n_chunk_row;
+
+    std::vector<int32_t> mem_pos;
+    std::vector<float>   mem_score;
+    std::vector<float>   chunk_score;
+};
+
+static float random_score(test_random & rnd) {
+    switch (rnd.integer(0, 9)) {
+        case 0:  return NAN;
+        case 1:  return INFINITY;
+        case 2:  return -INFINITY;
+        case 3:
+        case 4:
+        case 5:  return rnd.integer(0, 3); // ties
+        default: return rnd.uniform(0.0f, 100.0f);
+    }
+}
+
+static problem random_problem(test_random & rnd) {
+    problem p;
+    p.n_head  = rnd.integer(1, 5);
+    p.n_local = rnd.integer(0, 12);
+    p.n_heavy = rnd.integer(p.n_local == 0 ? 1 : 0, 12);
+
+    const int n_chunk   = rnd.integer(0, 1) ? rnd.integer(0, 40) : 0;
+    const int chunk_pos = rnd.integer(0, 60);
+    const int n_mem     = std::min(rnd.integer(0, 24), chunk_pos);
+
+    p.pos     = std::max(1, chunk_pos + n_chunk + (rnd.integer(0, 2) == 0 ? rnd.integer(0, 30) : 0));
+    p.tracked = { n_mem, rnd.integer(0, 2) == 0 ? rnd.integer(1, p.pos) : INT_MAX, chunk_pos, n_chunk };
+
+    p.n_mem_row   = n_mem   + rnd.integer(1, 3);
+    p.n_chunk_row = n_chunk + rnd.integer(1, 3);
+
+    for (int ih = 0; ih < p.n_head; ++ih) {
+        std::vector<int32_t> all(chunk_pos);
+        for (int i = 0; i < chunk_pos; ++i) {
+            all[i] = i;
+        }
+        std::shuffle(all.begin(), all.end(), rnd.engine);
+        std::sort(all.begin(), all.begin() + n_mem);
+        all.resize(p.n_mem_row, -7);
+        std::fill(all.begin() + n_mem, all.end(), -7);
+        p.mem_pos.insert(p.mem_pos.end(), all.begin(), all.end());
+
+        for (int i = 0; i < p.n_mem_row; ++i)   { p.mem_score.push_back(random_score(rnd)); }
+        for (int i = 0; i < p.n_chunk_row; ++i) { p.chunk_score.push_back(random_score(rnd)); }
+    }
+    return p;
+}
+
+// position -> score of what is tracked, one head
+static std::map<int, float> scores_of(const problem & p, int ih) {
+    std::map<int, float> res;
+    for (int i = 0; i < p.tracked.n_mem; ++i) {
+        const int pos = p.mem_pos[ih*p.n_mem_row + i];
+        if (pos < p.tracked.mem_end) {
+            res[pos] = p.mem_score[ih*p.n_mem_row + i];
+        }
+    }
+    for (int i = 0; i < p.tracked.n_chunk; ++i) {
+        res[p.tracked.chunk_pos + i] = p.chunk_score[ih*p.n_chunk_row + i];
+    }
+    return res;
+}
+
+static std::vector<int32_t> select_by_rule(const problem & p, const std::map<int, float> & scores) {
+    std::set<int32_t> memory;
+    for (int i = std::max(0, p.pos - p.n_local); i < p.pos; ++i) {
+        memory.insert(i);
+    }
+
+    std::vector<std::pair<float, int>> candidates;
+    for (const auto & [pos, score] : scores) {
+        if (pos < p.pos - p.n_local) {
+            candidates.emplace_back(std::isnan(score) ? -INFINITY : score, pos);
+        }
+    }
+    std::stable_sort(candidates.begin(), candidates.end(), [](auto & a, auto & b) { return a.first > b.first; });
+
+    for (size_t i = 0; i < candidates.size() && (int) i < p.n_heavy; ++i) {
+        memory.insert(candidates[i].second);
+    }
+    for (int i = 0; (int) memory.size() < std::min(p.pos, p.n_local + p.n_heavy); ++i) {
+        memory.insert(i);
+    }
+    return { memory.begin(), memory.end() };
+}
+
+static bool same(float a, float b) {
+    return a == b || (std::isnan(a) && std::isnan(b));
+}
+
+static void test_random_cases(int n_cases) {
+    test_random rnd;
+
+    for (int i = 0; i < n_cases; ++i) {
+        const problem p = random_problem(rnd);
+
+        test_graph g;
+        ggml_tensor * mem_pos     = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_I32, p.n_mem_row,   p.n_head);
+        ggml_tensor * mem_score   = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, p.n_mem_row,   p.n_head);
+        ggml_tensor * chunk_score = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, p.n_chunk_row, p.n_head);
+
+        ggml_tensor * set    = ggml_h2o_select(g.ctx.get(), mem_pos, mem_score, chunk_score, p.tracked, p.pos, p.n_local, p.n_heavy);
+        ggml_tensor * scores = ggml_h2o_lookup(g.ctx.get(), set, mem_pos, mem_score, chunk_score, p.tracked);
+
+        g.alloc();
+        test_set(mem_pos,     p.mem_pos);
+        test_set(mem_score,   p.mem_score);
+        test_set(chunk_score, p.chunk_score);
+        g.compute({ set, scores }, i % 4 ? 1 : 2 + i/4 % 7);
+
+        const std::vector<int32_t> got       = test_get<int32_t>(set);
+        const std::vector<float>   got_score = test_get<float>(scores);
+
+        for (int ih = 0; ih < p.n_head; ++ih) {
+            const std::map<int, float> tracked  = scores_of(p, ih);
+            const std::vector<int32_t> expected = select_by_rule(p, tracked);
+
+            CHECK((int64_t) expected.size() == set->ne[0]);
+
+            for (size_t j = 0; j < expected.size(); ++j) {
+                const auto it = tracked.find(expected[j]);
+
+                CHECK(got[ih*expected.size() + j] == expected[j]);
+                CHECK(same(got_score[ih*expected.size() + j], it == tracked.end() ? 0.0f : it->second));
+            }
+        }
+    }
+}
+
+//
+// by hand, one head
+//
+
+struct scored {
+    std::vector<int32_t> pos;
+    std::vector<float>   score;
+};
+
+// chunk: the scores of positions [chunk_pos, pos), the next chunk begins at pos
+static scored select(const scored & mem, int chunk_pos, const std::vector<float> & chunk, int n_local, int n_heavy) {
+    const int n_mem = mem.pos.size();
+    const int pos   = chunk_pos + chunk.size();
+
+    const ggml_h2o_tracked tracked = { n_mem, INT_MAX, chunk_pos, (int) chunk.size() };
+
+    test_graph g;
+    ggml_tensor * mem_pos     = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_I32, std::max(1, n_mem), 1);
+    ggml_tensor * mem_score   = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, std::max(1, n_mem), 1);
+    ggml_tensor * chunk_score = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, chunk.size(),       1);
+
+    ggml_tensor * set    = ggml_h2o_select(g.ctx.get(), mem_pos, mem_score, chunk_score, tracked, pos, n_local, n_heavy);
+    ggml_tensor * scores = ggml_h2o_lookup(g.ctx.get(), set, mem_pos, mem_score, chunk_score, tracked);
+
+    g.alloc();
+    if (n_mem > 0) {
+        test_set(mem_pos,   mem.pos);
+        test_set(mem_score, mem.score);
+    }
+    test_set(chunk_score, chunk);
+    g.compute({ set, scores });
+
+    return { test_get<int32_t>(set), test_get<float>(scores) };
+}
+
+typedef std::vector<int32_t> positions;
+
+static void test_by_hand() {
+    // chunk 0: Heavy comes from [0, S - L)
+    const scored m0 = select({}, 0, { 1, 9, 2, 50, 3, 0, 99, 98 }, 2, 2);
+    CHECK(m0.pos   == positions({ 1, 3, 6, 7 }));
+    CHECK(m0.score == std::vector<float>({ 9, 50, 99, 98 }));
+
+    // position 3 of chunk 0 goes on to M_2, as the heaviest there is; 1 gives way, and 6 and 7, Local once, must compete
+    const scored m1 = select({ m0.pos, { 9, 51, 10, 5 } }, 8, { 7, 7, 40, 7, 7, 7, 1, 1 }, 2, 2);
+    CHECK(m1.pos == positions({ 3, 10, 14, 15 }));
+
+    const scored m2 = select({ m1.pos, { 52, 41, 1, 1 } }, 16, { 6, 6, 6, 6, 6, 6, 44, 45 }, 2, 2);
+    CHECK(m2.pos == positions({ 3, 10, 22, 23 }));
+
+    // ties go to the lower position, wherever they come from
+    CHECK(select({}, 0, { 4, 4, 4, 4, 4, 4, 4, 4 }, 2, 3).pos                         == positions({ 0, 1, 2, 6, 7 }));
+    CHECK(select({ { 1, 3, 6, 7 }, { 4, 4, 4, 4 } }, 8, { 4, 4, 4, 4 }, 1, 3).pos     == positions({ 1, 3, 6, 11 }));
+    CHECK(select({ { 1, 3, 6, 7 }, { 4, 5, 4, 4 } }, 8, { 4, 4, 4, 5 }, 0, 3).pos     == positions({ 1, 3, 11 }));
+
+    // a last chunk shorter than L: Local reaches back into the memory and past it, each position once
+    CHECK(select({ { 1, 3, 6, 7 }, { 9, 8, 90, 91 } }, 8, { 1, 1 }, 5, 2).pos         == positions({ 1, 3, 5, 6, 7, 8, 9 }));
+    CHECK(select({ { 1, 3, 6, 7 }, { 9, 8, 90, 91 } }, 8, { 1, 1 }, 3, 2).pos         == positions({ 1, 6, 7, 8, 9 }));
+
+    // Local clamped at 0: fewer positions than L
+    CHECK(select({}, 0, { 1, 2, 3 }, 5, 2).pos                                        == positions({ 0, 1, 2 }));
+
+    // only one of the two parts
+    CHECK(select({}, 0, { 1, 9, 2, 50 }, 3, 0).pos                                    == positions({ 1, 2, 3 }));
+    CHECK(select({}, 0, { 1, 9, 2, 50 }, 0, 1).pos                                    == positions({ 3 }));
+}
+
+// argument: how many random cases
+int main(int argc, char ** argv) {
+    test_random_cases(argc > 1 ? atoi(argv[1]) : 3000);
+    test_by_hand();
+
+    printf("H2O selection ops: checks passed\n");
+    return 0;
+}
