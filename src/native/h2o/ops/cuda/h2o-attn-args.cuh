@@ -1,0 +1,65 @@
+// What the kernels of GGML_H2O_OP_ATTN are launched with; see ggml_h2o_attn for shapes and meaning.
+
+#pragma once
+
+#include "common.cuh"
+
+// K or V as the cache holds them. Cells are nb_cell apart and channels nb_channel (not used for quantised types, whose
+// channels come in blocks).
+struct h2o_kv {
+    const char * data;
+
+    int64_t nb_cell;
+    int64_t nb_channel;
+    int64_t nb_head;
+    int64_t nb_chunk;
+
+    ggml_type type;
+    bool      is_trans; // the cells of a channel are neighbours
+    bool      is_vec;   // not is_trans, and 8 channels lie at an address that is a multiple of 16
+};
+
+struct h2o_attn_args {
+    const float * q;
+
+    h2o_kv k;
+    h2o_kv v;
+
+    const int32_t * set;        // null: key i is cell i
+    int64_t         set_stride; // from head to head
+
+    const float * o_prev;
+    const float * lse_prev;
+
+    float * o;
+    float * lse;
+    float * votes;
+
+    half  * q_scaled;    // [d, n_rows, n_head, n_chunks]: what the first visit leaves for the second; tensor-core path only
+    float * votes_split; // [n_keys, n_head, n_chunks, n_split]: partial votes, to be summed in order; null if n_split = 1
+
+    int n_rows;
+    int n_keys;
+    int n_head;   // KV heads
+    int n_chunks;
+    int n_group;
+    int n_split;
+
+    bool  causal;
+    float scale;
+};
+
+// keys that rows before row_end see
+static __host__ __device__ __forceinline__ int h2o_n_visible(const h2o_attn_args & args, int row_end) {
+    return args.causal ? min(args.n_keys, (row_end - 1)/args.n_group + 1) : args.n_keys;
+}
+
+// the first row that sees this key
+static __host__ __device__ __forceinline__ int h2o_first_row(const h2o_attn_args & args, int key) {
+    return args.causal ? key*args.n_group : 0;
+}
+
+// the share of this block's keys in the output of all keys together
+static __device__ __forceinline__ float h2o_share(float lse, float lse_prev) {
+    return 1.0f/(1.0f + expf(lse_prev - lse));
+}

@@ -1,0 +1,44 @@
+#include "h2o-attn.cuh"
+#include "h2o-votes-mma.cuh"
+
+template <int D>
+static void h2o_launch(ggml_backend_cuda_context & ctx, h2o_attn_args args) {
+    using attn  = h2o_attn_shape<D>;
+    using votes = h2o_votes_shape<D>;
+
+    cudaStream_t stream = ctx.stream();
+
+    const size_t n_state = (size_t) args.n_rows*args.n_head*args.n_chunks;
+    const size_t n_votes = (size_t) args.n_keys*args.n_head*args.n_chunks;
+
+    ggml_cuda_pool_alloc<half> q_scaled(ctx.pool(), n_state*D);
+    args.q_scaled = q_scaled.get();
+
+    args.n_split = h2o_n_split(args, ctx.device, votes::n_keys, votes::n_rows);
+
+    ggml_cuda_pool_alloc<float> votes_split(ctx.pool());
+    args.votes_split = args.n_split > 1 ? votes_split.alloc(n_votes*args.n_split) : nullptr;
+
+    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_attn_mma<D>,  attn::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_votes_mma<D>, votes::size_smem());
+
+    const dim3 block(WARP_SIZE, attn::n_warps, 1);
+    const dim3 grid_attn((args.n_rows + attn::n_rows - 1)/attn::n_rows, args.n_head, args.n_chunks);
+    h2o_attn_mma<D><<<grid_attn, block, attn::size_smem(), stream>>>(args);
+
+    const dim3 grid_votes((args.n_keys + votes::n_keys - 1)/votes::n_keys*args.n_split, args.n_head, args.n_chunks);
+    h2o_votes_mma<D><<<grid_votes, block, votes::size_smem(), stream>>>(args);
+
+    h2o_launch_votes_sum(ctx, args);
+}
+
+void h2o_launch_attn_mma(ggml_backend_cuda_context & ctx, h2o_attn_args args, int d) {
+    switch (d) {
+        case  64: h2o_launch< 64>(ctx, args); break;
+        case  80: h2o_launch< 80>(ctx, args); break;
+        case  96: h2o_launch< 96>(ctx, args); break;
+        case 128: h2o_launch<128>(ctx, args); break;
+        case 256: h2o_launch<256>(ctx, args); break;
+        default: GGML_ABORT("no kernel for this head size");
+    }
+}

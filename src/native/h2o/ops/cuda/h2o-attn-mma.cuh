@@ -1,0 +1,265 @@
+// The first visit of the logits on tensor cores: output and row statistics, FlashAttention-2's way. A block of four warps
+// owns a tile of rows and walks over the keys; logits, weights and output never leave registers.
+//
+// Logits are in units of log(2), so that exp is one instruction: q comes scaled by scale*log2(e).
+
+#pragma once
+
+#include "h2o-tile-load.cuh"
+
+#include "mma.cuh"
+
+#define H2O_LOG2E 1.4426950408889634f
+#define H2O_LN2   0.6931471805599453f
+
+typedef ggml_cuda_mma::tile<16,  8, half2> h2o_tile_ab; // 16 rows (or columns) x 16 of the inner dimension
+typedef ggml_cuda_mma::tile<16, 16, float> h2o_tile_c;  // element l: row (l/2)%2*8 + lane/4, column l/4*8 + lane%4*2 + l%2
+
+template <int D>
+struct h2o_attn_shape {
+    static constexpr int n_warps   = 4;
+    static constexpr int n_threads = n_warps*WARP_SIZE;
+    static constexpr int n_m       = D <= 128 ? 2 : 1; // tiles of 16 rows per warp: two of them read K and V half as often
+    static constexpr int n_rows    = n_warps*n_m*16;
+    static constexpr int n_keys    = D < 128 ? 64 : 32;
+
+    static constexpr size_t size_smem() {
+        return (n_rows + 2*n_keys)*h2o_tile_stride<D>()*sizeof(half2);
+    }
+};
+
+// of the four lanes that share a row
+static __device__ __forceinline__ float h2o_quad_max(float x) {
+    x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
+    x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
+    return x;
+}
+
+static __device__ __forceinline__ float h2o_quad_sum(float x) {
+    x += __shfl_xor_sync(0xffffffff, x, 1);
+    x += __shfl_xor_sync(0xffffffff, x, 2);
+    return x;
+}
+
+// s and o of a row are in the elements l of its tiles with (l/2)%2 = i
+template <int D>
+static __device__ __forceinline__ void h2o_softmax_step(
+        h2o_tile_c (&s)[h2o_attn_shape<D>::n_keys/16], h2o_tile_c (&o)[D/16], float & m, float & l_sum, int i) {
+    float m_new = m;
+
+#pragma unroll
+    for (int n = 0; n < h2o_attn_shape<D>::n_keys/16; ++n) {
+        m_new = fmaxf(m_new, fmaxf(fmaxf(s[n].x[2*i], s[n].x[2*i + 1]), fmaxf(s[n].x[2*i + 4], s[n].x[2*i + 5])));
+    }
+    m_new = h2o_quad_max(m_new);
+
+    const float rescale = exp2f(m - m_new); // 0 at the first tile, whose first key every row sees
+    float       sum     = 0.0f;
+
+#pragma unroll
+    for (int n = 0; n < h2o_attn_shape<D>::n_keys/16; ++n) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            float & x = s[n].x[2*i + j%2 + j/2*4];
+
+            x    = exp2f(x - m_new);
+            sum += x;
+        }
+    }
+
+    m     = m_new;
+    l_sum = l_sum*rescale + sum; // of this lane's columns
+
+#pragma unroll
+    for (int n = 0; n < D/16; ++n) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            o[n].x[2*i + j%2 + j/2*4] *= rescale;
+        }
+    }
+}
+
+// one row of the result, with the previous state if there is one; row counts over all heads and chunks
+template <int D>
+static __device__ __forceinline__ void h2o_store_row(
+        const h2o_attn_args & args, const h2o_tile_c (&o)[D/16], float m, float l_sum, int i, int64_t row, bool is_row, int lane) {
+    const float l   = h2o_quad_sum(l_sum);
+    const float lse = (m + log2f(l))*H2O_LN2;
+
+    if (!is_row) {
+        return;
+    }
+    if (lane%4 == 0) {
+        args.lse[row] = lse;
+    }
+
+    const float share  = args.o_prev ? h2o_share(lse, args.lse_prev[row]) : 1.0f;
+    const float weight = share/l;
+    const float other  = args.o_prev ? h2o_share(args.lse_prev[row], lse) : 0.0f;
+
+#pragma unroll
+    for (int n = 0; n < D/16; ++n) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+            const int64_t at = row*D + n*16 + j*8 + lane%4*2;
+
+            float2 x = make_float2(o[n].x[2*i + 4*j]*weight, o[n].x[2*i + 4*j + 1]*weight);
+
+            if (args.o_prev) {
+                const float2 y = *(const float2 *) (args.o_prev + at);
+
+                x.x += y.x*other;
+                x.y += y.y*other;
+            }
+            *(float2 *) (args.o + at) = x;
+        }
+    }
+}
+
+// grid: (tiles of rows, KV heads, chunks); block: (32, 4)
+template <int D>
+static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_attn_mma(const h2o_attn_args args) {
+#ifdef AMPERE_MMA_AVAILABLE
+    using namespace ggml_cuda_mma;
+    using shape = h2o_attn_shape<D>;
+
+    constexpr int stride = h2o_tile_stride<D>();
+
+    extern __shared__ uint4 h2o_smem[];
+    half2 * tile_q = (half2 *) h2o_smem;
+    half2 * tile_k = tile_q + shape::n_rows*stride;
+    half2 * tile_v = tile_k + shape::n_keys*stride;
+
+    const int lane  = threadIdx.x;
+    const int warp  = threadIdx.y;
+    const int tid   = warp*WARP_SIZE + lane;
+    const int head  = blockIdx.y;
+    const int chunk = blockIdx.z;
+
+    // the last rows see the most keys: they go first
+    const int row0   = (gridDim.x - 1 - blockIdx.x)*shape::n_rows;
+    const int n_rows = min(shape::n_rows, args.n_rows - row0);
+
+    const int64_t state = (int64_t) (chunk*args.n_head + head)*args.n_rows + row0;
+
+    const h2o_kv_head k(args, args.k, head, chunk);
+    const h2o_kv_head v(args, args.v, head, chunk);
+
+    const int n_vis     = h2o_n_visible(args, row0 + n_rows); // of the last row
+    const int n_vis_all = h2o_n_visible(args, row0 + 1);      // of every row
+
+    h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_k, args.k, k, 0, n_vis, tid);
+    h2o_load_tile_q <D, shape::n_rows, shape::n_threads>(
+            tile_q, args.q + state*D, args.q_scaled + state*D, args.scale*H2O_LOG2E, n_rows, tid);
+
+    h2o_tile_c o[shape::n_m][D/16];
+    float      m[shape::n_m][2];
+    float      l[shape::n_m][2];
+
+#pragma unroll
+    for (int im = 0; im < shape::n_m; ++im) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            m[im][i] = -INFINITY;
+            l[im][i] = 0.0f;
+        }
+    }
+
+    const int row_warp = warp*shape::n_m*16; // of the tile
+
+    for (int key0 = 0; key0 < n_vis; key0 += shape::n_keys) {
+        cp_async_wait_all();
+        __syncthreads(); // K is there, and nobody reads the last V any more
+
+        h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_v, args.v, v, key0, n_vis, tid);
+
+        h2o_tile_c s[shape::n_m][shape::n_keys/16];
+
+#pragma unroll
+        for (int d = 0; d < D/16; ++d) {
+            h2o_tile_ab a[shape::n_m];
+#pragma unroll
+            for (int im = 0; im < shape::n_m; ++im) {
+                load_ldmatrix(a[im], tile_q + (row_warp + im*16)*stride + d*8, stride);
+            }
+#pragma unroll
+            for (int n = 0; n < shape::n_keys/16; ++n) {
+                h2o_tile_ab b;
+                load_ldmatrix(b, tile_k + n*16*stride + d*8, stride);
+#pragma unroll
+                for (int im = 0; im < shape::n_m; ++im) {
+                    mma(s[im][n], a[im], b);
+                }
+            }
+        }
+
+        if (key0 + shape::n_keys > n_vis_all) {
+#pragma unroll
+            for (int im = 0; im < shape::n_m; ++im) {
+#pragma unroll
+                for (int i = 0; i < 2; ++i) {
+                    const int n_seen = h2o_n_visible(args, row0 + row_warp + im*16 + i*8 + lane/4 + 1);
+#pragma unroll
+                    for (int n = 0; n < shape::n_keys/16; ++n) {
+#pragma unroll
+                        for (int j = 0; j < 4; ++j) {
+                            if (key0 + n*16 + j/2*8 + lane%4*2 + j%2 >= n_seen) {
+                                s[im][n].x[2*i + j%2 + j/2*4] = -INFINITY;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+
+#pragma unroll
+        for (int im = 0; im < shape::n_m; ++im) {
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                h2o_softmax_step<D>(s[im], o[im], m[im][i], l[im][i], i);
+            }
+        }
+
+        cp_async_wait_all();
+        __syncthreads(); // V is there, and nobody reads K any more
+
+        if (key0 + shape::n_keys < n_vis) {
+            h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_k, args.k, k, key0 + shape::n_keys, n_vis, tid);
+        }
+
+#pragma unroll
+        for (int n = 0; n < shape::n_keys/16; ++n) {
+            h2o_tile_ab p[shape::n_m]; // the accumulators of 16 keys are laid out as the operand that has them inside
+#pragma unroll
+            for (int im = 0; im < shape::n_m; ++im) {
+#pragma unroll
+                for (int r = 0; r < 4; ++r) {
+                    p[im].x[r] = __floats2half2_rn(s[im][n].x[2*r], s[im][n].x[2*r + 1]);
+                }
+            }
+#pragma unroll
+            for (int d = 0; d < D/16; ++d) {
+                h2o_tile_ab b;
+                load_ldmatrix_trans(b, tile_v + n*16*stride + d*8, stride);
+#pragma unroll
+                for (int im = 0; im < shape::n_m; ++im) {
+                    mma(o[im][d], p[im], b);
+                }
+            }
+        }
+    }
+
+#pragma unroll
+    for (int im = 0; im < shape::n_m; ++im) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const int row = row_warp + im*16 + i*8 + lane/4;
+
+            h2o_store_row<D>(args, o[im], m[im][i], l[im][i], i, state + row, row < n_rows, lane);
+        }
+    }
+#else
+    GGML_UNUSED(args);
+    NO_DEVICE_CODE;
+#endif // AMPERE_MMA_AVAILABLE
+}

@@ -1,0 +1,35 @@
+#include "h2o-attn.cuh"
+#include "h2o-attn-plain.cuh"
+
+template <int D>
+static void h2o_launch(ggml_backend_cuda_context & ctx, h2o_attn_args args) {
+    using shape = h2o_plain_shape<D>;
+
+    cudaStream_t stream = ctx.stream();
+
+    const size_t n_votes = (size_t) args.n_keys*args.n_head*args.n_chunks;
+
+    args.n_split = h2o_n_split(args, ctx.device, shape::n_keys, shape::n_rows);
+
+    ggml_cuda_pool_alloc<float> votes_split(ctx.pool());
+    args.votes_split = args.n_split > 1 ? votes_split.alloc(n_votes*args.n_split) : nullptr;
+
+    const dim3 grid_attn((args.n_rows + shape::n_rows - 1)/shape::n_rows, args.n_head, args.n_chunks);
+    h2o_attn_plain<D><<<grid_attn, shape::n_threads, 0, stream>>>(args);
+
+    const dim3 grid_votes((args.n_keys + shape::n_keys - 1)/shape::n_keys*args.n_split, args.n_head, args.n_chunks);
+    h2o_votes_plain<D><<<grid_votes, shape::n_threads, 0, stream>>>(args);
+
+    h2o_launch_votes_sum(ctx, args);
+}
+
+void h2o_launch_attn_plain(ggml_backend_cuda_context & ctx, h2o_attn_args args, int d) {
+    switch (d) {
+        case  64: h2o_launch< 64>(ctx, args); break;
+        case  80: h2o_launch< 80>(ctx, args); break;
+        case  96: h2o_launch< 96>(ctx, args); break;
+        case 128: h2o_launch<128>(ctx, args); break;
+        case 256: h2o_launch<256>(ctx, args); break;
+        default: GGML_ABORT("no kernel for this head size");
+    }
+}

@@ -1,0 +1,129 @@
+#include "h2o-attn.cuh"
+#include "h2o-votes-sum.cuh"
+
+#include "../ggml-h2o.h"
+
+static int64_t h2o_head_size(const ggml_tensor * dst) {
+    return dst->src[0]->ne[0];
+}
+
+static bool h2o_has_head_size(int64_t d) {
+    return d == 64 || d == 80 || d == 96 || d == 128 || d == 256;
+}
+
+static bool h2o_reads_type(ggml_type type, int64_t d) {
+    switch (type) {
+        case GGML_TYPE_F32:
+        case GGML_TYPE_F16:
+        case GGML_TYPE_BF16: return true;
+        case GGML_TYPE_Q8_0: return d % 32 == 0; // a head is whole blocks
+        default:             return false;
+    }
+}
+
+// F32 keys or values keep their precision on the plain path
+static bool h2o_uses_mma(int device, const ggml_tensor * dst) {
+    return ampere_mma_available(ggml_cuda_info().devices[device].cc) &&
+        dst->src[1]->type != GGML_TYPE_F32 && dst->src[2]->type != GGML_TYPE_F32;
+}
+
+bool ggml_cuda_h2o_attn_supported(int device, const ggml_tensor * dst) {
+    const ggml_h2o_attn_params & p = *ggml_h2o_get_attn_params(dst);
+
+    const int64_t d   = h2o_head_size(dst);
+    const int64_t d_v = dst->src[2]->ne[p.v_trans ? 1 : 0];
+
+    GGML_UNUSED(device); // each one has a path: tensor cores want 70 KiB of shared memory, all chips from Ampere on have 99
+
+    return d == d_v && h2o_has_head_size(d) && h2o_reads_type(dst->src[1]->type, d) && h2o_reads_type(dst->src[2]->type, d);
+}
+
+static h2o_kv h2o_kv_of(const ggml_tensor * t, bool is_trans) {
+    const size_t size = ggml_type_size(t->type);
+
+    bool is_vec = !is_trans && !ggml_is_quantized(t->type) && (uintptr_t) t->data % 16 == 0;
+    for (int i = 1; i < GGML_MAX_DIMS; ++i) {
+        is_vec = is_vec && t->nb[i] % 16 == 0;
+    }
+
+    return {
+        (const char *) t->data,
+        (int64_t) (is_trans ? t->nb[0] : t->nb[1]),
+        (int64_t) (is_trans ? t->nb[1] : size),
+        (int64_t) t->nb[2],
+        (int64_t) t->nb[3],
+        t->type,
+        is_trans,
+        is_vec,
+    };
+}
+
+static h2o_attn_args h2o_attn_args_of(const ggml_tensor * dst) {
+    const ggml_h2o_attn_params & p = *ggml_h2o_get_attn_params(dst);
+
+    const ggml_tensor * q   = dst->src[0];
+    const ggml_tensor * k   = dst->src[1];
+    const ggml_tensor * v   = dst->src[2];
+    const ggml_tensor * set = dst->src[3];
+
+    const int64_t n_state = q->ne[1]*q->ne[2]*q->ne[3];
+
+    h2o_attn_args args = {};
+
+    args.q          = (const float *) q->data;
+    args.k          = h2o_kv_of(k, false);
+    args.v          = h2o_kv_of(v, p.v_trans);
+    args.set        = set ? (const int32_t *) set->data : nullptr;
+    args.set_stride = set ? set->nb[1]/sizeof(int32_t) : 0;
+    args.o_prev     = dst->src[4] ? (const float *) dst->src[4]->data : nullptr;
+    args.lse_prev   = dst->src[5] ? (const float *) dst->src[5]->data : nullptr;
+    args.o          = (float *) dst->data;
+    args.lse        = args.o   + n_state*h2o_head_size(dst);
+    args.votes      = args.lse + n_state;
+    args.n_rows     = q->ne[1];
+    args.n_keys     = set ? set->ne[0] : k->ne[1];
+    args.n_head     = q->ne[2];
+    args.n_chunks   = q->ne[3];
+    args.n_group    = p.n_group;
+    args.n_split    = 1;
+    args.causal     = p.causal;
+    args.scale      = p.scale;
+
+    return args;
+}
+
+int h2o_n_split(const h2o_attn_args & args, int device, int n_keys_of_tile, int n_rows_of_tile) {
+    const int64_t n_tiles  = (int64_t) (args.n_keys + n_keys_of_tile - 1)/n_keys_of_tile*args.n_head*args.n_chunks;
+    const int64_t n_wanted = 4ll*ggml_cuda_info().devices[device].nsm;
+
+    // a part should be worth its partial votes
+    const int64_t n_max = std::max(1, args.n_rows/(4*n_rows_of_tile));
+
+    return (int) std::min(n_max, (n_wanted + n_tiles - 1)/n_tiles);
+}
+
+void h2o_launch_votes_sum(ggml_backend_cuda_context & ctx, const h2o_attn_args & args) {
+    if (args.n_split == 1) {
+        return;
+    }
+
+    constexpr int n_threads = 256;
+
+    const int n_votes = args.n_keys*args.n_head*args.n_chunks;
+
+    h2o_votes_sum<<<(n_votes + n_threads - 1)/n_threads, n_threads, 0, ctx.stream()>>>(
+            args.votes_split, args.votes, n_votes, args.n_split);
+}
+
+void ggml_cuda_h2o_attn(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
+    const h2o_attn_args args = h2o_attn_args_of(dst);
+    const int           d    = h2o_head_size(dst);
+
+    GGML_ASSERT((uintptr_t) args.q % 16 == 0 && (uintptr_t) args.o % 16 == 0 && (uintptr_t) args.o_prev % 16 == 0);
+
+    if (h2o_uses_mma(ctx.device, dst)) {
+        h2o_launch_attn_mma(ctx, args, d);
+    } else {
+        h2o_launch_attn_plain(ctx, args, d);
+    }
+}

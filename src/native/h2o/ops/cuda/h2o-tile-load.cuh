@@ -1,0 +1,124 @@
+// Tiles of the tensor-core kernels in shared memory: rows of D halves, padded by 16 bytes so that the eight rows that one
+// ldmatrix phase reads lie in different banks.
+
+#pragma once
+
+#include "h2o-kv-read.cuh"
+
+#include "cp-async.cuh"
+
+template <int D>
+static constexpr __host__ __device__ int h2o_tile_stride() { // in half2
+    return D/2 + 4;
+}
+
+// eight halves at once; a value that F16 cannot hold becomes the largest one that it can
+static __device__ __forceinline__ void h2o_store_8(half2 * dst, const float (&x)[8]) {
+    __align__(16) half2 packed[4];
+
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const float a = fminf(fmaxf(x[2*i + 0], -65504.0f), 65504.0f);
+        const float b = fminf(fmaxf(x[2*i + 1], -65504.0f), 65504.0f);
+
+        packed[i] = __floats2half2_rn(a, b);
+    }
+    *(uint4 *) dst = *(const uint4 *) packed;
+}
+
+static __device__ __forceinline__ void h2o_copy_8(half2 * dst, const void * src) {
+    cp_async_cg_16<128>(ggml_cuda_cvta_generic_to_shared(dst), src);
+}
+
+// keys [key0, key0 + n_tile) of one head; those past n_keys are zeros, for 0*NaN would still be NaN in the second product.
+// F16 is copied as it is, in the background: to be waited for with cp_async_wait_all and __syncthreads.
+template <int D, int n_tile, int n_threads>
+static __device__ __forceinline__ void h2o_load_tile_kv(
+        half2 * tile, const h2o_kv & kv, const h2o_kv_head & head, int key0, int n_keys, int tid) {
+    constexpr int n_pieces = D/8;
+
+    static_assert(n_tile*n_pieces % n_threads == 0, "a tile is a whole number of pieces per thread");
+
+    if (kv.type == GGML_TYPE_F16 && kv.is_vec) {
+#pragma unroll
+        for (int i0 = 0; i0 < n_tile*n_pieces; i0 += n_threads) {
+            const int row   = (i0 + tid)/n_pieces;
+            const int piece = (i0 + tid)%n_pieces;
+
+            half2 * dst = tile + row*h2o_tile_stride<D>() + piece*4;
+
+            if (key0 + row < n_keys) {
+                h2o_copy_8(dst, head.at(kv, key0 + row) + piece*16);
+            } else {
+                *(uint4 *) dst = make_uint4(0, 0, 0, 0);
+            }
+        }
+        return;
+    }
+
+#pragma unroll 1
+    for (int i = tid; i < n_tile*n_pieces; i += n_threads) {
+        // neighbouring threads read what are neighbours in memory
+        const int row   = kv.is_trans ? i%n_tile : i/n_pieces;
+        const int piece = kv.is_trans ? i/n_tile : i%n_pieces;
+
+        float x[8] = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
+
+        if (key0 + row < n_keys) {
+            h2o_read_8(kv, head, key0 + row, piece*8, x);
+        }
+        h2o_store_8(tile + row*h2o_tile_stride<D>() + piece*4, x);
+    }
+}
+
+// n_rows rows of q, scaled, as F16; also left in q_scaled for the second visit. Rows past n_rows are zeros.
+template <int D, int n_tile, int n_threads>
+static __device__ __forceinline__ void h2o_load_tile_q(
+        half2 * tile, const float * q, half * q_scaled, float scale, int n_rows, int tid) {
+    constexpr int n_pieces = D/8;
+
+#pragma unroll 2
+    for (int i = tid; i < n_tile*n_pieces; i += n_threads) {
+        const int row   = i/n_pieces;
+        const int piece = i%n_pieces;
+
+        float x[8] = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
+
+        if (row < n_rows) {
+            h2o_read_8_vec(GGML_TYPE_F32, (const char *) (q + (int64_t) row*D + piece*8), x);
+        }
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+            x[j] *= scale;
+        }
+
+        half2 * dst = tile + row*h2o_tile_stride<D>() + piece*4;
+        h2o_store_8(dst, x);
+
+        if (row < n_rows) {
+            *(uint4 *) (q_scaled + (int64_t) row*D + piece*8) = *(const uint4 *) dst;
+        }
+    }
+}
+
+// n_rows rows of what h2o_load_tile_q left, in the background; rows past n_rows are zeros
+template <int D, int n_tile, int n_threads>
+static __device__ __forceinline__ void h2o_load_tile_q_scaled(half2 * tile, const half * q_scaled, int n_rows, int tid) {
+    constexpr int n_pieces = D/8;
+
+    static_assert(n_tile*n_pieces % n_threads == 0, "a tile is a whole number of pieces per thread");
+
+#pragma unroll
+    for (int i0 = 0; i0 < n_tile*n_pieces; i0 += n_threads) {
+        const int row   = (i0 + tid)/n_pieces;
+        const int piece = (i0 + tid)%n_pieces;
+
+        half2 * dst = tile + row*h2o_tile_stride<D>() + piece*4;
+
+        if (row < n_rows) {
+            h2o_copy_8(dst, q_scaled + (int64_t) row*D + piece*8);
+        } else {
+            *(uint4 *) dst = make_uint4(0, 0, 0, 0);
+        }
+    }
+}
