@@ -107,16 +107,24 @@ h2o_reason h2o_coverage_of_graph(const llama_model & model, const llm_graph_resu
     return n_layers == (int32_t) model.hparams.n_layer() ? H2O_REASON_NONE : H2O_REASON_UNSUPPORTED_ATTENTION;
 }
 
-static bool h2o_device_runs_attn(ggml_backend_dev_t dev) {
+// the attention of one head of a layer, as the graph will ask for it
+static bool h2o_device_runs_attn(
+        ggml_backend_dev_t dev, int64_t d_k, int64_t d_v, ggml_type type_k, ggml_type type_v, bool v_trans) {
+    if (d_k % ggml_blck_size(type_k) != 0 || d_v % ggml_blck_size(type_v) != 0) {
+        return false;
+    }
     ggml_context_ptr ctx(ggml_init({ 8*ggml_tensor_overhead(), nullptr, true }));
 
-    ggml_tensor * q  = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, 64, 64, 1);
-    ggml_tensor * kv = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F16, 64, 64, 1);
+    const int64_t n = 64; // queries and keys
 
-    return ggml_backend_dev_supports_op(dev, ggml_h2o_attn(ctx.get(), q, kv, kv, nullptr, nullptr, nullptr, false, true, 1, 1.0f));
+    ggml_tensor * q = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, n, 1);
+    ggml_tensor * k = ggml_new_tensor_3d(ctx.get(), type_k, d_k, n, 1);
+    ggml_tensor * v = v_trans ? ggml_new_tensor_3d(ctx.get(), type_v, n, d_v, 1) : ggml_new_tensor_3d(ctx.get(), type_v, d_v, n, 1);
+
+    return ggml_backend_dev_supports_op(dev, ggml_h2o_attn(ctx.get(), q, k, v, nullptr, nullptr, nullptr, v_trans, true, 1, 1.0f));
 }
 
-bool h2o_has_fused_attn(const llama_model & model, const llama_cparams & cparams) {
+bool h2o_has_fused_attn(const llama_model & model, const llama_cparams & cparams, ggml_type type_k, ggml_type type_v) {
     const char * H2O_FUSED = getenv("H2O_FUSED");
     if (H2O_FUSED && atoi(H2O_FUSED) == 0) {
         LLAMA_LOG_INFO("%s: fused attention disabled (H2O_FUSED)\n", __func__);
@@ -125,8 +133,13 @@ bool h2o_has_fused_attn(const llama_model & model, const llama_cparams & cparams
     for (uint32_t il = 0; cparams.offload_kqv && il < model.hparams.n_layer(); ++il) {
         ggml_backend_dev_t dev = model.dev_layer(il);
 
-        if (dev && !h2o_device_runs_attn(dev)) {
-            LLAMA_LOG_WARN("%s: %s has no fused H2O attention, using a graph of stock ops\n", __func__, ggml_backend_dev_name(dev));
+        const int64_t d_k     = model.hparams.n_embd_head_k(il);
+        const int64_t d_v     = model.hparams.n_embd_head_v(il);
+        const bool    v_trans = !cparams.flash_attn && !ggml_is_quantized(type_v);
+
+        if (dev && !h2o_device_runs_attn(dev, d_k, d_v, type_k, type_v, v_trans)) {
+            LLAMA_LOG_WARN("%s: %s has no fused H2O attention for heads of %d and a cache of %s and %s, using a graph of stock ops\n",
+                    __func__, ggml_backend_dev_name(dev), (int) d_k, ggml_type_name(type_k), ggml_type_name(type_v));
             return false;
         }
     }

@@ -6,6 +6,9 @@ static void h2o_launch(ggml_backend_cuda_context & ctx, h2o_attn_args args) {
     using attn  = h2o_attn_shape<D>;
     using votes = h2o_votes_shape<D>;
 
+    static_assert(attn::size_smem()  <= 99*1024, "every chip from Ampere on gives a block 99 KiB");
+    static_assert(votes::size_smem() <= 99*1024, "every chip from Ampere on gives a block 99 KiB");
+
     cudaStream_t stream = ctx.stream();
 
     const size_t n_state = (size_t) args.n_rows*args.n_head*args.n_chunks;

@@ -1,6 +1,8 @@
 #include "h2o-cuda.cuh"
 #include "h2o-select.cuh"
 
+#include <atomic>
+
 static h2o_tracked_args h2o_tracked_args_of(const ggml_tensor * dst) {
     const ggml_tensor * mem_pos     = dst->src[0];
     const ggml_tensor * mem_score   = dst->src[1];
@@ -26,7 +28,15 @@ static size_t h2o_select_smem_size(const ggml_tensor * dst) {
 }
 
 bool ggml_cuda_h2o_select_supported(int device, const ggml_tensor * dst) {
-    return h2o_select_smem_size(dst) + WARP_SIZE*sizeof(int) <= ggml_cuda_info().devices[device].smpbo;
+    const size_t needed = h2o_select_smem_size(dst) + WARP_SIZE*sizeof(int);
+    const size_t there  = ggml_cuda_info().devices[device].smpbo;
+
+    static std::atomic<bool> is_said = false;
+    if (needed > there && !is_said.exchange(true)) {
+        GGML_LOG_WARN("%s: device %d has %zu bytes of shared memory, selection needs %zu: it runs on another backend\n",
+                __func__, device, there, needed);
+    }
+    return needed <= there;
 }
 
 void ggml_cuda_h2o_select(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {

@@ -1,0 +1,71 @@
+// The CUDA kernels compile for every architecture that we name, without a warning, and stay within their limits. Nothing
+// runs here: no GPU is needed, only nvcc.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { LIMITS, MMA_FROM } from './limits.js'
+import { compile, findNvcc, parseReport, SOURCES } from './nvcc.js'
+
+const ARCHS = [75, 87, 90] as const
+const HEAD_SIZES = [64, 80, 96, 128, 256]
+
+const files = readdirSync(SOURCES)
+  .filter((name) => name.endsWith('.cu'))
+  .sort()
+const nvcc = findNvcc()
+
+if (nvcc === null) {
+  console.warn('CUDA kernels: skipped, no nvcc (CUDACXX, PATH, /usr/local/cuda/bin)')
+}
+
+test('every .cu file is part of the build', () => {
+  const cmake = readFileSync(join(SOURCES, '../../cmake/ggml-cuda.cmake'), 'utf8')
+  expect([...cmake.matchAll(/ops\/cuda\/(\S+\.cu)$/gm)].map(([, name]) => name).sort()).toEqual(files)
+})
+
+test.skipIf(nvcc === null).each(files)(
+  `%s compiles for sm_${ARCHS.join(', sm_')} within its limits`,
+  async (file) => {
+    const report = await compile(nvcc as string, file, ARCHS)
+    expect(report.split('\n').filter((line) => /warning/.test(line) && line.includes(SOURCES))).toEqual([])
+
+    const kernels = parseReport(report).filter(({ base, arch }) => !base.endsWith('_mma') || arch >= MMA_FROM)
+    const over = kernels.filter(({ base, registers, shared, spilled }) => {
+      const limit = LIMITS[base]
+      return !limit || registers === 0 || registers > limit.registers || shared > limit.shared || spilled > 0
+    })
+    expect(over).toEqual([])
+
+    for (const { name, arch, registers, shared } of kernels) {
+      console.log(`sm_${arch} ${name.padEnd(20)} ${registers} registers, ${shared} bytes shared, no spills`)
+    }
+
+    // a parser that finds nothing would find nothing wrong
+    const sized = new Set(kernels.filter(({ base }) => base.startsWith('h2o_attn')).map(({ name }) => name))
+    if (/-(mma|plain)\.cu$/.test(file)) {
+      const base = file.replace('.cu', '').replaceAll('-', '_')
+      expect(sized).toEqual(new Set(HEAD_SIZES.map((d) => `${base}<${d}>`)))
+    }
+  },
+  600_000,
+)
+
+test('the report is read as ptxas writes it', () => {
+  const report = `
+ptxas info    : Compiling entry function '_Z12h2o_attn_mmaILi128EEv13h2o_attn_args' for 'sm_90'
+ptxas info    : Function properties for _Z12h2o_attn_mmaILi128EEv13h2o_attn_args
+    56 bytes stack frame, 120 bytes spill stores, 96 bytes spill loads
+ptxas info    : Used 255 registers, used 1 barriers, 56 bytes cumulative stack size, 37248 bytes smem
+`
+  expect(parseReport(report)).toEqual([
+    {
+      name: 'h2o_attn_mma<128>',
+      base: 'h2o_attn_mma',
+      arch: 90,
+      registers: 255,
+      shared: 37248,
+      spilled: 216,
+    },
+  ])
+})

@@ -1,0 +1,22 @@
+// What the kernels may take of a multiprocessor. Registers: 65536 of them, so 256 a thread is two blocks of 128 threads,
+// which launch_bounds asks for; selection is one block of 1024 threads. Shared memory is what ptxas knows of: the tiles of
+// the tensor-core kernels are dynamic, and h2o-attn-mma.cu asserts their size.
+
+export interface Limit {
+  registers: number
+  /** Bytes, static. */
+  shared: number
+}
+
+/** Below sm_80 the tensor-core kernels are empty. Nothing may spill, anywhere. */
+export const MMA_FROM = 80
+
+export const LIMITS: Record<string, Limit> = {
+  h2o_attn_mma: { registers: 255, shared: 0 },
+  h2o_votes_mma: { registers: 255, shared: 0 },
+  h2o_attn_plain: { registers: 128, shared: 48 * 1024 },
+  h2o_votes_plain: { registers: 128, shared: 48 * 1024 },
+  h2o_votes_sum: { registers: 64, shared: 0 },
+  h2o_select: { registers: 64, shared: 128 },
+  h2o_lookup: { registers: 64, shared: 0 },
+}

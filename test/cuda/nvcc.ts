@@ -1,0 +1,86 @@
+// Compiling one .cu file for several architectures, with the flags of ggml-cuda's CMakeLists.txt, and reading what ptxas
+// reports of its kernels.
+
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const root = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+
+export const SOURCES = root('src/native/h2o/ops/cuda')
+const GGML = root('vendor/llama.cpp/ggml')
+
+export interface Kernel {
+  /** With its template argument: h2o_attn_mma<128>. */
+  name: string
+  base: string
+  arch: number
+  registers: number
+  shared: number
+  spilled: number
+}
+
+/** The compiler to use, or null. */
+export function findNvcc(): string | null {
+  const places = [process.env.CUDACXX, 'nvcc', '/usr/local/cuda/bin/nvcc'].filter(
+    (place) => place !== undefined,
+  )
+  return places.find((place) => spawnSync(place, ['--version'], { stdio: 'ignore' }).status === 0) ?? null
+}
+
+function hasCublas(nvcc: string): boolean {
+  const source = '#include <cublas_v2.h>\n'
+  return spawnSync(nvcc, ['-E', '-x', 'cu', '-', '-o', '/dev/null'], { input: source }).status === 0
+}
+
+/** Compiles and returns the compiler's whole report. */
+export async function compile(nvcc: string, file: string, archs: readonly number[]): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'h2o-cuda-'))
+  const includes = [join(GGML, 'include'), join(GGML, 'src'), join(GGML, 'src/ggml-cuda')]
+  if (!hasCublas(nvcc)) includes.push(root('test/cuda/stub'))
+  try {
+    const { stdout, stderr } = await promisify(execFile)(
+      nvcc,
+      [
+        ...['-c', '-std=c++17', '-O3', '-DNDEBUG', '-use_fast_math', '-extended-lambda', '-Xptxas', '-v'],
+        ...['-DGGML_CUDA_USE_GRAPHS', '-Xcompiler', '-Wall,-Wextra,-Wno-unused-function'],
+        ...archs.flatMap((arch) => ['-gencode', `arch=compute_${arch},code=sm_${arch}`]),
+        ...includes.flatMap((include) => ['-I', include]),
+        ...[join(SOURCES, file), '-o', join(folder, 'out.o')],
+      ],
+      { maxBuffer: 1 << 26 },
+    )
+    return stdout + stderr
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** `_Z12h2o_attn_mmaILi128EEv13h2o_attn_args` -> h2o_attn_mma and 128. */
+function demangle(symbol: string): { base: string; argument: string | undefined } {
+  const [head, length] = /^_Z(\d+)/.exec(symbol) ?? []
+  if (head === undefined) throw new Error(`not a kernel of ours: ${symbol}`)
+  const base = symbol.slice(head.length, head.length + Number(length))
+  return { base, argument: /^ILi(\d+)E/.exec(symbol.slice(head.length + base.length))?.[1] }
+}
+
+export function parseReport(report: string): Kernel[] {
+  const kernels: Kernel[] = []
+  for (const part of report.split(/Compiling entry function /).slice(1)) {
+    const [, symbol = '', arch] = /^'(\w+)' for 'sm_(\d+)/.exec(part) ?? []
+    const number = (what: RegExp) => Number(what.exec(part)?.[1] ?? 0)
+    const { base, argument } = demangle(symbol)
+    kernels.push({
+      name: argument === undefined ? base : `${base}<${argument}>`,
+      base,
+      arch: Number(arch),
+      registers: number(/Used (\d+) registers/),
+      shared: number(/(\d+) bytes smem/),
+      spilled: number(/(\d+) bytes spill stores/) + number(/(\d+) bytes spill loads/),
+    })
+  }
+  return kernels
+}
