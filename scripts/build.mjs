@@ -12,25 +12,36 @@ import { vendor } from './lib/vendor.mjs'
 
 const HELP = `usage: npm run build [-- options]
 
-  --native        the native addon only
-  --ts            TypeScript only
-  --tests         the C++ tests as well (test/native)
-  --tools         llama.cpp's tools with H2O as well, in build/bin (llama-completion, llama-perplexity, llama-bench)
-  --cuda          with the CUDA backend (GGML_CUDA=ON); the build folder remembers it
-  --cpu           without it again
-  --if-missing    do nothing when both results are there
-  -D KEY=VALUE    passed on to CMake
+  --native          the native addon only
+  --ts              TypeScript only
+  --tests           the C++ tests as well (test/native)
+  --tools           llama.cpp's tools with H2O as well, in build/bin (llama-completion, llama-perplexity, llama-bench)
+  --cuda            with the CUDA backend (GGML_CUDA=ON); the build folder remembers it
+  --cuda-arch LIST  for these chips, say 75,87,90; without it for those of this machine
+  --jetson          --cuda for Jetson Orin: sm_87, without virtual memory management
+  --cpu             without CUDA again
+  --if-missing      do nothing when both results are there
+  -D KEY=VALUE      passed on to CMake
 `
 
+const ARCHS = /^(native|all|all-major|\d+[af]?(-real|-virtual)?(,\d+[af]?(-real|-virtual)?)*)$/
+
 const RESULTS = ['build/Release/h2o_llama.node', 'dist/index.js']
+
+/** What CMake is told about CUDA. */
+function cudaDefines({ cuda, cpu, jetson, 'cuda-arch': archs = jetson ? '87' : undefined }) {
+  if (cpu) return ['GGML_CUDA=OFF']
+  const defines = cuda || jetson ? ['GGML_CUDA=ON'] : []
+  if (archs !== undefined) defines.push(`CMAKE_CUDA_ARCHITECTURES=${archs.split(',').join(';')}`)
+  if (jetson) defines.push('GGML_CUDA_NO_VMM=ON')
+  return defines
+}
 
 function buildNative(paths, values) {
   requireToolchain()
   vendor(paths, { say: (line) => console.error(line) })
 
-  const defines = [...(values.define ?? [])]
-  if (values.cuda) defines.push('GGML_CUDA=ON')
-  if (values.cpu) defines.push('GGML_CUDA=OFF')
+  const defines = [...cudaDefines(values), ...(values.define ?? [])]
   if (values.tests && existsSync(join(paths.root, 'test/native/CMakeLists.txt')))
     defines.push('H2O_BUILD_TESTS=ON')
   if (values.tools) defines.push('H2O_BUILD_TOOLS=ON')
@@ -54,6 +65,8 @@ await main(() => {
       tests: { type: 'boolean', default: false },
       tools: { type: 'boolean', default: false },
       cuda: { type: 'boolean', default: false },
+      'cuda-arch': { type: 'string' },
+      jetson: { type: 'boolean', default: false },
       cpu: { type: 'boolean', default: false },
       'if-missing': { type: 'boolean', default: false },
       define: { type: 'string', short: 'D', multiple: true },
@@ -61,7 +74,16 @@ await main(() => {
     },
   })
   if (values.help) return console.log(HELP)
-  if (values.cuda && values.cpu) throw new Failure('--cuda and --cpu exclude each other.')
+  const asksForCuda = values.cuda || values.jetson
+  if (asksForCuda && values.cpu) throw new Failure('--cpu excludes --cuda and --jetson.')
+  if (values['cuda-arch'] !== undefined) {
+    if (!asksForCuda) throw new Failure('--cuda-arch goes with --cuda.')
+    if (!ARCHS.test(values['cuda-arch']))
+      throw new Failure(
+        `--cuda-arch: not a list of architectures: ${values['cuda-arch']}`,
+        'Example: 75,87,90',
+      )
+  }
 
   const paths = layout()
   if (values['if-missing'] && RESULTS.every((file) => existsSync(join(paths.root, file)))) return
