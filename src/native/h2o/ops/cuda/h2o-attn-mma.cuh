@@ -21,7 +21,7 @@ struct h2o_attn_shape {
     static constexpr int n_threads = n_warps*WARP_SIZE;
     static constexpr int n_m       = D <= 128 ? 2 : 1; // tiles of 16 rows per warp: two of them read K and V half as often
     static constexpr int n_rows    = n_warps*n_m*16;
-    static constexpr int n_keys    = D < 128 ? 64 : 32;
+    static constexpr int n_keys    = D <= 128 ? 64 : 32;
 
     static constexpr size_t size_smem() {
         return (n_rows + 2*n_keys)*h2o_tile_stride<D>()*sizeof(half2);
@@ -175,7 +175,7 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_at
 
         h2o_tile_c s[shape::n_m][shape::n_keys/16];
 
-#pragma unroll
+#pragma unroll 4 // all at once, the operands that are loaded ahead do not fit the registers
         for (int d = 0; d < D/16; ++d) {
             h2o_tile_ab a[shape::n_m];
 #pragma unroll
@@ -220,6 +220,20 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_at
             }
         }
 
+        // the accumulators of 16 keys are laid out as the operand that has them inside
+        h2o_tile_ab p[shape::n_m][shape::n_keys/16];
+
+#pragma unroll
+        for (int im = 0; im < shape::n_m; ++im) {
+#pragma unroll
+            for (int n = 0; n < shape::n_keys/16; ++n) {
+#pragma unroll
+                for (int r = 0; r < 4; ++r) {
+                    p[im][n].x[r] = __floats2half2_rn(s[im][n].x[2*r], s[im][n].x[2*r + 1]);
+                }
+            }
+        }
+
         cp_async_wait_all();
         __syncthreads(); // V is there, and nobody reads K any more
 
@@ -229,21 +243,13 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_at
 
 #pragma unroll
         for (int n = 0; n < shape::n_keys/16; ++n) {
-            h2o_tile_ab p[shape::n_m]; // the accumulators of 16 keys are laid out as the operand that has them inside
-#pragma unroll
-            for (int im = 0; im < shape::n_m; ++im) {
-#pragma unroll
-                for (int r = 0; r < 4; ++r) {
-                    p[im].x[r] = __floats2half2_rn(s[im][n].x[2*r], s[im][n].x[2*r + 1]);
-                }
-            }
 #pragma unroll
             for (int d = 0; d < D/16; ++d) {
                 h2o_tile_ab b;
                 load_ldmatrix_trans(b, tile_v + n*16*stride + d*8, stride);
 #pragma unroll
                 for (int im = 0; im < shape::n_m; ++im) {
-                    mma(o[im][d], p[im], b);
+                    mma(o[im][d], p[im][n], b);
                 }
             }
         }

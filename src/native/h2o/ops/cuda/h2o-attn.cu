@@ -93,13 +93,14 @@ static h2o_attn_args h2o_attn_args_of(const ggml_tensor * dst) {
 }
 
 int h2o_n_split(const h2o_attn_args & args, int device, int n_keys_of_tile, int n_rows_of_tile) {
-    const int64_t n_tiles  = (int64_t) (args.n_keys + n_keys_of_tile - 1)/n_keys_of_tile*args.n_head*args.n_chunks;
-    const int64_t n_wanted = 4ll*ggml_cuda_info().devices[device].nsm;
+    // of one chunk: the votes of a chunk must not depend on how many others are in the batch
+    const int64_t n_tiles  = (int64_t) (args.n_keys + n_keys_of_tile - 1)/n_keys_of_tile*args.n_head;
+    const int64_t n_wanted = 2ll*ggml_cuda_info().devices[device].nsm;
 
     // a part should be worth its partial votes
     const int64_t n_max = std::max(1, args.n_rows/(4*n_rows_of_tile));
 
-    return (int) std::min(n_max, (n_wanted + n_tiles - 1)/n_tiles);
+    return (int) std::min(n_max, std::max<int64_t>(1, n_wanted/n_tiles));
 }
 
 void h2o_launch_votes_sum(ggml_backend_cuda_context & ctx, const h2o_attn_args & args) {
