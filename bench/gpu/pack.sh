@@ -13,7 +13,7 @@ mkdir -p "$(dirname "$out")"
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 
-git ls-files CMakeLists.txt LICENSE cmake src/native/h2o bench/native bench/gpu test/native test/parity/stock |
+git ls-files -co --exclude-standard CMakeLists.txt LICENSE cmake src/native/h2o bench/native bench/gpu test/native test/parity/stock |
     tar -cf - -T - | tar -xf - -C "$stage"
 
 # ggml's other backends are never configured

@@ -8,7 +8,8 @@
 #   build         the patched tree
 #   build-stock   the pin
 #   test          test-backend-ops, our C++ tests, and a model on CPU and GPU
-#   sanitize      memcheck and racecheck on small cases, where there is a compute-sanitizer
+#   ops           each step of the method at the shapes of a layer of Qwen3-8B and 1.7B
+#   sanitize      memcheck, racecheck and synccheck on small cases, where there is a compute-sanitizer
 #   bench         see bench/gpu/compare.py --help
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -21,7 +22,7 @@ while [[ ${1:-} == --* ]]; do
         --arch) arch=$2 ;;
         --out)  out=$2 ;;
         --pack) pack=$2 ;;
-        *)      sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
+        *)      sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2 ;;
     esac
     shift 2
 done
@@ -73,7 +74,7 @@ sanitize() {
         return
     fi
     local cases='h2o=(select|lookup).*n_mem=(37|40|4),|h2o=attn.*n_queries=(1|33|50),'
-    for tool in memcheck racecheck initcheck; do
+    for tool in memcheck racecheck synccheck; do
         compute-sanitizer --tool "$tool" --error-exitcode 1 "$bin/test-backend-ops" test -b CUDA0 -o H2O -p "$cases" |
             tail -n 15
     done
@@ -83,7 +84,7 @@ bench() {
     python3 bench/gpu/compare.py --patched "$out/patched" --stock "$out/stock" --work "$out" "$@"
 }
 
-[ $# -gt 0 ] || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2; }
 while [ $# -gt 0 ]; do
     stage=$1
     shift
@@ -92,6 +93,7 @@ while [ $# -gt 0 ]; do
         build)       build ;;
         build-stock) build_stock ;;
         test)        run_tests ;;
+        ops)         "$bin/op-bench" 8 4 128; "$bin/op-bench" 8 2 128 ;;
         sanitize)    sanitize ;;
         bench)       bench "$@"; exit ;;
         *)           echo "unknown stage: $stage" >&2; exit 2 ;;

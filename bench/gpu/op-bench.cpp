@@ -1,0 +1,157 @@
+// Each step of the method on the first GPU (or the CPU), at the shapes of one layer: microseconds and, for attention, what
+// was computed per second. Beside it stock's flash attention over one chunk: two products, no votes, and nothing above the diagonal left out.
+//
+//   op-bench [N_HEAD_KV N_GROUP HEAD_SIZE]     default: 8 4 128, a layer of Qwen3-8B
+
+#include "../../src/native/h2o/ops/ggml-h2o.h"
+
+#include "ggml-alloc.h"
+#include "ggml-backend.h"
+#include "ggml-cpp.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <vector>
+
+static const int S       = 1024;
+static const int N_LOCAL = 256;
+static const int N_HEAVY = 256;
+static const int N_CELLS = 16*S;
+
+static int n_head  = 8;
+static int n_group = 4;
+static int d       = 128;
+
+static void fill(ggml_tensor * t, std::mt19937 & engine) {
+    std::vector<char> data(ggml_nbytes(t));
+    if (t->type == GGML_TYPE_I32) { // ascending cells
+        for (int64_t i = 0; i < ggml_nelements(t); ++i) {
+            ((int32_t *) data.data())[i] = i % t->ne[0] * (N_CELLS/t->ne[0]);
+        }
+    } else {
+        std::normal_distribution<float> normal;
+        std::vector<float> values(ggml_nelements(t));
+        for (float & x : values) {
+            x = normal(engine);
+        }
+        ggml_quantize_chunk(t->type, values.data(), data.data(), 0, ggml_nrows(t), t->ne[0], nullptr);
+    }
+    ggml_backend_tensor_set(t, data.data(), 0, data.size());
+}
+
+// the same op many times over, so that launches overlap as they do in a graph
+static void measure(ggml_backend_t backend, const char * name, double flop, const std::function<ggml_tensor *(ggml_context *)> & build) {
+    const int n_nodes = 20;
+
+    ggml_context_ptr ctx(ggml_init({ 4096*ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, true }));
+
+    ggml_cgraph * gf = ggml_new_graph(ctx.get());
+    for (int i = 0; i < n_nodes; ++i) {
+        ggml_tensor * t = build(ctx.get());
+        if (!ggml_backend_supports_op(backend, t)) {
+            printf("%-34s not supported\n", name);
+            return;
+        }
+        ggml_build_forward_expand(gf, t);
+    }
+
+    ggml_backend_buffer_ptr buffer(ggml_backend_alloc_ctx_tensors(ctx.get(), backend));
+    if (!buffer) {
+        printf("%-34s not enough memory\n", name);
+        return;
+    }
+    std::mt19937 engine(1);
+    for (ggml_tensor * t = ggml_get_first_tensor(ctx.get()); t; t = ggml_get_next_tensor(ctx.get(), t)) {
+        if (t->op == GGML_OP_NONE && !t->view_src) {
+            fill(t, engine);
+        }
+    }
+
+    double best = INFINITY;
+    for (int i = 0; i < 5; ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        ggml_backend_graph_compute(backend, gf);
+        ggml_backend_synchronize(backend);
+
+        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+        best = std::min(best, time.count()/n_nodes);
+    }
+
+    printf("%-34s %10.1f us", name, best*1e6);
+    if (flop > 0) {
+        printf(" %8.1f TFLOP/s", flop/best/1e12);
+    }
+    printf("\n");
+}
+
+static void measure_attn(ggml_backend_t backend, ggml_type type, const char * name_intra, const char * name_inter) {
+    const double flop_of_pair = 2.0*d*n_head*n_group; // one product
+
+    const int n_chunks = 4;
+    const int n_mem    = N_LOCAL + N_HEAVY;
+
+    const auto cache = [=](ggml_context * ctx, int pos, int n, int n_chunks) {
+        ggml_tensor * t = ggml_new_tensor_2d(ctx, type, d*n_head, N_CELLS);
+        return ggml_view_4d(ctx, t, d, n, n_head, n_chunks, t->nb[1], ggml_row_size(type, d), n*t->nb[1], pos*t->nb[1]);
+    };
+
+    const auto intra = [=](ggml_context * ctx) {
+        ggml_tensor * q = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d, S*n_group, n_head, n_chunks);
+        return ggml_h2o_attn(ctx, q, cache(ctx, S, S, n_chunks), cache(ctx, S, S, n_chunks), nullptr, nullptr, nullptr, false, true,
+                n_group, 1.0f/std::sqrt((float) d));
+    };
+    measure(backend, name_intra, 3*flop_of_pair*n_chunks*S*(S + 1)/2, intra);
+
+    const auto inter = [=](ggml_context * ctx) {
+        ggml_tensor * q   = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, S*n_group, n_head);
+        ggml_tensor * set = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head);
+        ggml_tensor * o   = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, S*n_group, n_head);
+        ggml_tensor * lse = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, S*n_group, n_head);
+        return ggml_h2o_attn(ctx, q, cache(ctx, 0, N_CELLS, 1), cache(ctx, 0, N_CELLS, 1), set, o, lse, false, false,
+                n_group, 1.0f/std::sqrt((float) d));
+    };
+    measure(backend, name_inter, 3*flop_of_pair*S*n_mem, inter);
+}
+
+int main(int argc, char ** argv) {
+    if (argc == 4) {
+        n_head  = atoi(argv[1]);
+        n_group = atoi(argv[2]);
+        d       = atoi(argv[3]);
+    }
+    ggml_backend_load_all();
+
+    ggml_backend_ptr backend(ggml_backend_init_best());
+    printf("%s: %d KV heads, group of %d, head size %d, S=%d, M=%d\n", ggml_backend_name(backend.get()), n_head, n_group, d, S,
+            N_LOCAL + N_HEAVY);
+
+    measure_attn(backend.get(), GGML_TYPE_F16,  "intra, 4 chunks, f16",  "inter, 1 chunk, f16");
+    measure_attn(backend.get(), GGML_TYPE_BF16, "intra, 4 chunks, bf16", "inter, 1 chunk, bf16");
+    measure_attn(backend.get(), GGML_TYPE_Q8_0, "intra, 4 chunks, q8_0", "inter, 1 chunk, q8_0");
+
+    measure(backend.get(), "stock flash attention, S x S", 2.0*2.0*d*n_head*n_group*S*S, [](ggml_context * ctx) {
+        ggml_tensor * q    = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, S, n_head*n_group);
+        ggml_tensor * k    = ggml_new_tensor_3d(ctx, GGML_TYPE_F16, d, S, n_head);
+        ggml_tensor * v    = ggml_new_tensor_3d(ctx, GGML_TYPE_F16, d, S, n_head);
+        ggml_tensor * mask = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, S, S);
+        return ggml_flash_attn_ext(ctx, q, k, v, mask, 1.0f/std::sqrt((float) d), 0.0f, 0.0f);
+    });
+
+    const int n_mem = N_LOCAL + N_HEAVY;
+    const ggml_h2o_tracked tracked = { n_mem, N_CELLS, 8*S, S };
+
+    measure(backend.get(), "selection", 0, [=](ggml_context * ctx) {
+        return ggml_h2o_select(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head), ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_mem, n_head),
+                ggml_new_tensor_2d(ctx, GGML_TYPE_F32, S, n_head), tracked, 9*S, N_LOCAL, N_HEAVY);
+    });
+    measure(backend.get(), "lookup", 0, [=](ggml_context * ctx) {
+        return ggml_h2o_lookup(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head), ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head),
+                ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_mem, n_head), ggml_new_tensor_2d(ctx, GGML_TYPE_F32, S, n_head), tracked);
+    });
+    return 0;
+}
