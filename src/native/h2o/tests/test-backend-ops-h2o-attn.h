@@ -172,9 +172,15 @@ static void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & ca
         }
     }
     for (const int d : { 80, 96, 256 }) {
-        cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16, GGML_TYPE_F16, d, 4, 50, 3, 2,  0, false, false));
-        cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16, GGML_TYPE_F16, d, 4, 50, 3, 1, 70, false, true));
+        for (const ggml_type type : { GGML_TYPE_F16, GGML_TYPE_F32 }) {
+            cases.emplace_back(new test_h2o_attn(type, type, d, 4, 50, 3, 2,  0, false, false));
+            cases.emplace_back(new test_h2o_attn(type, type, d, 4, 50, 3, 1, 70, false, true));
+            cases.emplace_back(new test_h2o_attn(type, type, d, 3, 33, 2, 1, 70, true,  false));
+        }
     }
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_Q8_0,  96, 4, 50, 3, 2,  0, false, true));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_Q8_0, 256, 4, 50, 3, 1, 70, false, true));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F32,  GGML_TYPE_F16,  128, 4, 50, 3, 1, 70, false, true));
     // one query, one key; keys and values of different types; a chunk of a real size
     cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  64, 1,   1, 1, 1,   0, true,  false));
     cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  64, 1,   1, 1, 1,   1, true,  true));
