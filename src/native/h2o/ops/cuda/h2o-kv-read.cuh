@@ -20,67 +20,69 @@ struct h2o_kv_head {
     }
 };
 
-static __device__ __forceinline__ float h2o_read_1(ggml_type type, const char * p) {
-    switch (type) {
-        case GGML_TYPE_F16:  return __half2float(*(const half *) p);
-        case GGML_TYPE_BF16: return __uint_as_float((uint32_t) *(const uint16_t *) p << 16);
-        default:             return *(const float *) p;
-    }
-}
+// eight channels as they come from memory: what is fetched is not looked at until it is decoded, so that several fetches can
+// be in flight
+struct h2o_raw_8 {
+    uint32_t word[8];
+};
 
-// block_q8_0: half d; int8_t qs[32]. Blocks are 34 bytes, so that nothing in them is aligned to more than 2.
-static __device__ __forceinline__ void h2o_read_8_q8_0(const char * cell, int channel, float (&x)[8]) {
-    const char     * block = cell + channel/32*34;
-    const uint16_t * qs    = (const uint16_t *) (block + 2 + channel%32);
+// channels [channel, channel + 8) of the cell
+static __device__ __forceinline__ h2o_raw_8 h2o_fetch_8(const h2o_kv & kv, const char * cell, int channel) {
+    h2o_raw_8 raw;
 
-    const float d = __half2float(*(const half *) block);
-
+    if (kv.type == GGML_TYPE_Q8_0) {
+        // block_q8_0: half d; int8_t qs[32]. Blocks are 34 bytes, so that nothing in them is aligned to more than 2.
+        const uint16_t * block = (const uint16_t *) (cell + channel/32*34);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const uint32_t pair = qs[i];
+        for (int i = 0; i < 4; ++i) {
+            raw.word[i] = block[1 + channel%32/2 + i];
+        }
+        raw.word[4] = block[0];
+    } else if (kv.is_vec) {
+        const uint4 * p = (const uint4 *) (cell + channel*kv.nb_channel);
 
-        x[2*i + 0] = d*(int8_t) (pair & 0xff);
-        x[2*i + 1] = d*(int8_t) (pair >> 8);
+        *(uint4 *) &raw.word[0] = p[0];
+        if (kv.type == GGML_TYPE_F32) {
+            *(uint4 *) &raw.word[4] = p[1];
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            const char * p = cell + (channel + i)*kv.nb_channel;
+
+            raw.word[i] = kv.type == GGML_TYPE_F32 ? *(const uint32_t *) p : *(const uint16_t *) p;
+        }
     }
+    return raw;
 }
 
-static __device__ __forceinline__ void h2o_read_8_vec(ggml_type type, const char * p, float (&x)[8]) {
-    if (type == GGML_TYPE_F32) {
-        *(float4 *) &x[0] = ((const float4 *) p)[0];
-        *(float4 *) &x[4] = ((const float4 *) p)[1];
+static __device__ __forceinline__ float h2o_half_bits_to_float(uint32_t bits) {
+    return __half2float(__ushort_as_half((uint16_t) bits));
+}
+
+static __device__ __forceinline__ void h2o_decode_8(const h2o_kv & kv, const h2o_raw_8 & raw, float (&x)[8]) {
+    if (kv.type == GGML_TYPE_Q8_0) {
+        const float d = h2o_half_bits_to_float(raw.word[4]);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            x[i] = d*(int8_t) (raw.word[i/2] >> i%2*8 & 0xff);
+        }
         return;
     }
-
-    const uint4    raw     = *(const uint4 *) p;
-    const uint32_t word[4] = { raw.x, raw.y, raw.z, raw.w };
-
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        if (type == GGML_TYPE_BF16) {
-            x[2*i + 0] = __uint_as_float(word[i] << 16);
-            x[2*i + 1] = __uint_as_float(word[i] & 0xffff0000);
-        } else {
-            const float2 pair = __half22float2(*(const half2 *) &word[i]);
-
-            x[2*i + 0] = pair.x;
-            x[2*i + 1] = pair.y;
+    for (int i = 0; i < 8; ++i) {
+        if (kv.type == GGML_TYPE_F32) {
+            x[i] = __uint_as_float(raw.word[i]);
+            continue;
         }
+        const uint32_t bits = kv.is_vec ? raw.word[i/2] >> i%2*16 & 0xffff : raw.word[i];
+
+        x[i] = kv.type == GGML_TYPE_BF16 ? __uint_as_float(bits << 16) : h2o_half_bits_to_float(bits);
     }
 }
 
 // channels [channel, channel + 8) of a key
 static __device__ __forceinline__ void h2o_read_8(
         const h2o_kv & kv, const h2o_kv_head & head, int key, int channel, float (&x)[8]) {
-    const char * cell = head.at(kv, key);
-
-    if (kv.type == GGML_TYPE_Q8_0) {
-        h2o_read_8_q8_0(cell, channel, x);
-    } else if (kv.is_vec) {
-        h2o_read_8_vec(kv.type, cell + channel*kv.nb_channel, x);
-    } else {
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            x[i] = h2o_read_1(kv.type, cell + (channel + i)*kv.nb_channel);
-        }
-    }
+    h2o_decode_8(kv, h2o_fetch_8(kv, head.at(kv, key), channel), x);
 }

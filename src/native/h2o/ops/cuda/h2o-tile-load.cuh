@@ -12,6 +12,11 @@ static constexpr __host__ __device__ int h2o_tile_stride() { // in half2
     return D/2 + 4;
 }
 
+// of n loads of a thread, how many are in flight at once: where data passes through registers, nothing else hides latency
+static constexpr __host__ __device__ int h2o_loads_ahead(int n) {
+    return n % 4 == 0 ? 4 : n % 5 == 0 ? 5 : n % 3 == 0 ? 3 : 1;
+}
+
 // eight halves at once; a value that F16 cannot hold becomes the largest one that it can
 static __device__ __forceinline__ void h2o_store_8(half2 * dst, const float (&x)[8]) {
     __align__(16) half2 packed[4];
@@ -56,18 +61,35 @@ static __device__ __forceinline__ void h2o_load_tile_kv(
         return;
     }
 
+    constexpr int n_loads = n_tile*n_pieces/n_threads;
+    constexpr int n_ahead = h2o_loads_ahead(n_loads);
+
 #pragma unroll 1
-    for (int i = tid; i < n_tile*n_pieces; i += n_threads) {
+    for (int i0 = 0; i0 < n_loads; i0 += n_ahead) {
+        h2o_raw_8 raw[n_ahead] = {};
+
         // neighbouring threads read what are neighbours in memory
-        const int row   = kv.is_trans ? i%n_tile : i/n_pieces;
-        const int piece = kv.is_trans ? i/n_tile : i%n_pieces;
+#pragma unroll
+        for (int j = 0; j < n_ahead; ++j) {
+            const int i     = (i0 + j)*n_threads + tid;
+            const int row   = kv.is_trans ? i%n_tile : i/n_pieces;
+            const int piece = kv.is_trans ? i/n_tile : i%n_pieces;
 
-        float x[8] = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
-
-        if (key0 + row < n_keys) {
-            h2o_read_8(kv, head, key0 + row, piece*8, x);
+            if (key0 + row < n_keys) {
+                raw[j] = h2o_fetch_8(kv, head.at(kv, key0 + row), piece*8);
+            }
         }
-        h2o_store_8(tile + row*h2o_tile_stride<D>() + piece*4, x);
+
+#pragma unroll
+        for (int j = 0; j < n_ahead; ++j) {
+            const int i     = (i0 + j)*n_threads + tid;
+            const int row   = kv.is_trans ? i%n_tile : i/n_pieces;
+            const int piece = kv.is_trans ? i/n_tile : i%n_pieces;
+
+            float x[8];
+            h2o_decode_8(kv, raw[j], x); // zeros are zero in every type
+            h2o_store_8(tile + row*h2o_tile_stride<D>() + piece*4, x);
+        }
     }
 }
 
@@ -76,27 +98,40 @@ template <int D, int n_tile, int n_threads>
 static __device__ __forceinline__ void h2o_load_tile_q(
         half2 * tile, const float * q, half * q_scaled, float scale, int n_rows, int tid) {
     constexpr int n_pieces = D/8;
+    constexpr int n_loads  = n_tile*n_pieces/n_threads;
+    constexpr int n_ahead  = h2o_loads_ahead(n_loads);
 
-#pragma unroll 2
-    for (int i = tid; i < n_tile*n_pieces; i += n_threads) {
-        const int row   = i/n_pieces;
-        const int piece = i%n_pieces;
+    static_assert(n_tile*n_pieces % n_threads == 0, "a tile is a whole number of pieces per thread");
 
-        float x[8] = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
+#pragma unroll 1
+    for (int i0 = 0; i0 < n_loads; i0 += n_ahead) {
+        float4 x[n_ahead][2] = {};
 
-        if (row < n_rows) {
-            h2o_read_8_vec(GGML_TYPE_F32, (const char *) (q + (int64_t) row*D + piece*8), x);
-        }
 #pragma unroll
-        for (int j = 0; j < 8; ++j) {
-            x[j] *= scale;
+        for (int j = 0; j < n_ahead; ++j) {
+            const int i = (i0 + j)*n_threads + tid;
+
+            if (i/n_pieces < n_rows) {
+                x[j][0] = ((const float4 *) q)[2*i + 0];
+                x[j][1] = ((const float4 *) q)[2*i + 1];
+            }
         }
 
-        half2 * dst = tile + row*h2o_tile_stride<D>() + piece*4;
-        h2o_store_8(dst, x);
+#pragma unroll
+        for (int j = 0; j < n_ahead; ++j) {
+            const int i = (i0 + j)*n_threads + tid;
 
-        if (row < n_rows) {
-            *(uint4 *) (q_scaled + (int64_t) row*D + piece*8) = *(const uint4 *) dst;
+            half2 * dst = tile + i/n_pieces*h2o_tile_stride<D>() + i%n_pieces*4;
+
+            const float scaled[8] = {
+                x[j][0].x*scale, x[j][0].y*scale, x[j][0].z*scale, x[j][0].w*scale,
+                x[j][1].x*scale, x[j][1].y*scale, x[j][1].z*scale, x[j][1].w*scale,
+            };
+            h2o_store_8(dst, scaled);
+
+            if (i/n_pieces < n_rows) {
+                *(uint4 *) (q_scaled + (int64_t) i*8) = *(const uint4 *) dst;
+            }
         }
     }
 }
