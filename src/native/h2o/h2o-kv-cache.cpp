@@ -35,7 +35,7 @@ llama_kv_cache_h2o::llama_kv_cache_h2o(
     llama_kv_cache(
             model, hparams, type_k, type_v, !cparams.flash_attn, cparams.offload_kqv, cparams.kv_unified, cparams.n_ctx_seq,
             cparams.n_seq_max, 1, hparams.n_swa, hparams.swa_type, nullptr, nullptr, nullptr, nullptr),
-    cparams(cparams), no_alloc(hparams.no_alloc), is_fused(h2o_has_fused_attn(model, cparams)),
+    cparams(cparams), no_alloc(hparams.no_alloc), is_fused(h2o_has_fused_attn(model, cparams, type_k, type_v)),
     n_graph_chunks(h2o_n_graph_chunks(model, cparams)) {
     const uint32_t n_mem   = cparams.h2o_local + cparams.h2o_heavy;
     const uint32_t n_chunk = cparams.n_ubatch;
