@@ -1,9 +1,9 @@
 // What a command line of `bench` asks for: lists, contenders, groups of jobs, the argument lists of the programs.
 import { describe, expect, it } from 'vitest'
-import { integers } from '../../src/ts/cli/bench/lists.js'
 import { nativeArgv, type Setup } from '../../src/ts/cli/bench/measure.js'
 import { type BenchFlags, benchOptions } from '../../src/ts/cli/bench/options.js'
 import { describeJob, planGroups, rotated } from '../../src/ts/cli/bench/plan.js'
+import { integers } from '../../src/ts/cli/lists.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
 import { job } from './support/bench.js'
 

@@ -1,9 +1,9 @@
 // The options of `bench`: llama-bench's names where it has them, then our own; and the flags they become.
 import type { FlashAttn, KvType } from '../../index.js'
+import { integers, names } from '../lists.js'
 import type { OptionSpec } from '../options.js'
 import { gpuLayers, integer, number, oneOf, onOffAuto } from '../parsers.js'
 import { type Contender, contenderGroups } from './contenders.js'
-import { integers, names } from './lists.js'
 
 export const outputFormats = ['md', 'csv', 'json', 'jsonl'] as const
 export type OutputFormat = (typeof outputFormats)[number]

@@ -1,6 +1,6 @@
 // Flag values that are lists, as llama-bench takes them: "512,1024", "512-2048*2", "512-2048+512".
 import { InvalidArgumentError } from 'commander'
-import { integer, type Parser } from '../parsers.js'
+import { integer, type Parser } from './parsers.js'
 
 const MOST = 1000
 
