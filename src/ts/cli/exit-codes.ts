@@ -8,6 +8,8 @@ export const ExitCode = {
   model: 3,
   noBinary: 4,
   memory: 5,
+  /** `compare`: a figure is past its limit */
+  threshold: 6,
   interrupted: 130,
 } as const
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode]

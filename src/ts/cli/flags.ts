@@ -44,7 +44,7 @@ export interface RunFlags {
 /** With -n -1 and no -c, the context has room for this many tokens after the prompt. */
 export const ROOM_WITHOUT_LIMIT = 4096
 
-export function modelOptions(flags: RunFlags & { model: string }): ModelOptions {
+export function modelOptions(flags: ModelFlags & { model: string }): ModelOptions {
   return {
     path: flags.model,
     useMmap: flags.mmap,
@@ -53,21 +53,20 @@ export function modelOptions(flags: RunFlags & { model: string }): ModelOptions 
   }
 }
 
+export type ModelFlags = Pick<RunFlags, 'mmap' | 'mlock' | 'gpuLayers'>
+
 export function contextOptions(
   flags: RunFlags,
   model: Model,
   nPrompt: number,
   onWarning: (warning: H2oWarning) => void,
 ): ContextOptions {
-  const nThreads = threads(flags.threads)
-  const nThreadsBatch = threads(flags.threadsBatch) ?? nThreads
   return {
     model,
     nCtx: contextSize(flags, nPrompt, model.nCtxTrain),
     nBatch: flags.batchSize,
     nUbatch: flags.ubatchSize,
-    ...(nThreads !== undefined && { nThreads }),
-    ...(nThreadsBatch !== undefined && { nThreadsBatch }),
+    ...threadCounts(flags),
     flashAttn: flags.flashAttn,
     typeK: flags.cacheTypeK,
     typeV: flags.cacheTypeV,
@@ -119,6 +118,17 @@ const MANY_LAYERS = 9999
 export function layers(gpuLayers: RunFlags['gpuLayers']): Pick<ModelOptions, 'nGpuLayers'> {
   if (gpuLayers === 'auto') return {}
   return { nGpuLayers: gpuLayers === 'all' ? MANY_LAYERS : gpuLayers }
+}
+
+export function threadCounts(
+  flags: Pick<RunFlags, 'threads' | 'threadsBatch'>,
+): Pick<ContextOptions, 'nThreads' | 'nThreadsBatch'> {
+  const nThreads = threads(flags.threads)
+  const nThreadsBatch = threads(flags.threadsBatch) ?? nThreads
+  return {
+    ...(nThreads !== undefined && { nThreads }),
+    ...(nThreadsBatch !== undefined && { nThreadsBatch }),
+  }
 }
 
 // llama.cpp: a count of 0 or less means all cores

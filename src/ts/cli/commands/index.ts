@@ -12,6 +12,7 @@ export const commands: ReadonlyMap<string, () => Promise<CommandModule>> = new M
 >([
   ['run', () => import('./run.js')],
   ['bench', () => import('./bench.js')],
+  ['compare', () => import('./compare.js')],
 ])
 
 export const defaultCommand = 'run'

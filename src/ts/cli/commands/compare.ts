@@ -1,0 +1,162 @@
+// `h2o-prefill compare`: what H2O changes in a model's predictions, held against dense attention over the same text.
+import { basename } from 'node:path'
+import type { Model } from '../../index.js'
+import { type ContextApi, type Group, openGroup } from '../compare/contexts.js'
+import { describeRow } from '../compare/describe.js'
+import { toJson } from '../compare/json.js'
+import { type Layout, layOut } from '../compare/layout.js'
+import { type CompareFlags, compareOptions } from '../compare/options.js'
+import type { Row } from '../compare/outcome.js'
+import { settingGroups } from '../compare/settings.js'
+import { renderText } from '../compare/text.js'
+import { judge } from '../compare/thresholds.js'
+import { type Contender, walk } from '../compare/walk.js'
+import { ExitCode } from '../exit-codes.js'
+import { modelOptions } from '../flags.js'
+import { seconds } from '../format.js'
+import { abortOnSigint } from '../interrupt.js'
+import type { CliIo } from '../io.js'
+import { onceEach } from '../once-each.js'
+import { Output } from '../output.js'
+import { parseArgv } from '../program.js'
+import { readPrompt } from '../prompt.js'
+import { UsageError } from '../usage-error.js'
+import { packageVersion } from '../version.js'
+
+type Api = ContextApi & Pick<typeof import('../../index.js'), 'loadModel' | 'setLogLevel'>
+
+const notes = `The text is cut into windows. In each, a dense context and one per setting read the same prompt. Then all of them read the
+continuation, in calls of at most a chunk, which are dense: what is lost there is what the KV cache that the sparse
+prefill left behind has lost. The report goes to stdout, everything else to stderr. Exit codes: 0 ok, 1 run-time failure
+(also where H2O does not serve the model), 2 usage, 3 model missing or invalid, 4 no usable binary or device, 5 memory,
+6 a threshold does not hold, 130 Ctrl-C.`
+
+export async function main(argv: readonly string[], io: CliIo): Promise<number> {
+  const { flags, text } = parseArgv<CompareFlags>(argv, {
+    usage: 'compare -m FILE -f FILE [options]',
+    description: 'Compare the predictions after H2O prefills with those after dense ones.',
+    options: compareOptions,
+    version: packageVersion(),
+    notes,
+  })
+  if (!flags) {
+    io.stdout.write(text)
+    return ExitCode.ok
+  }
+  return compare(flags, io, () => import('../../index.js'))
+}
+
+/** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
+export async function compare(flags: CompareFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {
+  const warn = onceEach((message) => io.stderr.write(`h2o-prefill: warning: ${message}\n`))
+  const { model: path } = flags
+  if (!path) throw new UsageError('no model was given', 'use -m FILE, or set LLAMA_ARG_MODEL')
+  if (flags.maxContinuationPplRatio !== undefined && flags.continuation < 2) {
+    throw new UsageError('--max-continuation-ppl-ratio needs a continuation of two tokens or more (-n)')
+  }
+  settingGroups(flags) // refuses what is wrong before anything is loaded
+  const text = await readPrompt({ ...flags, escape: flags.escape ?? false }, () => io.stdin, warn)
+
+  const { controller, release } = abortOnSigint()
+  const output = new Output(io.stdout, () => controller.abort())
+  const session = new Session({ ...flags, model: path }, io, output, controller.signal, warn)
+  try {
+    return await session.run(text, await loadApi())
+  } catch (error) {
+    if (!controller.signal.aborted) throw error
+    if (output.closed) return ExitCode.ok
+    io.stderr.write('interrupted\n')
+    return ExitCode.interrupted
+  } finally {
+    await session.dispose()
+    release()
+  }
+}
+
+class Session {
+  #model: Model | undefined
+  #group: Group | undefined
+
+  constructor(
+    readonly flags: CompareFlags & { model: string },
+    readonly io: CliIo,
+    readonly output: Output,
+    readonly signal: AbortSignal,
+    readonly warn: (message: string) => void,
+  ) {}
+
+  async run(text: string, api: Api): Promise<number> {
+    const { flags, signal, output } = this
+    const start = performance.now()
+    if (flags.verbose) api.setLogLevel('info')
+    const model = await api.loadModel({ ...modelOptions(flags), signal })
+    this.#model = model
+    const tokens = model.tokenize(text)
+    const groups = settingGroups(flags)
+    const layout = layOut({
+      nTokens: tokens.length,
+      nCtxTrain: model.nCtxTrain,
+      chunk: Math.max(...flags.ubatchSize),
+      ctxSize: flags.ctxSize,
+      continuation: flags.continuation,
+      chunks: flags.chunks,
+      skip: flags.skip,
+    })
+
+    const rows: Row[] = []
+    for (const settings of groups) {
+      this.#group = await openGroup(api, model, settings, layout, flags, this.warn)
+      await this.#walk(this.#group, model, tokens, layout)
+      rows.push(...this.#group.contenders.map(({ outcome }) => outcome.row()))
+      await this.#group.dispose()
+      this.#group = undefined
+    }
+
+    const verdicts = judge(rows, flags)
+    const { description } = model
+    const nTokens = tokens.length
+    const elapsedMs = performance.now() - start
+    const report = flags.json
+      ? `${JSON.stringify(toJson({ model: flags.model, description, nTokens, layout, rows, verdicts, elapsedMs }))}\n`
+      : renderText({ model: `${basename(flags.model)} (${description})`, nTokens, layout }, rows)
+    await output.write(report)
+    const failed = verdicts.filter(({ ok }) => !ok)
+    for (const { message } of failed) this.#say(`h2o-prefill: threshold: ${message}`)
+    return failed.length > 0 ? ExitCode.threshold : ExitCode.ok
+  }
+
+  async #walk({ dense, contenders }: Group, model: Model, tokens: Int32Array, layout: Layout): Promise<void> {
+    const { signal } = this
+    const { nWindow, nWindows } = layout
+    for (let i = 0; i < nWindows; i++) {
+      const start = performance.now()
+      const where = `compare: -ub ${dense.nUbatch}, window ${i + 1}/${nWindows}`
+      const window = tokens.slice(i * nWindow, (i + 1) * nWindow)
+      // as llama-perplexity does: every window begins as a text would
+      if (model.addBos && model.bosToken !== null) window[0] = model.bosToken
+      const onCall = (done: number) => this.#say(`${where}, ${done}/${nWindow} tokens`)
+      await walk(window, layout, dense, contenders, { signal, onCall })
+      this.#say(`${where}: ${seconds(performance.now() - start)}`)
+      for (const contender of contenders) this.#say(soFar(contender))
+    }
+  }
+
+  async dispose(): Promise<void> {
+    await this.#group?.dispose()
+    await this.#model?.dispose()
+  }
+
+  #say(line: string): void {
+    this.io.stderr.write(`${line}\n`)
+  }
+}
+
+/** `  single-pass -b 1536 -ub 512 L=256 H=255: PPL 8.1234, 1.0123 of dense, KLD 0.012345, same top p 97.12 %` */
+function soFar({ outcome }: Contender): string {
+  const row = outcome.row()
+  const { ppl, ppl_ratio, kld, same_top_percent } = row.prompt ?? {}
+  return (
+    `  ${describeRow(row)}: PPL ${ppl?.value.toFixed(4)}, ${ppl_ratio?.value.toFixed(4)} of dense, ` +
+    `KLD ${kld?.mean.value.toFixed(6)}, same top p ${same_top_percent?.value.toFixed(2)} %`
+  )
+}

@@ -1,0 +1,127 @@
+// The contexts of one group: a dense one, and one per setting, over one model.
+import { totalmem } from 'node:os'
+import type { Context, ContextOptions, createContext, H2oError, Model } from '../../index.js'
+import { threadCounts } from '../flags.js'
+import { mebibytes } from '../format.js'
+import { explainReason } from '../reasons.js'
+import type { Layout } from './layout.js'
+import type { CompareFlags } from './options.js'
+import { Outcome } from './outcome.js'
+import type { Setting } from './settings.js'
+import { type Contender, callsOf } from './walk.js'
+
+export interface ContextApi {
+  createContext: typeof createContext
+  H2oError: typeof H2oError
+}
+
+export interface Group {
+  dense: Context
+  contenders: Contender[]
+  dispose(): Promise<void>
+}
+
+type ContextFlags = Pick<CompareFlags, 'threads' | 'threadsBatch' | 'flashAttn' | 'cacheTypeK' | 'cacheTypeV'>
+
+/** @throws H2oError ERR_H2O_CONTEXT_MEMORY, and an Error that says why where H2O does not serve the model */
+export async function openGroup(
+  api: ContextApi,
+  model: Model,
+  settings: readonly Setting[],
+  layout: Layout,
+  flags: ContextFlags,
+  warn: (message: string) => void,
+): Promise<Group> {
+  const opened: Context[] = []
+  const dispose = async () => {
+    for (const context of opened) await context.dispose()
+  }
+  const open = async ({ nBatch, nUbatch }: Setting, h2o: ContextOptions['h2o'] & {}) => {
+    const context = await api.createContext({
+      model,
+      nCtx: layout.nWindow,
+      nBatch,
+      nUbatch,
+      ...threadCounts(flags),
+      flashAttn: flags.flashAttn,
+      typeK: flags.cacheTypeK,
+      typeV: flags.cacheTypeV,
+      h2o,
+      onWarning: ({ message }) => warn(message),
+    })
+    opened.push(context)
+    return context
+  }
+  try {
+    const dense = await open(settings[0] as Setting, false)
+    checkMemory(api, dense, model, settings.length, layout, warn)
+    const contenders: Contender[] = []
+    for (const setting of settings) {
+      const context = await open(setting, h2oOptions(setting))
+      checkCovered(context)
+      contenders.push({ context, outcome: new Outcome(headOf(context), layout) })
+    }
+    return { dense, contenders, dispose }
+  } catch (error) {
+    await dispose()
+    throw error
+  }
+}
+
+// what was not given stays out: the API clamps its own defaults silently
+function h2oOptions({ schedule, local, heavy }: Setting) {
+  return { schedule, ...(local !== undefined && { local }), ...(heavy !== undefined && { heavy }) }
+}
+
+function headOf({ h2o, nBatch, nUbatch }: Context): Outcome['head'] {
+  const { schedule, local, heavy } = h2o
+  return { schedule, n_batch: nBatch, n_ubatch: nUbatch, h2o: { local, heavy } }
+}
+
+/** Off is what was asked for; with any other reason all would be dense, and look as if nothing had been lost. */
+function checkCovered({ h2o: { reason }, nBatch, nUbatch }: Context): void {
+  if (reason === null || reason === 'off') return
+  const why = explainReason(reason, { nBatch, nUbatch })
+  throw new Error(`there is nothing to compare, every prefill would be dense (${reason}: ${why})`)
+}
+
+/**
+ * Context by context the API checks itself; here are all of them with their logits. Those lie in the host's memory for
+ * sure, caches and weights may be a GPU's.
+ */
+function checkMemory(
+  { H2oError }: ContextApi,
+  dense: Context,
+  model: Model,
+  nSettings: number,
+  layout: Layout,
+  warn: (message: string) => void,
+): void {
+  const contexts = nSettings + 1
+  const largest = Math.max(...callsOf(layout, [dense]).map(({ n }) => n))
+  const each = largest * model.nVocab * Float32Array.BYTES_PER_ELEMENT
+  const logits = (contexts + 2) * each // the last call's, in each context; and the two copies that are compared
+  const limit = hostMemory()
+  const hint = 'compare fewer settings at once, or lower -ub, -b (3 of -ub will do) or -c'
+  if (logits > limit) {
+    const message =
+      `logits of ${contexts} contexts, ${mebibytes(each)} each for ${largest} tokens of ${model.nVocab}, ` +
+      `do not fit into ${mebibytes(limit)} of memory`
+    throw new H2oError('ERR_H2O_CONTEXT_MEMORY', message, {
+      details: { bytes: logits, limit, contexts },
+      hint,
+    })
+  }
+  const { kvBytes, computeBytes } = dense.memory
+  const all = logits + contexts * (kvBytes + computeBytes)
+  if (all > limit) {
+    warn(
+      `${contexts} contexts and their logits take about ${mebibytes(all)}, the machine has ${mebibytes(limit)}: ${hint}`,
+    )
+  }
+}
+
+function hostMemory(): number {
+  const constrained = process.constrainedMemory()
+  return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem()
+}

@@ -1,0 +1,19 @@
+// A row's name and the path that it took, in words.
+import { count } from '../format.js'
+import { explainReason } from '../reasons.js'
+import type { Row, RowHead } from './outcome.js'
+
+/** `single-pass -b 1536 -ub 512 L=256 H=255` */
+export function describeRow({ schedule, n_batch, n_ubatch, h2o }: RowHead): string {
+  return `${schedule} -b ${n_batch} -ub ${n_ubatch} L=${h2o.local} H=${h2o.heavy}`
+}
+
+/** `h2o, 120 chunks` or `dense (off: H2O is switched off)` */
+export function describePath({ path, reason, chunks, prompt_n, sparse_n, n_batch, n_ubatch }: Row): string {
+  if (path === 'dense') {
+    const why = reason && explainReason(reason, { nBatch: n_batch, nUbatch: n_ubatch })
+    return why ? `dense (${reason}: ${why})` : 'dense'
+  }
+  const rest = prompt_n - sparse_n
+  return `h2o, ${count(chunks, 'chunk')}${rest > 0 ? `, but ${rest} of ${prompt_n} prompt tokens dense` : ''}`
+}

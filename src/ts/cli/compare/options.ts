@@ -1,0 +1,101 @@
+// The options of `compare`: llama-perplexity's names where it has them, then our own; and the flags they become.
+import type { FlashAttn, KvType, Schedule } from '../../index.js'
+import { integers, names } from '../lists.js'
+import type { OptionSpec } from '../options.js'
+import { gpuLayers, integer, number, oneOf, onOffAuto } from '../parsers.js'
+
+export interface CompareFlags {
+  model?: string
+  prompt?: string
+  file?: string
+  escape?: boolean
+  ctxSize?: number
+  continuation: number
+  chunks: number
+  skip?: number
+  batchSize?: number
+  ubatchSize: number[]
+  threads?: number
+  threadsBatch?: number
+  gpuLayers: number | 'auto' | 'all'
+  flashAttn: FlashAttn
+  cacheTypeK: KvType
+  cacheTypeV: KvType
+  mlock?: boolean
+  mmap: boolean
+  h2oLocal?: number[]
+  h2oHeavy?: number[]
+  h2oSchedule: Schedule[]
+  maxPplRatio?: number
+  maxContinuationPplRatio?: number
+  maxKld?: number
+  minTop1?: number
+  json?: boolean
+  verbose?: boolean
+}
+
+const kvType = oneOf('f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1')
+const schedules = names<Schedule>(
+  new Map([
+    ['single-pass', ['single-pass']],
+    ['two-pass', ['two-pass']],
+  ]),
+)
+
+const text = 'Model and text:'
+const context = 'Context and device:'
+const h2o = 'H2O (LIST: a number, "128,256" or a range "128-512*2"; every combination is compared):'
+const limit = 'Thresholds (exit code 6 if one does not hold for every combination):'
+const output = 'Output:'
+
+// biome-ignore format: a table
+export const compareOptions: readonly OptionSpec[] = [
+  { group: text, names: ['-m', '--model'], value: 'FILE', env: 'LLAMA_ARG_MODEL', help: 'the GGUF file' },
+  { group: text, names: ['-f', '--file'], value: 'FILE', help: 'the file with the text, - for stdin' },
+  { group: text, names: ['-p', '--prompt'], value: 'TEXT', help: 'the text itself' },
+  { group: text, names: ['-e', '--escape'], help: 'process \\n, \\t, \\xHH ... in the text' },
+  { group: text, names: ['-c', '--ctx-size'], value: 'N', env: 'LLAMA_ARG_CTX_SIZE', parse: integer(0),
+    help: 'tokens of a window, 0 = what the model was trained for (default: that, up to 8192 and to the length of the text)' },
+  { group: text, names: ['-n', '--continuation'], value: 'N', parse: integer(0), default: 256,
+    help: 'tokens at the end of a window that are no prompt, but decoded densely after it' },
+  { group: text, names: ['--chunks', '--windows'], value: 'N', parse: integer(-1), default: -1,
+    help: 'most windows to take, -1 = all that the text holds' },
+  { group: text, names: ['--skip'], value: 'N', parse: integer(0),
+    help: 'positions at the begin of a window that do not count (default: the largest -ub: the first chunk sees all of itself)' },
+
+  { group: context, names: ['-b', '--batch-size'], value: 'N', env: 'LLAMA_ARG_BATCH', parse: integer(1),
+    help: 'logical batch: tokens per decode call, whose logits are all held (default: 3 of -ub)' },
+  { group: context, names: ['-t', '--threads'], value: 'N', env: 'LLAMA_ARG_THREADS', parse: integer(-1),
+    help: 'CPU threads (default: all cores)' },
+  { group: context, names: ['-tb', '--threads-batch'], value: 'N', parse: integer(-1),
+    help: 'CPU threads for more than one token at once (default: as --threads)' },
+  { group: context, names: ['-ngl', '--gpu-layers', '--n-gpu-layers'], value: 'N', env: 'LLAMA_ARG_N_GPU_LAYERS',
+    parse: gpuLayers, default: 'auto', help: 'layers on the GPU: a number, auto or all' },
+  { group: context, names: ['-fa', '--flash-attn'], value: 'on|off|auto', env: 'LLAMA_ARG_FLASH_ATTN', parse: onOffAuto,
+    default: 'auto', help: 'flash attention on the dense path' },
+  { group: context, names: ['-ctk', '--cache-type-k'], value: 'TYPE', env: 'LLAMA_ARG_CACHE_TYPE_K', parse: kvType,
+    default: 'f16', help: 'type of K in the cache' },
+  { group: context, names: ['-ctv', '--cache-type-v'], value: 'TYPE', env: 'LLAMA_ARG_CACHE_TYPE_V', parse: kvType,
+    default: 'f16', help: 'type of V in the cache; a quantised one needs -fa on' },
+  { group: context, names: ['--mlock'], help: 'keep the model in memory' },
+  { group: context, names: ['--no-mmap'], help: 'read the model instead of mapping it' },
+
+  { group: h2o, names: ['-ub', '--ubatch-size'], value: 'LIST', env: 'LLAMA_ARG_UBATCH', parse: integers(1), default: [512],
+    help: 'physical batch, and the chunk S' },
+  { group: h2o, names: ['--h2o-local'], value: 'LIST', parse: integers(0), help: 'L (default: 256)' },
+  { group: h2o, names: ['--h2o-heavy'], value: 'LIST', parse: integers(0), help: 'H (default: 256)' },
+  { group: h2o, names: ['--h2o-schedule'], value: 'LIST', parse: schedules, default: ['single-pass'],
+    help: 'single-pass, two-pass or both' },
+
+  { group: limit, names: ['--max-ppl-ratio'], value: 'X', parse: number(0, 1e9),
+    help: 'perplexity of the prompt over that of the dense prefill' },
+  { group: limit, names: ['--max-continuation-ppl-ratio'], value: 'X', parse: number(0, 1e9),
+    help: 'the same of the continuation' },
+  { group: limit, names: ['--max-kld'], value: 'X', parse: number(0, 1e9),
+    help: 'mean KL divergence, of the prompt and of the continuation' },
+  { group: limit, names: ['--min-top1'], value: 'X', parse: number(0, 100),
+    help: 'per cent of tokens with the same likeliest token, in the prompt and in the continuation' },
+
+  { group: output, names: ['--json'], help: 'one JSON object on stdout instead of the text' },
+  { group: output, names: ['-v', '--verbose'], help: 'logs of llama.cpp and stacks of errors, on stderr' },
+]

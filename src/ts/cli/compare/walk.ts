@@ -1,0 +1,91 @@
+// Walks a dense context and sparse ones over the same tokens in step, call by call, so that no more than one call's
+// logits of two contexts are held.
+import { setImmediate } from 'node:timers/promises'
+import type { Context } from '../../index.js'
+import { planPrefill } from '../../prefill-plan.js'
+import { deviation } from './deviation.js'
+import type { Layout } from './layout.js'
+import type { Outcome } from './outcome.js'
+
+export type Walker = Pick<Context, 'nBatch' | 'nUbatch' | 'decode' | 'clear'>
+
+export interface Contender {
+  context: Walker
+  outcome: Outcome
+}
+
+export interface WalkOptions {
+  signal: AbortSignal
+  /** so many tokens of the window are done */
+  onCall(done: number): void
+}
+
+/** One window: its tokens go through all contexts, which are cleared before. */
+export async function walk(
+  tokens: Int32Array,
+  layout: Layout,
+  dense: Walker,
+  contenders: readonly Contender[],
+  { signal, onCall }: WalkOptions,
+): Promise<void> {
+  const contexts = [dense, ...contenders.map(({ context }) => context)]
+  for (const context of contexts) await context.clear()
+  for (const { pos, n } of callsOf(layout, contexts)) {
+    const part = tokens.subarray(pos, pos + n)
+    const logits = pos + n > layout.first ? 'all' : 'none'
+    const base = await dense.decode(part, { logits, signal })
+    for (const { context, outcome } of contenders) {
+      const other = await context.decode(part, { logits, signal })
+      outcome.addCall(other.call)
+      if (base.logits && other.logits) {
+        await compareRows({ tokens, layout, pos, n }, base.logits, other.logits, outcome, signal)
+      }
+    }
+    onCall(pos + n)
+  }
+}
+
+/**
+ * The prompt as prefill() would cut it, then the continuation in calls of a chunk, which are dense by definition. Nothing
+ * follows the last token, so it is not decoded.
+ */
+export function callsOf(layout: Layout, contexts: readonly Pick<Walker, 'nBatch' | 'nUbatch'>[]): Part[] {
+  const nBatch = Math.min(...contexts.map((context) => context.nBatch))
+  const nUbatch = Math.min(...contexts.map((context) => context.nUbatch))
+  const { nPrompt, nContinuation } = layout
+  const sizes = planPrefill(nPrompt, nBatch, nUbatch, true)
+  for (let rest = nContinuation - 1; rest > 0; rest -= nUbatch) sizes.push(Math.min(rest, nUbatch))
+  let pos = 0
+  return sizes.map((n) => {
+    pos += n
+    return { pos: pos - n, n }
+  })
+}
+
+interface Part {
+  pos: number
+  n: number
+}
+
+/** A large vocabulary takes a while: Ctrl-C is heard in between. */
+const PAUSE_MS = 50
+
+async function compareRows(
+  { tokens, layout, pos, n }: Part & { tokens: Int32Array; layout: Layout },
+  dense: Float32Array,
+  sparse: Float32Array,
+  outcome: Outcome,
+  signal: AbortSignal,
+): Promise<void> {
+  const nVocab = dense.length / n
+  const end = Math.min(pos + n, layout.nWindow - 1)
+  let paused = performance.now()
+  for (let at = Math.max(pos, layout.first); at < end; at++) {
+    const target = tokens[at + 1] as number
+    outcome.add(at, deviation(dense, sparse, (at - pos) * nVocab, nVocab, target))
+    if (performance.now() - paused < PAUSE_MS) continue
+    await setImmediate()
+    signal.throwIfAborted()
+    paused = performance.now()
+  }
+}
