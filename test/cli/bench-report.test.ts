@@ -78,8 +78,8 @@ describe('targets', () => {
     expect(target('selection', runs).value).toBeCloseTo(0.1)
   })
 
-  it('take lengths between whole chunks against the nearest one', () => {
-    const between = { name: 'between', rows: group(1000, 600, 4608) }
+  it('take lengths between whole chunks against the longest shorter one of the same run', () => {
+    const between = { name: 'between', rows: [...group(1000, 500, 4096), ...group(1000, 600, 4608)] }
     const one = target('time per token at 4608 against 4096', [{ name: 'lengths', rows }, between])
     expect(one.value).toBeCloseTo((605 / 4608) * (4096 / 505))
   })

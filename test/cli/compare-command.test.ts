@@ -322,6 +322,16 @@ describe('an end before the end', () => {
     expect(process.listenerCount('SIGINT')).toBe(before)
   })
 
+  it('is quiet when the reader has left', async () => {
+    const { api, log } = compareApi()
+    const io = memoryIo({ stdin: CYCLE.repeat(25) })
+    io.stdout.failWith = 'EPIPE'
+    const { flags } = parseArgv<CompareFlags>(small.split(' '), spec)
+    expect(await compare(flags as CompareFlags, io, api)).toBe(0)
+    expect(io.stderr.text).not.toContain('error')
+    expect(log.open).toBe(0)
+  })
+
   it('lets errors through, and disposes everything', async () => {
     const boom = new Error('boom')
     const beforeCall = () => {

@@ -27,7 +27,8 @@ type Api = Pick<typeof import('../../index.js'), 'loadModel' | 'createContext' |
 
 const notes = `The prompt comes from -p, -f FILE, -f - or a pipe; the text goes to stdout, everything else to stderr.
 Exit codes: 0 ok, 1 run-time failure, 2 usage, 3 model missing or invalid, 4 no usable binary or device,
-5 memory or context overflow, 130 Ctrl-C.`
+5 memory or context overflow, 130 Ctrl-C.
+Other commands, each with a --help of its own: bench, compare.`
 
 export async function main(argv: readonly string[], io: CliIo): Promise<number> {
   const { flags, text } = parseArgv<RunFlags>(argv, {

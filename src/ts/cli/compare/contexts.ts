@@ -100,7 +100,8 @@ function checkMemory(
   const contexts = nSettings + 1
   const largest = Math.max(...callsOf(layout, [dense]).map(({ n }) => n))
   const each = largest * model.nVocab * Float32Array.BYTES_PER_ELEMENT
-  const logits = (contexts + 2) * each // the last call's, in each context; and the two copies that are compared
+  // the last call's in each context, the two copies that are compared, and two that the collector may still hold
+  const logits = (contexts + 4) * each
   const limit = hostMemory()
   const hint = 'compare fewer settings at once, or lower -ub, -b (3 of -ub will do) or -c'
   if (logits > limit) {
