@@ -403,17 +403,19 @@ void llama_kv_cache_h2o::state_write(llama_io_write_i & io, llama_seq_id seq_id,
     }
     io.write(&header, sizeof(header));
 
+    if (!is_carried) {
+        return;
+    }
+
     std::vector<uint8_t> data;
 
     for (const auto & it : layers) {
         const h2o_layer_state & layer = it.second[state.buf];
 
         for (const ggml_tensor * t : { layer.mem_pos, layer.mem_score, layer.chunk_score }) {
-            if (is_carried) {
-                data.resize(ggml_nbytes(t));
-                ggml_backend_tensor_get(t, data.data(), 0, data.size());
-                io.write(data.data(), data.size());
-            }
+            data.resize(ggml_nbytes(t));
+            ggml_backend_tensor_get(t, data.data(), 0, data.size());
+            io.write(data.data(), data.size());
         }
     }
 }
