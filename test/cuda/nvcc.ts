@@ -8,10 +8,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-const root = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+export const root = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
 export const SOURCES = root('src/native/h2o/ops/cuda')
-const GGML = root('vendor/llama.cpp/ggml')
+export const GGML = root('vendor/llama.cpp/ggml')
 
 export interface Kernel {
   /** With its template argument: h2o_attn_mma<128>. */
@@ -29,6 +29,12 @@ export function findNvcc(): string | null {
     (place) => place !== undefined,
   )
   return places.find((place) => spawnSync(place, ['--version'], { stdio: 'ignore' }).status === 0) ?? null
+}
+
+/** Where the compiler takes CUDA's own headers from; null if it needs no folder for that, or does not say. */
+export function includeOf(nvcc: string): string | null {
+  const { stderr } = spawnSync(nvcc, ['--dryrun', '-E', '-x', 'cu', '-'], { input: '', encoding: 'utf8' })
+  return /^#\$ INCLUDES="-I(.+?)"/m.exec(stderr)?.[1] ?? null
 }
 
 function hasCublas(nvcc: string): boolean {

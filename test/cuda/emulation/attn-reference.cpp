@@ -1,0 +1,62 @@
+// GGML_H2O_OP_ATTN with plain loops in double precision, as ggml-h2o.h defines it: a row, its keys one after the other.
+
+#include "attn-problem.h"
+
+#include <cmath>
+
+attn_result<double> attn_by_loops(const attn_problem & p) {
+    const attn_shape & shape = p.shape;
+    const float      * q     = p.q->as<float>();
+
+    const int d      = shape.d;
+    const int n_rows = shape.n_rows();
+
+    attn_result<double> res;
+    res.o.resize(shape.n_state()*d);
+    res.lse.resize(shape.n_state());
+    res.votes.resize(shape.n_votes());
+
+    std::vector<double> s(shape.n_keys);
+
+    for (int ic = 0; ic < shape.n_chunks; ++ic) {
+        for (int ih = 0; ih < shape.n_head; ++ih) {
+            double * votes = &res.votes[((size_t) ic*shape.n_head + ih)*shape.n_keys];
+
+            for (int ir = 0; ir < n_rows; ++ir) {
+                const size_t row    = ((size_t) ic*shape.n_head + ih)*n_rows + ir;
+                const int    n_seen = shape.is_causal ? ir/shape.n_group + 1 : shape.n_keys;
+
+                double s_max = -INFINITY;
+                for (int j = 0; j < n_seen; ++j) {
+                    s[j] = 0.0;
+                    for (int i = 0; i < d; ++i) {
+                        s[j] += (double) q[row*d + i]*p.k->at(p.cell(ic, ih, j), ih, i);
+                    }
+                    s[j] *= p.scale;
+                    s_max = std::max(s_max, s[j]);
+                }
+
+                double sum = 0.0;
+                for (int j = 0; j < n_seen; ++j) {
+                    sum += exp(s[j] - s_max);
+                }
+                const double lse   = s_max + log(sum);
+                const double share = shape.has_prev ? 1.0/(1.0 + exp(p.lse_prev[row] - lse)) : 1.0;
+
+                res.lse[row] = lse;
+                for (int i = 0; i < d && shape.has_prev; ++i) {
+                    res.o[row*d + i] = (1.0 - share)*p.o_prev[row*d + i];
+                }
+                for (int j = 0; j < n_seen; ++j) {
+                    const double w = exp(s[j] - lse);
+
+                    votes[j] += w;
+                    for (int i = 0; i < d; ++i) {
+                        res.o[row*d + i] += share*w*p.v->at(p.cell(ic, ih, j), ih, i);
+                    }
+                }
+            }
+        }
+    }
+    return res;
+}

@@ -1,0 +1,44 @@
+// K or V as a cache holds it: encoded, in one of its layouts, with cells before those that are read; and what it decodes to.
+
+#pragma once
+
+#include "device-memory.h"
+#include "random.h"
+
+#include "h2o-attn-args.cuh"
+
+#include <memory>
+#include <vector>
+
+struct cache_shape {
+    ggml_type type;
+
+    int  n_cells;
+    int  n_head;
+    int  d;
+    bool is_trans; // [n_head*d][n_cells] instead of [n_cells][n_head*d]
+    bool is_moved; // begins where no vector of 16 bytes does
+    bool is_wide;  // has values past F16's range, for kernels that take the largest one in it instead
+};
+
+class test_cache {
+public:
+    test_cache(const cache_shape & shape, emu_random & rnd);
+
+    // channel i of a cell, as kernels should take it
+    float at(int cell, int head, int i) const {
+        return decoded[((size_t) cell*shape.n_head + head)*shape.d + i];
+    }
+
+    // for the kernels, from a cell on; n_keys: from chunk to chunk
+    h2o_kv view(int cell0, int n_keys) const;
+
+private:
+    cache_shape shape;
+
+    std::vector<float>          decoded; // [n_cells][n_head][d]
+    std::unique_ptr<emu_buffer> buffer;
+    char *                      data;
+
+    size_t nb_row() const;
+};

@@ -1,0 +1,149 @@
+#include "cases.h"
+
+#include "attn-problem.h"
+#include "block.h"
+#include "attn-limits.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+static const char * type_name(ggml_type type) {
+    switch (type) {
+        case GGML_TYPE_F32:  return "f32";
+        case GGML_TYPE_F16:  return "f16";
+        case GGML_TYPE_BF16: return "bf16";
+        default:             return "q8_0";
+    }
+}
+
+static ggml_type random_type(bool is_mma, int d, bool is_trans, emu_random & rnd) {
+    static const ggml_type types[] = { GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_F32 };
+
+    const bool has_q8_0 = d % 32 == 0 && !is_trans;
+    for (;;) {
+        const ggml_type type = types[rnd.integer(0, is_mma ? 2 : 3)];
+        if (type != GGML_TYPE_Q8_0 || has_q8_0) {
+            return type;
+        }
+    }
+}
+
+static attn_shape random_shape(int i, bool only_mma, emu_random & rnd) {
+    static const int head_sizes[] = { 64, 80, 96, 128, 256 };
+
+    const int max_rows = 400; // what a case may cost
+
+    attn_shape s = {};
+
+    s.d         = only_mma ? 64 : head_sizes[i % 5];
+    s.is_mma    = only_mma || i/5 % 3 != 2;
+    s.n_group   = 1 + i % 8;
+    s.n_queries = std::min(rnd.integer(1, rnd.one_in(4) ? 200 : 90), max_rows/s.n_group);
+    s.n_head    = rnd.integer(1, 2);
+    s.is_causal = rnd.one_in(2);
+    s.has_set   = !s.is_causal && !rnd.one_in(4);
+    s.n_keys    = s.is_causal ? s.n_queries : rnd.integer(1, rnd.one_in(4) ? 300 : 150);
+    s.n_chunks  = s.has_set ? 1 : rnd.integer(1, 2);
+    s.n_split   = rnd.one_in(3) ? rnd.integer(2, 4) : 1;
+    s.has_prev  = rnd.one_in(2);
+    s.is_moved  = rnd.one_in(4);
+    s.is_large  = rnd.one_in(4);
+    s.v_trans   = rnd.one_in(3);
+    s.type_k    = random_type(s.is_mma, s.d, false,     rnd);
+    s.type_v    = random_type(s.is_mma, s.d, s.v_trans, rnd);
+    s.is_wide   = s.is_mma && s.type_v == GGML_TYPE_BF16 && rnd.one_in(3);
+
+    return s;
+}
+
+static void cover(const attn_shape & s, test_report & report) {
+    const std::string path = s.is_mma ? "mma " : "plain ";
+
+    const auto count = [&](bool has, const std::string & name) {
+        if (has) {
+            report.covered[path + name]++;
+        }
+    };
+
+    count(true, "d=" + std::to_string(s.d));
+    count(true, "group=" + std::to_string(s.n_group));
+    count(true, std::string("k=") + type_name(s.type_k));
+    count(true, std::string("v=") + type_name(s.type_v));
+    count(s.is_causal,     "causal");
+    count(s.has_set,       "set");
+    count(s.has_prev,      "prev");
+    count(s.v_trans,       "v_trans");
+    count(s.is_moved,      "moved");
+    count(s.is_wide,       "wide");
+    count(s.n_chunks > 1,  "chunks");
+    count(s.n_split > 1,   "split");
+    count(s.n_rows() % 16 != 0 && s.n_keys % 16 != 0, "tails");
+}
+
+static double nmse(const std::vector<float> & got, const std::vector<double> & expected) {
+    double error = 0.0;
+    double sum   = 0.0;
+    for (size_t i = 0; i < got.size(); ++i) {
+        error += (got[i] - expected[i])*(got[i] - expected[i]);
+        sum   += expected[i]*expected[i];
+    }
+    return std::isnan(error) ? INFINITY : sum > 0.0 ? error/sum : error;
+}
+
+static bool is_same(const std::vector<float> & a, const std::vector<float> & b) {
+    return memcmp(a.data(), b.data(), a.size()*sizeof(float)) == 0;
+}
+
+static const emu_limit & limit_of(const attn_shape & s) {
+    return *std::find_if(std::begin(EMU_LIMITS), std::end(EMU_LIMITS), [&](const emu_limit & limit) {
+        return limit.is_mma == s.is_mma && limit.is_large == s.is_large;
+    });
+}
+
+static void print_shape(const attn_shape & s) {
+    printf("FAIL attn %s d=%d n_group=%d n_queries=%d n_keys=%d n_head=%d n_chunks=%d n_split=%d k=%s v=%s%s%s%s%s%s%s%s:",
+            s.is_mma ? "mma" : "plain", s.d, s.n_group, s.n_queries, s.n_keys, s.n_head, s.n_chunks, s.n_split,
+            type_name(s.type_k), type_name(s.type_v), s.is_causal ? " causal" : "", s.has_set ? " set" : "",
+            s.has_prev ? " prev" : "", s.v_trans ? " v_trans" : "", s.is_moved ? " moved" : "", s.is_large ? " large" : "",
+            s.is_wide ? " wide" : "");
+}
+
+bool run_attn_case(int i, bool only_mma, emu_random & rnd, test_report & report) {
+    const attn_shape   shape = random_shape(i, only_mma, rnd);
+    const attn_problem p(shape, rnd);
+    cover(shape, report);
+
+    // the order of warps must not change a bit
+    emu_seed(rnd.bits());
+    const attn_result<float> got = attn_by_kernels(p);
+    emu_seed(rnd.bits());
+    const attn_result<float> again = attn_by_kernels(p);
+
+    const bool same = is_same(got.o, again.o) && is_same(got.lse, again.lse) && is_same(got.votes, again.votes);
+
+    const attn_result<double> expected = attn_by_loops(p);
+
+    const double error_o     = nmse(got.o,     expected.o);
+    const double error_lse   = nmse(got.lse,   expected.lse);
+    const double error_votes = nmse(got.votes, expected.votes);
+
+    const emu_limit & limit = limit_of(shape);
+
+    const auto keep_worst = [&](const char * result, double error) {
+        double & worst = report.worst[std::string(limit.name) + " " + result];
+        worst = std::max(worst, error);
+    };
+    keep_worst("o",     error_o);
+    keep_worst("lse",   error_lse);
+    keep_worst("votes", error_votes);
+
+    const bool ok = same && std::max({ error_o, error_lse, error_votes }) <= limit.nmse;
+    if (!ok) {
+        print_shape(shape);
+        printf(" NMSE %.1e %.1e %.1e of %.1e%s\n", error_o, error_lse, error_votes, limit.nmse,
+                same ? "" : ", and other bits in another order of warps");
+    }
+    return ok;
+}

@@ -1,0 +1,19 @@
+// Random cases. Each returns whether the kernels did what plain loops do, and prints a line that begins with FAIL if not.
+
+#pragma once
+
+#include "random.h"
+
+#include <map>
+#include <string>
+
+struct test_report {
+    std::map<std::string, int>    covered; // property -> cases that had it
+    std::map<std::string, double> worst;   // "limit result" -> NMSE
+};
+
+// i: which case; properties go around at different paces, so that all of them are met soon, and sizes are random.
+// only_mma: of the tensor-core kernels at head size 64
+bool run_attn_case(int i, bool only_mma, emu_random & rnd, test_report & report);
+
+bool run_select_case(emu_random & rnd, test_report & report);

@@ -1,0 +1,79 @@
+#include "device-memory.h"
+
+#include "fail.h"
+
+#include "common.cuh"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+alignas(128) thread_local uint4    h2o_smem       [EMU_DYNAMIC_SIZE/sizeof(uint4)];
+alignas(128) thread_local uint32_t h2o_select_smem[EMU_DYNAMIC_SIZE/sizeof(uint32_t)];
+
+struct segment {
+    char * data = nullptr;
+    size_t size = 0;
+};
+
+// the program itself is the first object listed
+static int find_thread_locals(dl_phdr_info * info, size_t, void * arg) {
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        if (info->dlpi_phdr[i].p_type == PT_TLS) {
+            *(segment *) arg = { (char *) info->dlpi_tls_data, info->dlpi_phdr[i].p_memsz };
+        }
+    }
+    return 1;
+}
+
+void emu_fill_shared() {
+    static const segment shared = [] {
+        segment found;
+        dl_iterate_phdr(find_thread_locals, &found);
+        EMU_CHECK(found.data <= (char *) h2o_smem && found.data + found.size >= (char *) h2o_smem + sizeof(h2o_smem),
+                "shared memory is not where it should be");
+        return found;
+    }();
+    memset(shared.data, 0xff, shared.size);
+}
+
+void emu_check_dynamic(const void * dynamic, size_t size) {
+    const char * begin = (const char *) dynamic + size;
+    const char * end   = (const char *) dynamic + EMU_DYNAMIC_SIZE;
+
+    EMU_CHECK(std::all_of(begin, end, [](char c) { return c == (char) 0xff; }),
+            "a kernel wrote past the shared memory that it asked for");
+}
+
+emu_buffer::emu_buffer(size_t size) {
+    const size_t page   = getpagesize();
+    const size_t padded = (size + 15)/16*16;
+
+    n_mapped = (padded + page - 1)/page*page + page;
+    mapping  = (char *) mmap(nullptr, n_mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EMU_CHECK(mapping != MAP_FAILED, "no memory for a buffer");
+
+    char * end = mapping + n_mapped - page;
+    mprotect(end, page, PROT_NONE);
+    begin = end - padded;
+    memset(mapping, 0xff, end - mapping);
+}
+
+emu_buffer::~emu_buffer() {
+    munmap(mapping, n_mapped);
+}
+
+static void on_fault(int) {
+    static const char text[] = "FAIL emulation: a kernel read or wrote past a buffer\n";
+    if (write(STDOUT_FILENO, text, sizeof(text) - 1) < 0) {
+        _exit(2);
+    }
+    _exit(1);
+}
+
+void emu_report_faults() {
+    signal(SIGSEGV, on_fault);
+}

@@ -1,0 +1,15 @@
+// What the emulation cannot go on after: the kernels did something that a device would not forgive, or would do silently.
+
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+#define EMU_CHECK(condition, what)                   \
+    do {                                             \
+        if (!(condition)) {                          \
+            printf("FAIL emulation: %s\n", (what));  \
+            fflush(stdout);                          \
+            exit(1);                                 \
+        }                                            \
+    } while (0)

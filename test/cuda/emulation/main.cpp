@@ -1,0 +1,56 @@
+// The CUDA kernels on the host: threads, shared memory and tensor-core instructions are emulated, and what comes out is held
+// against plain loops.
+//
+//     emulation KERNELS N SEED        KERNELS: all, mma (tensor cores, head size 64) or select
+//
+// Prints a line "FAIL ..." per case that is wrong, then "covered NAME CASES" and "worst NAME NMSE"; ends with 1 if any is
+// wrong. The same arguments give the same cases and the same order of warps.
+
+#include "cases.h"
+#include "device-memory.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+int main(int argc, char ** argv) {
+    if (argc != 4) {
+        fprintf(stderr, "usage: %s all|mma|select N SEED\n", argv[0]);
+        return 2;
+    }
+    const char * kernels = argv[1];
+    const int    n_cases = atoi(argv[2]);
+
+    const bool only_mma    = strcmp(kernels, "mma")    == 0;
+    const bool only_select = strcmp(kernels, "select") == 0;
+
+    emu_report_faults();
+
+    emu_random  rnd(atoi(argv[3]));
+    test_report report;
+
+    int n_attn   = 0;
+    int n_select = 0;
+    int n_wrong  = 0;
+
+    // selection is a quarter as often: one kernel, without head sizes
+    for (int i = 0; i < n_cases; ++i) {
+        if (only_select || (!only_mma && i % 5 == 4)) {
+            n_wrong += !run_select_case(rnd, report);
+            n_select++;
+        } else {
+            n_wrong += !run_attn_case(n_attn, only_mma, rnd, report);
+            n_attn++;
+        }
+    }
+
+    for (const auto & [name, n] : report.covered) {
+        printf("covered %s %d\n", name.c_str(), n);
+    }
+    for (const auto & [name, nmse] : report.worst) {
+        printf("worst %s %.1e\n", name.c_str(), nmse);
+    }
+    printf("%d cases of attention, %d of selection, %d wrong\n", n_attn, n_select, n_wrong);
+
+    return n_wrong == 0 ? 0 : 1;
+}

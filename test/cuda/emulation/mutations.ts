@@ -1,0 +1,39 @@
+// Faults that the emulation has to find, one per kind: a race, a value, a rule.
+
+export interface Mutation {
+  name: string
+  /** Which file of the emulation has the kernels. */
+  unit: string
+  header: string
+  from: string
+  to: string
+  /** Arguments of the program. */
+  args: readonly (string | number)[]
+}
+
+export const MUTATIONS: Mutation[] = [
+  {
+    name: 'missing-barrier',
+    unit: 'kernels-mma.cpp',
+    header: 'h2o-attn-mma.cuh',
+    from: '__syncthreads(); // V is there, and nobody reads K any more',
+    to: '',
+    args: ['mma', 8, 1],
+  },
+  {
+    name: 'mask-off-by-one',
+    unit: 'kernels-mma.cpp',
+    header: 'h2o-votes-mma.cuh',
+    from: 'row + 0 >= first',
+    to: 'row + 0 > first',
+    args: ['mma', 8, 1],
+  },
+  {
+    name: 'one-tie-too-many',
+    unit: 'kernels-select.cpp',
+    header: 'h2o-select.cuh',
+    from: 'ties_before < n_ties',
+    to: 'ties_before <= n_ties',
+    args: ['select', 10, 1],
+  },
+]
