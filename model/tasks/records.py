@@ -1,0 +1,15 @@
+"""Multi-key recall: many short records of a key and a word; one of them is asked for."""
+
+from words import VALUES, keys
+
+from .fact import Ask, Fact
+
+LIMIT = 1000
+
+
+def facts(rng, count: int) -> list[Fact]:
+    made = []
+    for key in keys(rng, count):
+        value = rng.choice(VALUES)
+        made.append(Fact([f"- {key}: {value}\n"], [Ask(f"? {key}:", f" {value}", "\n")]))
+    return made
