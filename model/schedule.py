@@ -1,0 +1,30 @@
+"""Sequence length and learning rate over the progress of a run, which goes from 0 to 1."""
+
+import math
+from random import Random
+
+# (progress until which it holds, longest sequence): recall emerges fast where it is short, and then has to stretch
+STAGES = ((0.35, 256), (0.6, 512), (0.75, 1024), (0.85, 2048), (0.93, 4096), (1.0, 8192))
+
+
+def longest(progress: float, context: int) -> int:
+    for until, length in STAGES:
+        if progress < until:
+            return min(length, context)
+    return context
+
+
+def sequence_length(seed: int, step: int, progress: float, context: int) -> int:
+    """The stage's length, and every third time a shorter one, so that short recall is not lost."""
+    length = longest(progress, context)
+    rng = Random(f"length {seed} {step}")
+    return max(256, length >> rng.choice((0, 0, 0, 0, 1, 2)))
+
+
+def rate(progress: float, step: int, peak: float, warmup: int = 100, decay_from: float = 0.4) -> float:
+    """Linear warm-up in steps, the peak, then half a cosine to zero at the end."""
+    warm = min(1.0, (step + 1) / warmup)
+    if progress <= decay_from:
+        return peak * warm
+    rest = min(1.0, (progress - decay_from) / (1 - decay_from))
+    return peak * warm * 0.5 * (1 + math.cos(math.pi * rest))
