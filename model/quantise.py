@@ -1,0 +1,28 @@
+"""float32 values to the bytes that ggml stores, with the rounding of its reference quantisers."""
+
+import numpy as np
+
+# ggml_type
+TYPES = {"f32": 0, "f16": 1, "q8_0": 8}
+
+
+def encode(values: np.ndarray, type: str) -> bytes:
+    values = np.ascontiguousarray(values, np.float32)
+    return {
+        "f32": values.tobytes,
+        "f16": lambda: values.astype(np.float16).tobytes(),
+        "q8_0": lambda: q8_0(values),
+    }[type]()
+
+
+def q8_0(values: np.ndarray) -> bytes:
+    """Blocks of 32: half d = max|x| / 127, then round(x / d) as bytes, halves away from zero."""
+    blocks = values.reshape(-1, 32)
+    d = np.abs(blocks).max(axis=1, keepdims=True) / np.float32(127)
+    inverse = np.divide(np.float32(1), d, out=np.zeros_like(d), where=d != 0)
+    scaled = blocks * inverse
+    rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)
+    out = np.empty(len(blocks), [("d", "<f2"), ("q", "i1", 32)])
+    out["d"] = d[:, 0]
+    out["q"] = rounded
+    return out.tobytes()
