@@ -10,29 +10,8 @@ import numpy as np
 
 from document import compose
 from filler import Filler
+from mix import FIRST, MAIN, Mix
 from tokenizer import Tokenizer
-
-
-class Mix(NamedTuple):
-    """What a batch is made of."""
-
-    # share of sequences that are natural English alone
-    english: float = 0.2
-    # share of positions that count in the loss where nothing is asked, in task documents and in English
-    text_loss: float = 0.1
-    english_loss: float = 0.5
-    # share of sequences whose positions jump, so that short sequences meet the distances of long ones
-    jumps: float = 0.5
-    families: tuple = (
-        ("copy", 3),
-        ("records", 4),
-        ("needle", 2),
-        ("passkey", 1),
-        ("variables", 4),
-        ("story", 1),
-        ("table", 1),
-        ("code", 1),
-    )
 
 
 class Batch(NamedTuple):
@@ -45,15 +24,15 @@ class Batch(NamedTuple):
 
 
 class BatchMaker:
-    def __init__(self, tokenizer: Tokenizer, english, context: int, seed: int, mix: Mix = Mix()):
+    def __init__(self, tokenizer: Tokenizer, english, context: int, seed: int):
         self.tokenizer = tokenizer
         self.filler = Filler(tokenizer, english)
         self.context = context
         self.seed = seed
-        self.mix = mix
-        self.shares = dict(mix.families)
 
-    def make(self, step: int, length: int, batch: int) -> Batch:
+    def make(self, step: int, length: int, batch: int, first: bool = False) -> Batch:
+        mix = FIRST if first else MAIN
+        shares = dict(mix.families)
         rng = Random(f"{self.seed} {step}")
         noise = np.random.default_rng((self.seed, step))
         ids = np.empty((batch, length + 1), np.int64)
@@ -61,23 +40,23 @@ class BatchMaker:
         positions = np.empty((batch, length), np.int64)
         share = np.empty((batch, 1))
         for row in range(batch):
-            natural = rng.random() < self.mix.english
+            natural = rng.random() < mix.english
             if natural:
                 ids[row] = [self.tokenizer.bos, *self.filler.window(rng, length)]
             else:
-                made = compose(rng, self.tokenizer, length + 1, self.shares, self.filler)
+                made = compose(rng, self.tokenizer, length + 1, shares, self.filler, mix.filled)
                 ids[row] = made.ids
                 labels[row] = made.kinds[1:]
-            share[row] = self.mix.english_loss if natural else self.mix.text_loss
-            positions[row] = self.place(rng, length)
+            share[row] = mix.english_loss if natural else mix.text_loss
+            positions[row] = self.place(rng, length, mix)
         counts = (labels > 0) | (noise.random((batch, length)) < share)
         return Batch(ids, positions, counts, labels)
 
-    def place(self, rng, length: int) -> np.ndarray:
+    def place(self, rng, length: int, mix: Mix) -> np.ndarray:
         """0 to length - 1, or the same with a few jumps that reach into the whole context."""
         positions = np.arange(length)
         spare = self.context - length
-        if spare > 0 and rng.random() < self.mix.jumps:
+        if spare > 0 and rng.random() < mix.jumps:
             jumps = rng.choice((1, 2, 4))
             reach = rng.randint(1, spare)
             sizes = np.diff([0, *sorted(rng.randint(0, reach) for _ in range(jumps - 1)), reach])

@@ -26,14 +26,18 @@ class Piece(NamedTuple):
     kinds: list[int]
 
 
-def compose(rng, tokenizer: Tokenizer, length: int, shares: dict[str, float], filler) -> Document:
+FILLED = (0.35, 0.6, 0.9, 1.0)
+
+
+def compose(
+    rng, tokenizer: Tokenizer, length: int, shares: dict[str, float], filler, filled=FILLED
+) -> Document:
     """
     A document of `length` tokens, BOS included. `shares` says how likely a family is; `filler(rng, n)` gives n ids.
-    Facts take between a third and all of it, so that short documents teach as much as they can.
+    Facts take one of the shares `filled` of it: much, so that short documents teach as much as they can.
     """
     names = draw_families(rng, shares)
-    facts_share = rng.choice((0.35, 0.6, 0.9, 1.0))
-    room = int((length - 1) * facts_share)
+    room = int((length - 1) * rng.choice(filled))
     late = rng.random() < 0.5
     pieces = []
     for name in names:

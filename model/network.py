@@ -10,14 +10,20 @@ from attention import causal_attention
 from config import ModelConfig
 
 
+# logits of normed q and k are at most sqrt(head_dim) at a gain of 1: too little to pick one key of thousands
+QK_GAIN = 1.4
+
+
 class RmsNorm(nn.Module):
-    def __init__(self, size: int, eps: float):
+    def __init__(self, size: int, eps: float, gain: float = 1.0):
         super().__init__()
-        self.weight = nn.Parameter(torch.ones(size))
+        self.weight = nn.Parameter(torch.full((size,), gain))
         self.eps = eps
 
     def forward(self, x):
-        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps) * self.weight
+        y = x.float()
+        y = y * torch.rsqrt(y.square().mean(-1, keepdim=True) + self.eps) * self.weight
+        return y.type_as(x)
 
 
 class Attention(nn.Module):
@@ -28,8 +34,8 @@ class Attention(nn.Module):
         self.k = nn.Linear(c.hidden, c.kv_heads * c.head_dim, bias=False)
         self.v = nn.Linear(c.hidden, c.kv_heads * c.head_dim, bias=False)
         self.out = nn.Linear(c.heads * c.head_dim, c.hidden, bias=False)
-        self.q_norm = RmsNorm(c.head_dim, c.eps)
-        self.k_norm = RmsNorm(c.head_dim, c.eps)
+        self.q_norm = RmsNorm(c.head_dim, c.eps, QK_GAIN)
+        self.k_norm = RmsNorm(c.head_dim, c.eps, QK_GAIN)
 
     def forward(self, x, turns):
         batch, n, _ = x.shape

@@ -4,21 +4,23 @@ import math
 from random import Random
 
 # (progress until which it holds, longest sequence): recall emerges fast where it is short, and then has to stretch
-STAGES = ((0.35, 256), (0.6, 512), (0.75, 1024), (0.85, 2048), (0.93, 4096), (1.0, 8192))
+STAGES = ((0.15, 128), (0.35, 256), (0.6, 512), (0.75, 1024), (0.85, 2048), (0.93, 4096), (1.0, 8192))
 
 
-def longest(progress: float, context: int) -> int:
-    for until, length in STAGES:
-        if progress < until:
-            return min(length, context)
-    return context
+def stages(text: str) -> tuple:
+    """ "0.5:256,1:512" as pairs."""
+    pairs = (part.split(":") for part in text.split(","))
+    return tuple((float(until), int(length)) for until, length in pairs)
 
 
-def sequence_length(seed: int, step: int, progress: float, context: int) -> int:
+def longest(stages: tuple, progress: float) -> int:
+    return next((length for until, length in stages if progress < until), stages[-1][1])
+
+
+def sequence_length(seed: int, step: int, longest: int) -> int:
     """The stage's length, and every third time a shorter one, so that short recall is not lost."""
-    length = longest(progress, context)
     rng = Random(f"length {seed} {step}")
-    return max(256, length >> rng.choice((0, 0, 0, 0, 1, 2)))
+    return max(128, longest >> rng.choice((0, 0, 0, 0, 1, 2)))
 
 
 def rate(progress: float, step: int, peak: float, warmup: int = 100, decay_from: float = 0.4) -> float:

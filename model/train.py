@@ -6,6 +6,7 @@ Trains the recall model. Data, order and start depend on the seed alone; with --
 import argparse
 import json
 import time
+from collections import deque
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -16,9 +17,10 @@ import corpus
 import export
 import progress_log
 import schedule
-from batches import Batch, BatchMaker, Mix
+from batches import Batch, BatchMaker
 from config import PRESETS
 from loss import batch_loss
+from mix import FIRST, MAIN
 from network import Network
 from optimizer import make_optimizer
 from tokenizer import Tokenizer
@@ -33,6 +35,7 @@ def arguments():
     parser.add_argument(
         "--out", type=Path, default=Path("models/recall"), help="for checkpoint, log and model"
     )
+    parser.add_argument("--pause", type=float, default=0, help="save and leave after so many minutes")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--batch-tokens", type=int, default=8192, help="per step")
@@ -41,7 +44,8 @@ def arguments():
     parser.add_argument("--decay", type=float, default=0.01)
     parser.add_argument("--optimizer", default="muon", choices=["adamw", "muon"])
     parser.add_argument("--context", type=int, default=8192, help="longest sequence")
-    parser.add_argument("--jumps", type=float, default=Mix().jumps)
+    parser.add_argument("--stages", type=schedule.stages, default=schedule.STAGES, help="as in schedule.py")
+    parser.add_argument("--first", type=float, default=0.15, help="progress until which the mix is FIRST")
     parser.add_argument("--threads", type=int, default=0, help="0: torch's choice")
     parser.add_argument(
         "--workers", type=int, default=0, help="processes that make batches; 0: this one does"
@@ -64,8 +68,7 @@ class Run:
         torch.backends.cuda.matmul.allow_tf32 = True
         self.tokenizer = Tokenizer.load()
         english, self.english = corpus.load(args.out, self.tokenizer)
-        mix = Mix(jumps=args.jumps)
-        self.maker = BatchMaker(self.tokenizer, english, args.context, args.seed, mix)
+        self.maker = BatchMaker(self.tokenizer, english, args.context, args.seed)
         self.config = PRESETS[args.preset]
         self.network = Network(self.config).to(self.device)
         self.optimizer = make_optimizer(self.network, args.optimizer, args.decay)
@@ -78,7 +81,12 @@ class Run:
         else:
             self.log.write_text("")
         about = {k: str(v) if isinstance(v, Path) else v for k, v in vars(args).items()}
-        about.update(model=self.config.as_dict(), parameters=self.config.parameters(), mix=mix._asdict())
+        about.update(
+            model=self.config.as_dict(),
+            parameters=self.config.parameters(),
+            first_mix=FIRST._asdict(),
+            main_mix=MAIN._asdict(),
+        )
         about.update(english=self.english, torch=torch.__version__, device=self.device, from_step=self.step)
         progress_log.write(self.log, about)
         self.started = time.monotonic()
@@ -103,39 +111,43 @@ class Run:
     def elapsed(self) -> float:
         return self.seconds + time.monotonic() - self.started
 
-    def progress(self) -> float:
+    def progress(self, tokens: int) -> float:
         if self.args.tokens:
-            return self.tokens / self.args.tokens
+            return tokens / self.args.tokens
         return self.elapsed() / (60 * self.args.minutes)
 
-    def shape(self, step: int, progress: float) -> tuple[int, int]:
-        length = schedule.sequence_length(self.args.seed, step, progress, self.args.context)
-        return length, max(1, self.args.batch_tokens // length)
+    def orders(self):
+        """Endless (step, length, rows, first), each for the progress that comes with the tokens ordered before."""
+        step, tokens = self.step, self.tokens
+        while True:
+            progress = self.progress(tokens)
+            longest = min(schedule.longest(self.args.stages, progress), self.args.context)
+            length = schedule.sequence_length(self.args.seed, step, longest)
+            rows = max(1, self.args.batch_tokens // length)
+            yield step, length, rows, progress < self.args.first
+            step += 1
+            tokens += rows * length
 
     def batches(self):
-        """Endless; with workers some are made ahead, for the progress of when they were ordered."""
         if not self.args.workers:
-            step = self.step
-            while True:
-                yield self.maker.make(step, *self.shape(step, self.progress()))
-                step += 1
+            for order in self.orders():
+                yield self.maker.make(*order)
         with ProcessPoolExecutor(self.args.workers, initializer=set_maker, initargs=(self.maker,)) as pool:
-            ahead = 2 * self.args.workers
-            step = self.step
-            waiting = []
-            while True:
-                while len(waiting) < ahead:
-                    waiting.append(pool.submit(make, step, *self.shape(step, self.progress())))
-                    step += 1
-                yield waiting.pop(0).result()
+            waiting = deque()
+            for order in self.orders():
+                waiting.append(pool.submit(make, *order))
+                if len(waiting) > 2 * self.args.workers:
+                    yield waiting.popleft().result()
 
     def train(self) -> None:
         means = progress_log.Means()
         saved = time.monotonic()
         for batch in self.batches():
-            progress = self.progress()
+            progress = self.progress(self.tokens)
             if progress >= 1:
                 break
+            if self.args.pause and time.monotonic() - self.started > 60 * self.args.pause:
+                return self.save()
             rate = schedule.rate(progress, self.step, self.args.rate)
             self.train_on(batch, rate, means)
             self.step += 1
@@ -182,8 +194,8 @@ def set_maker(maker: BatchMaker) -> None:
     _maker = maker
 
 
-def make(step: int, length: int, batch: int) -> Batch:
-    return _maker.make(step, length, batch)
+def make(*order) -> Batch:
+    return _maker.make(*order)
 
 
 if __name__ == "__main__":
