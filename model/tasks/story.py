@@ -4,7 +4,7 @@ from words import NAMES, NOUNS, PLACES, VALUES
 
 from .fact import Ask, Fact
 
-LIMIT = 40  # one fact per name
+LIMIT = len(NAMES)  # one fact each
 
 
 def facts(rng, count: int) -> list[Fact]:

@@ -7,7 +7,7 @@ from words import NOUNS, VALUES
 
 from .fact import Ask, Fact
 
-LIMIT = 60  # chains; of 3 variables at most, they have to find different names
+LIMIT = len(NOUNS) // 3  # chains of up to 3 variables, all with different names
 
 
 def facts(rng, count: int, hops: int | None = None) -> list[Fact]:
