@@ -85,11 +85,12 @@ function attention(lengths) {
 
 /** Time per token against that of the longest shorter prompt of whole chunks, in the same run. */
 function between(rows) {
+  const own = rows.filter(({ contender }) => contender === 'h2o')
   const isWhole = (row) => row.n_prompt % S === 0
-  return rows
+  return own
     .filter((row) => !isWhole(row))
     .map((row) => {
-      const whole = rows.filter((other) => isWhole(other) && other.n_prompt < row.n_prompt).at(-1)
+      const whole = own.filter((other) => isWhole(other) && other.n_prompt < row.n_prompt).at(-1)
       return {
         what: `time per token at ${row.n_prompt} against ${whole.n_prompt}`,
         value: whole.tokens_per_second / row.tokens_per_second,

@@ -63,4 +63,4 @@ test('28 layers at -b 4096 -ub 512 stay within what was reserved, whatever the l
   expect(stdout.trim()).toBe('h2o,h2o')
   expect(stderr).toContain('matches expectation')
   expect(stderr).not.toContain('does not match expectation')
-})
+}, 300_000)

@@ -373,6 +373,32 @@ static void test_decoding(const tiny_model & model, test_context_params params, 
     CHECK(ctx.logits() == other.logits());
 }
 
+// what was reserved is enough for the first call of a prompt, whose first chunk has no memory, and for those after it; so
+// many layers that a tensor which each of them leaves alive would show
+static void test_reserved(test_context_params params) {
+    tiny_model_params mparams;
+    mparams.n_layer = 60;
+
+    params.n_chunk = 256;
+    params.n_ctx   = 1024;
+    params.n_batch = 1024;
+    params.capture = false;
+    params.flash_attn = true; // stock then reserves no logits, which would hide it
+
+    const tiny_model model(mparams);
+    test_context ctx(model, params);
+
+    h2o_set_trace(ctx.get(), false); // a trace is kept to the end of the graph
+
+    const size_t reserved = h2o_get_info(ctx.get()).size_compute;
+
+    for (const int n : { 2*256, 257 }) {
+        ctx.decode(tiny_prompt(n));
+        CHECK(ctx.call().path == H2O_PATH_SPARSE);
+        CHECK(h2o_get_info(ctx.get()).size_compute <= reserved + reserved/20); // one output was reserved, here all are asked for
+    }
+}
+
 int main() {
     const tiny_model model;
 
@@ -382,6 +408,9 @@ int main() {
         test_layout(model, params, GGML_TYPE_F16, false, 1e-5);
         test_layout(model, params, GGML_TYPE_F16, true,  1e-5);
         test_sizes(params);
+        if (params.schedule == H2O_SCHEDULE_SINGLE_PASS) {
+            test_reserved(params);
+        }
 
         test_persistence(model, params);
 

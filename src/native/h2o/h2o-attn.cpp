@@ -273,7 +273,14 @@ static std::vector<h2o_intra> h2o_build_intra(const h2o_layer & l) {
 
     const auto add = [&](int32_t ic, int32_t n_chunks) {
         res.push_back(h2o_build_intra_of(l, ic, n_chunks));
-        h2o_expand(l, { res.back().b.votes, res.back().b.lse, res.back().b.o });
+
+        const h2o_attn_block & b = res.back().b;
+        h2o_expand(l, { b.votes, b.o });
+
+        // without a reader it would keep what it is a view of alive to the end of the graph
+        if (l.plan.phase == H2O_PHASE_INTRA || l.plan.n_mem(ic + n_chunks - 1) > 0) {
+            h2o_expand(l, { b.lse });
+        }
     };
 
     const int32_t ic_tail   = l.plan.ic_begin + l.plan.n_graph_full();
