@@ -63,6 +63,7 @@ def draw_families(rng, shares: dict[str, float]) -> list[str]:
 _SIZES = {
     "passkey": 50,
     "needle": 48,
+    "pairs": 11,
     "records": 13,
     "variables": 28,
     "copy": 38,

@@ -25,7 +25,14 @@ ROOM = 48  # tokens kept for question and answer
 def tasks(length: int) -> dict[str, tuple[str, int, dict]]:
     """Name: family, facts in a context, arguments. One fact means that the depth changes from context to context."""
     made = {name: (name, 1, {}) for name in ("passkey", "needle")}
-    for name, share in ("records", 64), ("story", 256), ("table", 128), ("code", 128), ("copy", 256):
+    for name, share in (
+        ("pairs", 64),
+        ("records", 64),
+        ("story", 256),
+        ("table", 128),
+        ("code", 128),
+        ("copy", 256),
+    ):
         made[name] = (name, min(length // share, FAMILIES[name].LIMIT), {})
     for hops in range(1, MAX_HOPS + 1):
         made[f"variables-{hops}"] = ("variables", max(2, min(12, length // 128)), {"hops": hops})

@@ -17,6 +17,7 @@ class Mix(NamedTuple):
     filled: tuple = FILLED
     families: tuple = (
         ("copy", 3),
+        ("pairs", 1),
         ("records", 4),
         ("needle", 2),
         ("passkey", 2),
@@ -28,5 +29,10 @@ class Mix(NamedTuple):
 
 
 # looking something up has to be found first: nothing but that, as often as it fits
-FIRST = Mix(english=0.1, jumps=0.0, filled=(1.0,), families=(("copy", 2), ("records", 4), ("variables", 1)))
+FIRST = Mix(
+    english=0.1,
+    jumps=0.0,
+    filled=(1.0,),
+    families=(("copy", 2), ("pairs", 3), ("records", 3), ("variables", 1)),
+)
 MAIN = Mix()

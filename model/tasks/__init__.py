@@ -3,12 +3,13 @@ The task families by name. Each module has `facts(rng, count)` and the LIMIT of 
 follows a space: at the beginning of a line it would be another token than within one.
 """
 
-from . import code, copyspan, needle, passkey, records, story, table, variables
+from . import code, copyspan, needle, pairs, passkey, records, story, table, variables
 from .fact import Ask, Fact
 
 FAMILIES = {
     "passkey": passkey,
     "needle": needle,
+    "pairs": pairs,
     "records": records,
     "variables": variables,
     "copy": copyspan,

@@ -8,7 +8,7 @@ interface Sample {
   labels: string[]
 }
 
-const families = ['passkey', 'needle', 'records', 'variables', 'copy', 'story', 'table', 'code']
+const families = ['passkey', 'needle', 'pairs', 'records', 'variables', 'copy', 'story', 'table', 'code']
 
 function samples(...args: string[]): Sample[] {
   const lines = python('sample.py', '--json', ...args).trimEnd()
