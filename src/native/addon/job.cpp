@@ -27,15 +27,18 @@ void job::execute() noexcept {
 void job::settle(Napi::Env env) {
     Napi::HandleScope scope(env);
 
-    if (error) {
-        reject(*error);
-        return;
-    }
-
     try {
-        deferred.Resolve(result(env));
-    } catch (const Napi::Error & err) {
-        deferred.Reject(err.Value());
+        try {
+            if (error) {
+                reject(*error);
+            } else {
+                deferred.Resolve(result(env));
+            }
+        } catch (const Napi::Error & err) {
+            deferred.Reject(err.Value());
+        }
+    } catch (const Napi::Error &) {
+        // a worker thread that is being terminated runs no JavaScript any more: nobody waits for the promise
     }
 }
 
