@@ -1,9 +1,11 @@
 // `h2o-prefill bench`: time to first token over prompt length, of stock llama.cpp and of our own ways to prefill.
+
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { packageRoot } from '../../native/binding.js'
+import { abortable } from '../abortable.js'
 import { defaultContenders, type Program } from '../bench/contenders.js'
 import { demoModel } from '../bench/demo-model.js'
 import { formatters } from '../bench/formats.js'
@@ -17,10 +19,9 @@ import { makeWorkload } from '../bench/workload.js'
 import { ExitCode } from '../exit-codes.js'
 import { layers } from '../flags.js'
 import { count, rate, seconds } from '../format.js'
-import { abortOnSigint } from '../interrupt.js'
 import type { CliIo } from '../io.js'
 import { onceEach } from '../once-each.js'
-import { Output } from '../output.js'
+import type { Output } from '../output.js'
 import { parseArgv } from '../program.js'
 import { UsageError } from '../usage-error.js'
 import { packageVersion } from '../version.js'
@@ -42,18 +43,7 @@ export async function main(argv: readonly string[], io: CliIo): Promise<number> 
     io.stdout.write(text)
     return ExitCode.ok
   }
-  const { controller, release } = abortOnSigint()
-  const output = new Output(io.stdout, () => controller.abort())
-  try {
-    return await bench(flags, io, output, controller.signal)
-  } catch (error) {
-    if (!controller.signal.aborted) throw error
-    if (output.closed) return ExitCode.ok
-    io.stderr.write('interrupted\n')
-    return ExitCode.interrupted
-  } finally {
-    release()
-  }
+  return abortable(io, (output, signal) => bench(flags, io, output, signal))
 }
 
 async function bench(flags: BenchFlags, io: CliIo, output: Output, signal: AbortSignal): Promise<number> {

@@ -1,6 +1,8 @@
 // `h2o-prefill compare`: what H2O changes in a model's predictions, held against dense attention over the same text.
+
 import { basename } from 'node:path'
 import type { Model } from '../../index.js'
+import { abortable } from '../abortable.js'
 import { type ContextApi, type Group, openGroup } from '../compare/contexts.js'
 import { describeRow } from '../compare/describe.js'
 import { toJson } from '../compare/json.js'
@@ -14,10 +16,9 @@ import { type Contender, walk } from '../compare/walk.js'
 import { ExitCode } from '../exit-codes.js'
 import { modelOptions } from '../flags.js'
 import { seconds } from '../format.js'
-import { abortOnSigint } from '../interrupt.js'
 import type { CliIo } from '../io.js'
 import { onceEach } from '../once-each.js'
-import { Output } from '../output.js'
+import type { Output } from '../output.js'
 import { parseArgv } from '../program.js'
 import { readPrompt } from '../prompt.js'
 import { UsageError } from '../usage-error.js'
@@ -57,20 +58,14 @@ export async function compare(flags: CompareFlags, io: CliIo, loadApi: () => Pro
   settingGroups(flags) // refuses what is wrong before anything is loaded
   const text = await readPrompt({ ...flags, escape: flags.escape ?? false }, () => io.stdin, warn)
 
-  const { controller, release } = abortOnSigint()
-  const output = new Output(io.stdout, () => controller.abort())
-  const session = new Session({ ...flags, model: path }, io, output, controller.signal, warn)
-  try {
-    return await session.run(text, await loadApi())
-  } catch (error) {
-    if (!controller.signal.aborted) throw error
-    if (output.closed) return ExitCode.ok
-    io.stderr.write('interrupted\n')
-    return ExitCode.interrupted
-  } finally {
-    await session.dispose()
-    release()
-  }
+  return abortable(io, async (output, signal) => {
+    const session = new Session({ ...flags, model: path }, io, output, signal, warn)
+    try {
+      return await session.run(text, await loadApi())
+    } finally {
+      await session.dispose()
+    }
+  })
 }
 
 class Session {

@@ -1,4 +1,5 @@
 // `h2o-prefill run`: a model and a prompt go in, the prompt is prefilled, the text comes out.
+
 import type {
   Context,
   GeneratedToken,
@@ -7,15 +8,15 @@ import type {
   Model,
   PrefillProgress,
 } from '../../index.js'
+import { abortable } from '../abortable.js'
 import { ExitCode } from '../exit-codes.js'
 import { contextOptions, generateOptions, modelOptions, type RunFlags } from '../flags.js'
 import { count } from '../format.js'
-import { abortOnSigint } from '../interrupt.js'
 import type { CliIo } from '../io.js'
 import { toJson } from '../json.js'
 import { onceEach } from '../once-each.js'
 import { runOptions } from '../options.js'
-import { Output } from '../output.js'
+import type { Output } from '../output.js'
 import { parseArgv } from '../program.js'
 import { createProgress } from '../progress.js'
 import { readPrompt } from '../prompt.js'
@@ -52,21 +53,20 @@ export async function run(flags: RunFlags, io: CliIo, loadApi: () => Promise<Api
   if (!path) throw new UsageError('no model was given', 'use -m FILE, or set LLAMA_ARG_MODEL')
   const text = await readPrompt(flags, () => io.stdin, warn)
 
-  const { controller, release } = abortOnSigint()
-  const output = new Output(io.stdout, () => controller.abort())
-  const session = new Session(flags, io, output, controller.signal, (w) => warn(w.message))
-  try {
-    await session.run(path, text, await loadApi())
-    return ExitCode.ok
-  } catch (error) {
-    if (!controller.signal.aborted) throw error
-    if (output.closed) return ExitCode.ok // whoever read the text has had enough
-    session.reportInterrupt()
-    return ExitCode.interrupted
-  } finally {
-    await session.dispose()
-    release()
-  }
+  let session: Session | undefined
+  return abortable(
+    io,
+    async (output, signal) => {
+      session = new Session(flags, io, output, signal, (w) => warn(w.message))
+      try {
+        await session.run(path, text, await loadApi())
+        return ExitCode.ok
+      } finally {
+        await session.dispose()
+      }
+    },
+    () => session?.reportInterrupt(),
+  )
 }
 
 class Session {
