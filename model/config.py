@@ -13,8 +13,8 @@ class ModelConfig:
     head_dim: int = 32
     ffn: int = 384
     context: int = 8192
-    # content is matched in the dimensions that turn little over the whole context: at this base a third of them
-    rope_base: float = 1_000_000.0
+    # content is matched in the dimensions that turn little over the whole context: at this base half of them
+    rope_base: float = 100_000_000.0
     eps: float = 1e-6
 
     def parameters(self) -> int:

@@ -33,6 +33,6 @@ FIRST = Mix(
     english=0.1,
     jumps=0.0,
     filled=(1.0,),
-    families=(("copy", 2), ("pairs", 3), ("records", 3), ("variables", 1)),
+    families=(("copy", 2), ("pairs", 3), ("records", 2), ("variables", 3)),
 )
 MAIN = Mix()

@@ -1,10 +1,9 @@
 """Sequence length and learning rate over the progress of a run, which goes from 0 to 1."""
 
-import math
 from random import Random
 
 # (progress until which it holds, longest sequence): recall emerges fast where it is short, and then has to stretch
-STAGES = ((0.15, 128), (0.35, 256), (0.6, 512), (0.75, 1024), (0.85, 2048), (0.93, 4096), (1.0, 8192))
+STAGES = ((0.15, 128), (0.3, 256), (0.55, 512), (0.7, 1024), (0.82, 2048), (0.92, 4096), (1.0, 8192))
 
 
 def stages(text: str) -> tuple:
@@ -23,10 +22,9 @@ def sequence_length(seed: int, step: int, longest: int) -> int:
     return max(128, longest >> rng.choice((0, 0, 0, 0, 1, 2)))
 
 
-def rate(progress: float, step: int, peak: float, warmup: int = 100, decay_from: float = 0.4) -> float:
-    """Linear warm-up in steps, the peak, then half a cosine to zero at the end."""
+def rate(progress: float, step: int, peak: float, warmup: int = 100, decay_from: float = 0.5) -> float:
+    """Linear warm-up in steps, the peak, then a line to zero: the long sequences at the end still get some of it."""
     warm = min(1.0, (step + 1) / warmup)
     if progress <= decay_from:
         return peak * warm
-    rest = min(1.0, (progress - decay_from) / (1 - decay_from))
-    return peak * warm * 0.5 * (1 + math.cos(math.pi * rest))
+    return peak * warm * max(0.0, (1 - progress) / (1 - decay_from))

@@ -1,6 +1,7 @@
 """
-Variable tracking: `let river = gold`, `let boat = river`, then what boat is. A chain of n statements gives questions
-of 1 to n hops: the first variable is one hop from its value.
+Variable tracking: `let river gold`, `let boat river`, then what boat is. A chain of n statements gives questions of 1
+to n hops: the first variable is one hop from its value. What a name stands for follows right behind it, as in `pairs`:
+so the look-up that answers a question is the one that resolves the right side of a statement.
 """
 
 from words import NOUNS, VALUES
@@ -18,15 +19,15 @@ def facts(rng, count: int, hops: int | None = None) -> list[Fact]:
 def chain(rng, names, hops: int) -> Fact:
     value = rng.choice(VALUES)
     name = next(names)
-    statements = [f"let {name} = {value}\n"]
+    statements = [f"let {name} {value}\n"]
     asks = [ask(name, value, 1)]
     for hop in range(2, hops + 1):
         before, name = name, next(names)
-        statements.append(f"let {name} = {before}\n")
+        statements.append(f"let {name} {before}\n")
         asks.append(ask(name, value, hop))
     # the farthest first: once a nearer one is answered, the value is found there
     return Fact(statements, asks[::-1])
 
 
 def ask(name: str, value: str, hops: int) -> Ask:
-    return Ask(f"print {name} ->", f" {value}", "\n", hops)
+    return Ask(f"print {name}", f" {value}", "\n", hops)

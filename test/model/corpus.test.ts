@@ -51,8 +51,8 @@ describe.skipIf(!plainPython)('generated documents', () => {
 
   it('track variables to the value at the end of the chain', () => {
     for (const { text } of samples('--families', 'variables', '--length', '800', '--count', '10')) {
-      const bound = new Map([...text.matchAll(/^let (\w+) = (\w+)$/gm)].map((m) => [m[1] as string, m[2]]))
-      for (const [, name, value] of text.matchAll(/^print (\w+) -> (\w+)$/gm)) {
+      const bound = new Map([...text.matchAll(/^let (\w+) (\w+)$/gm)].map((m) => [m[1] as string, m[2]]))
+      for (const [, name, value] of text.matchAll(/^print (\w+) (\w+)$/gm)) {
         let found = bound.get(name as string)
         while (found !== undefined && bound.has(found)) found = bound.get(found)
         expect(found).toBe(value)
