@@ -408,9 +408,7 @@ int main() {
         test_layout(model, params, GGML_TYPE_F16, false, 1e-5);
         test_layout(model, params, GGML_TYPE_F16, true,  1e-5);
         test_sizes(params);
-        if (params.schedule == H2O_SCHEDULE_SINGLE_PASS) {
-            test_reserved(params);
-        }
+        test_reserved(params);
 
         test_persistence(model, params);
 

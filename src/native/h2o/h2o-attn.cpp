@@ -302,6 +302,11 @@ static h2o_intra h2o_load_intra(const h2o_layer & l) {
 
     const h2o_layer_intra & cached = l.inp.cache->get_intra(l.il);
 
+    if (l.plan.n_mem(ic) == 0) {
+        // upstream has put the queries into the graph and nothing needs them: with a reader of one number ggml frees the rest
+        h2o_expand(l, { ggml_dup(l.ctx, ggml_view_1d(l.ctx, l.q, 1, 0)) });
+    }
+
     const auto load = [&](ggml_tensor * t) {
         const int64_t n_head = l.q->ne[1];
 
