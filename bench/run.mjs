@@ -101,8 +101,12 @@ function benchJson(argv) {
     child.stdout.setEncoding('utf8').on('data', (part) => {
       out += part
     })
+    // Ctrl-C reaches the whole group; a kill of this process alone must not leave the bench behind
+    const interrupt = () => child.kill('SIGINT')
+    process.once('SIGTERM', interrupt)
     child.on('error', reject)
     child.on('close', (code) => {
+      process.removeListener('SIGTERM', interrupt)
       if (out.trim() === '') reject(new Failure(`h2o-prefill bench ended with ${code} and no result.`))
       else resolve(JSON.parse(out))
     })
