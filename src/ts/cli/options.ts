@@ -24,7 +24,7 @@ const output = 'Output:'
 
 // biome-ignore format: a table
 export const runOptions: readonly OptionSpec[] = [
-  { group: prompt, names: ['-m', '--model'], value: 'FILE', env: 'LLAMA_ARG_MODEL', help: 'the GGUF file' },
+  { group: prompt, names: ['-m', '--model'], value: 'FILE', env: 'LLAMA_ARG_MODEL', help: 'the GGUF file (default: the recall model of the package)' },
   { group: prompt, names: ['-p', '--prompt'], value: 'TEXT', help: 'the prompt' },
   { group: prompt, names: ['-f', '--file'], value: 'FILE', help: 'the file with the prompt, - for stdin' },
   { group: prompt, names: ['-e', '--escape'], default: true, help: 'process \\n, \\t, \\xHH ... in the prompt (default)' },

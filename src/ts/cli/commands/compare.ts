@@ -3,6 +3,7 @@
 import { basename } from 'node:path'
 import type { Model } from '../../index.js'
 import { abortable } from '../abortable.js'
+import { modelPath } from '../built-in-model.js'
 import { type ContextApi, type Group, openGroup } from '../compare/contexts.js'
 import { describeRow } from '../compare/describe.js'
 import { toJson } from '../compare/json.js'
@@ -34,7 +35,7 @@ prefill left behind has lost. The report goes to stdout, everything else to stde
 
 export async function main(argv: readonly string[], io: CliIo): Promise<number> {
   const { flags, text } = parseArgv<CompareFlags>(argv, {
-    usage: 'compare -m FILE -f FILE [options]',
+    usage: 'compare [-m FILE] -f FILE [options]',
     description: 'Compare the predictions after H2O prefills with those after dense ones.',
     options: compareOptions,
     version: packageVersion(),
@@ -50,13 +51,12 @@ export async function main(argv: readonly string[], io: CliIo): Promise<number> 
 /** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
 export async function compare(flags: CompareFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {
   const warn = onceEach((message) => io.stderr.write(`h2o-prefill: warning: ${message}\n`))
-  const { model: path } = flags
-  if (!path) throw new UsageError('no model was given', 'use -m FILE, or set LLAMA_ARG_MODEL')
   if (flags.maxContinuationPplRatio !== undefined && flags.continuation < 2) {
     throw new UsageError('--max-continuation-ppl-ratio needs a continuation of two tokens or more (-n)')
   }
   settingGroups(flags) // refuses what is wrong before anything is loaded
   const text = await readPrompt({ ...flags, escape: flags.escape ?? false }, () => io.stdin, warn)
+  const path = modelPath(flags, (line) => io.stderr.write(`${line}\n`))
 
   return abortable(io, async (output, signal) => {
     const session = new Session({ ...flags, model: path }, io, output, signal, warn)

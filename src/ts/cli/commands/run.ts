@@ -9,6 +9,7 @@ import type {
   PrefillProgress,
 } from '../../index.js'
 import { abortable } from '../abortable.js'
+import { modelPath } from '../built-in-model.js'
 import { ExitCode } from '../exit-codes.js'
 import { contextOptions, generateOptions, modelOptions, type RunFlags } from '../flags.js'
 import { count } from '../format.js'
@@ -21,19 +22,19 @@ import { parseArgv } from '../program.js'
 import { createProgress } from '../progress.js'
 import { readPrompt } from '../prompt.js'
 import { decodeLine, memoryLines, prefillLine } from '../summary.js'
-import { UsageError } from '../usage-error.js'
 import { packageVersion } from '../version.js'
 
 type Api = Pick<typeof import('../../index.js'), 'loadModel' | 'createContext' | 'setLogLevel'>
 
 const notes = `The prompt comes from -p, -f FILE, -f - or a pipe; the text goes to stdout, everything else to stderr.
+Without -m it is the recall model of the package: 1 M parameters, for trying things out.
 Exit codes: 0 ok, 1 run-time failure, 2 usage, 3 model missing or invalid, 4 no usable binary or device,
 5 memory or context overflow, 130 Ctrl-C.
 Other commands, each with a --help of its own: bench, compare.`
 
 export async function main(argv: readonly string[], io: CliIo): Promise<number> {
   const { flags, text } = parseArgv<RunFlags>(argv, {
-    usage: '[run] -m FILE [-p TEXT | -f FILE] [options]',
+    usage: '[run] [-m FILE] [-p TEXT | -f FILE] [options]',
     description: 'Prefill a prompt with H2O chunked sparse attention and generate from it.',
     options: runOptions,
     version: packageVersion(),
@@ -49,9 +50,8 @@ export async function main(argv: readonly string[], io: CliIo): Promise<number> 
 /** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
 export async function run(flags: RunFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {
   const warn = onceEach((message) => io.stderr.write(`h2o-prefill: warning: ${message}\n`))
-  const { model: path } = flags
-  if (!path) throw new UsageError('no model was given', 'use -m FILE, or set LLAMA_ARG_MODEL')
   const text = await readPrompt(flags, () => io.stdin, warn)
+  const path = modelPath(flags, (line) => io.stderr.write(`${line}\n`))
 
   let session: Session | undefined
   return abortable(

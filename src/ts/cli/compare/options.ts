@@ -50,7 +50,7 @@ const output = 'Output:'
 
 // biome-ignore format: a table
 export const compareOptions: readonly OptionSpec[] = [
-  { group: text, names: ['-m', '--model'], value: 'FILE', env: 'LLAMA_ARG_MODEL', help: 'the GGUF file' },
+  { group: text, names: ['-m', '--model'], value: 'FILE', env: 'LLAMA_ARG_MODEL', help: 'the GGUF file (default: the recall model of the package)' },
   { group: text, names: ['-f', '--file'], value: 'FILE', help: 'the file with the text, - for stdin' },
   { group: text, names: ['-p', '--prompt'], value: 'TEXT', help: 'the text itself' },
   { group: text, names: ['-e', '--escape'], help: 'process \\n, \\t, \\xHH ... in the text' },
