@@ -33,7 +33,7 @@ static void h2o_forward_select(const ggml_compute_params * params, ggml_tensor *
     h2o_candidate * work = (h2o_candidate *) params->wdata + params->ith*h2o_candidates_per_head(dst);
 
     for (int64_t ih = params->ith; ih < dst->ne[1]; ih += params->nth) {
-        h2o_select_head(h2o_tracked_at(dst, ih), p.pos, p.n_local, p.n_heavy, work,
+        h2o_select_head(h2o_tracked_at(dst, ih), p, work,
                 (int32_t *) ((char *) dst->data + ih*dst->nb[1]));
     }
 }

@@ -22,12 +22,10 @@ struct h2o_candidate {
 
 // out [min(pos, n_local + n_heavy)] ascending; work holds n_mem + n_chunk candidates
 void h2o_select_head(
-        const h2o_tracked_head & tracked,
-        int32_t                  pos,
-        int32_t                  n_local,
-        int32_t                  n_heavy,
-        h2o_candidate          * work,
-        int32_t                * out);
+        const h2o_tracked_head   & tracked,
+        const ggml_h2o_op_params & params,
+        h2o_candidate            * work,
+        int32_t                  * out);
 
 // out [n_set]: the score of each position of the ascending set, 0 if it is not tracked
 void h2o_lookup_head(

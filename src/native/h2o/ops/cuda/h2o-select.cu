@@ -28,6 +28,11 @@ static size_t h2o_select_smem_size(const ggml_tensor * dst) {
 }
 
 bool ggml_cuda_h2o_select_supported(int device, const ggml_tensor * dst) {
+    const ggml_h2o_op_params & p = *ggml_h2o_get_op_params(dst);
+    if (p.n_sink > 0 || p.n_step > 0) {
+        return false; // experiments have a CPU kernel only
+    }
+
     const size_t needed = h2o_select_smem_size(dst) + WARP_SIZE*sizeof(int);
     const size_t there  = ggml_cuda_info().devices[device].smpbo;
 
