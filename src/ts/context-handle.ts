@@ -21,6 +21,8 @@ export class ContextHandle {
     readonly native: NativeContext,
     readonly info: NativeContextInfo,
     readonly nVocab: number,
+    /** Of a prompt: its last tokens that are to go in dense calls. */
+    readonly denseTail = 0,
   ) {}
 
   get disposed(): boolean {

@@ -2,6 +2,7 @@
 
 import { availableParallelism, totalmem } from 'node:os'
 import { invalidArgument } from './errors.js'
+import { checkExperiments, type Experiments, noExperiments } from './experiments.js'
 import type { Model } from './model.js'
 import { native } from './native/binding.js'
 import type { NativeContextOptions, NativeModelOptions } from './native/surface.js'
@@ -36,6 +37,8 @@ export interface H2oOptions {
   schedule?: Schedule
   /** Record scores and memory sets of sparse calls for takeTrace(). Costs memory and time. */
   trace?: boolean
+  /** Variants of the method, all off by default: docs/experiments.md */
+  experiments?: Experiments
 }
 
 export interface ContextOptions {
@@ -96,6 +99,7 @@ export function nativeModelOptions(options: ModelOptions): NativeModelOptions {
 export interface CheckedContextOptions {
   nCtx: number | undefined
   native: Omit<NativeContextOptions, 'nCtx'>
+  experiments: Required<Experiments>
   warnings: H2oWarning[]
   onWarning: WarningListener | undefined
 }
@@ -118,9 +122,12 @@ export function checkContextOptions(options: ContextOptions): CheckedContextOpti
   const budget = checkH2o(options.h2o)
   const { nBatch, nUbatch } = checkBatches(options, budget.local + budget.heavy > 0, warnings)
   if (budget.local + budget.heavy > 0) warnAboutBudget(budget, nBatch, nUbatch, warnings)
+  const { denseTail, ...inNative } = budget.experiments
   return {
     nCtx,
+    experiments: budget.experiments,
     native: {
+      ...inNative,
       nBatch,
       nUbatch,
       nSeqMax: integer('nSeqMax', options.nSeqMax, 1, 1, maxSequences),
@@ -146,15 +153,20 @@ interface Budget {
   heavy: number
   trace: boolean
   schedule: Schedule
+  experiments: Required<Experiments>
 }
 
 function checkH2o(h2o: ContextOptions['h2o']): Budget {
-  if (h2o === false) return { local: 0, heavy: 0, trace: false, schedule: 'single-pass' }
+  if (h2o === false) {
+    return { local: 0, heavy: 0, trace: false, schedule: 'single-pass', experiments: { ...noExperiments } }
+  }
   if (h2o === null || (h2o !== undefined && typeof h2o !== 'object')) {
     throw invalidArgument('h2o must be false or an object of options', { h2o })
   }
+  const schedule = oneOf('schedule', h2o?.schedule, 'single-pass', schedules)
   return {
-    schedule: oneOf('schedule', h2o?.schedule, 'single-pass', schedules),
+    schedule,
+    experiments: checkExperiments(h2o?.experiments, schedule),
     local: integer('local', h2o?.local, defaultBudget, 0, maxInt),
     heavy: integer('heavy', h2o?.heavy, defaultBudget, 0, maxInt),
     trace: boolean('trace', h2o?.trace, false),
@@ -186,6 +198,11 @@ function warnAboutBudget(budget: Budget, nBatch: number, nUbatch: number, warnin
   const isDefault = budget.local === defaultBudget && budget.heavy === defaultBudget
   // local + heavy must stay below the chunk
   const { local, heavy } = native().clampBudget(budget.local, budget.heavy, nUbatch)
+  const { sink } = budget.experiments
+  if (sink > heavy) {
+    const message = `sink takes places of heavy, which is ${heavy}: ${sink} was lowered to it`
+    warnings.push({ code: 'H2O_WARN_SINK_CLAMPED', message })
+  }
   if (isDefault || (local === budget.local && heavy === budget.heavy)) return
   const message =
     `local + heavy must be below nUbatch (-ub) ${nUbatch}: ` +

@@ -5,9 +5,23 @@
  *
  * With H2O on, every call but the last is a multiple of nUbatch, and the last has more than nUbatch tokens whenever
  * nBatch is at least three of them: a short rest would be a dense tail. At two of them it cannot be avoided.
+ *
+ * The last `denseTail` tokens go in calls of at most nUbatch, which are dense (docs/experiments.md).
  */
-export function planPrefill(n: number, nBatch: number, nUbatch: number, h2oOn: boolean): number[] {
+export function planPrefill(
+  n: number,
+  nBatch: number,
+  nUbatch: number,
+  h2oOn: boolean,
+  denseTail = 0,
+): number[] {
   const sparse = h2oOn && nBatch > nUbatch
+  if (sparse && denseTail > 0) {
+    const tail = Math.min(denseTail, n)
+    const calls = planPrefill(n - tail, nBatch, nUbatch, h2oOn)
+    for (let rest = tail; rest > 0; rest -= nUbatch) calls.push(Math.min(rest, nUbatch))
+    return calls
+  }
   const most = sparse ? nBatch - (nBatch % nUbatch) : nBatch
   const calls: number[] = []
   let rest = n

@@ -52,7 +52,8 @@ export async function runPrefill(
 
   const mode = options.logits ?? 'last'
   const logits = allocateLogits(mode, tokens.length, context.nVocab)
-  const plan = planPrefill(tokens.length, context.info.nCallMax, context.info.nUbatch, context.covered)
+  const { nCallMax, nUbatch } = context.info
+  const plan = planPrefill(tokens.length, nCallMax, nUbatch, context.covered, context.denseTail)
 
   if (context.position > base) await context.forget(base)
 
@@ -161,7 +162,7 @@ function summarize(
   promptMs: number,
 ): PrefillResult {
   const sparse = calls.some((call) => call.path === 'h2o')
-  const last = calls.at(-1)
+  const tail = calls.slice(calls.findLastIndex((call) => call.path === 'h2o') + 1)
   return {
     tokens,
     cached,
@@ -169,7 +170,7 @@ function summarize(
     reason: sparse ? null : (calls[0]?.reason ?? null),
     schedule,
     chunks: calls.reduce((sum, call) => sum + call.chunks, 0),
-    denseTail: sparse && last?.path === 'dense' ? last.n : 0,
+    denseTail: sparse ? tail.reduce((sum, call) => sum + call.n, 0) : 0,
     calls,
     logits,
     timings: { promptMs, promptPerSecond: promptMs > 0 ? (tokens * 1000) / promptMs : 0 },

@@ -1,5 +1,7 @@
 /** What calls report: plain data, no behaviour. */
 
+import type { Experiments } from './experiments.js'
+
 /** How a decode call read the cache: H2O chunked sparse attention, or stock attention over all of it. */
 export type Path = 'h2o' | 'dense'
 
@@ -66,7 +68,7 @@ export interface PrefillResult {
   reason: Reason | null
   schedule: Schedule
   chunks: number
-  /** Tokens of a last dense call after a sparse one, else 0. */
+  /** Tokens of the dense calls at the end, after sparse ones. */
   denseTail: number
   calls: Call[]
   /** nVocab values for 'last', tokens * nVocab for 'all' (row by row), null for 'none'. */
@@ -140,6 +142,8 @@ export interface ContextH2o {
   chunk: number
   local: number
   heavy: number
+  /** Those that are on, as they are used: sink is cut to heavy. */
+  experiments: Experiments
 }
 
 export interface ContextMemory {

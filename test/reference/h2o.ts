@@ -3,6 +3,7 @@
 // How a chunk attends is in single-pass.ts and two-pass.ts.
 
 import { range } from './attention.js'
+import { comparable, type Experiments, initialScores, type Span } from './experiments.js'
 import type { KvCache } from './kv-cache.js'
 import type { Hparams, ReferenceModel } from './model.js'
 import { type Budget, heavyOf, heavyTurnover, type Scores, selectMemory } from './selection.js'
@@ -16,7 +17,7 @@ export interface HeadTrace {
   memScore: Float64Array
   /** initial scores of the chunk's own positions, by their order in the chunk */
   chunkScore: Float64Array
-  /** the scores that the selection of memPos could choose by; for checkSelection */
+  /** what the selection of memPos could choose by, as it compares it; for checkSelection */
   tracked: Scores
 }
 
@@ -39,6 +40,9 @@ export interface SparseCall extends Budget {
   state: HeadState[][]
   /** empty; in order of layer, then chunk, after the call */
   trace: ChunkTrace[]
+  experiments: Experiments
+  /** the chunks of earlier sparse calls */
+  before: readonly Span[]
   forcedMemory?: ForcedMemory | undefined
 }
 
@@ -50,11 +54,9 @@ export type SparseSchedule = (
   call: SparseCall,
 ) => Float64Array
 
-/** Positions [begin, end), the index-th chunk of its call. */
-export interface Chunk {
+/** The index-th chunk of its call. */
+export interface Chunk extends Span {
   index: number
-  begin: number
-  end: number
 }
 
 /** n tokens from position `base` on; the last chunk may be short. */
@@ -74,21 +76,27 @@ export function stepChunk(
   h: Hparams,
   call: SparseCall,
   layer: number,
-  { index, begin, end }: Chunk,
+  chunk: Chunk,
   attend: (kvHead: number, memory: Map<number, number>) => Map<number, number>,
 ): void {
+  const { index, begin, end } = chunk
+  const { experiments } = call
+  const first = begin - index * call.S
+  const spans = [...call.before, ...chunksOf(first, begin - first, call.S)]
   const heads = range(0, h.nHeadKv).map((kvHead) => {
     const state = call.state[layer]![kvHead]!
-    const tracked = new Map([...state.memory, ...state.chunk])
+    const scores = new Map([...state.memory, ...state.chunk])
+    const tracked = comparable(experiments, spans, scores)
     const forced = call.forcedMemory?.(layer, index, kvHead)
     const memPos = forced ? Array.from(forced) : selectMemory(begin, call, tracked)
 
-    const memory = new Map(memPos.map((j) => [j, tracked.get(j) ?? 0]))
-    const chunk = attend(kvHead, memory)
-    call.state[layer]![kvHead] = { memory, chunk }
+    const { decay = 1 } = experiments
+    const memory = new Map(memPos.map((j) => [j, decay * (scores.get(j) ?? 0)]))
+    const own = initialScores(experiments, chunk, attend(kvHead, memory))
+    call.state[layer]![kvHead] = { memory, chunk: own }
 
     const memScore = Float64Array.from(memory.values())
-    const chunkScore = Float64Array.from(chunk.values())
+    const chunkScore = Float64Array.from(own.values())
     return { memPos: Int32Array.from(memPos), memScore, chunkScore, tracked }
   })
   call.trace.push({ layer, chunk: index, pos: begin, n: end - begin, heads })

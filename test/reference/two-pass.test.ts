@@ -24,7 +24,15 @@ const inBoth = <T>(run: (schedule: Schedule) => T): [T, T] => [run('single-pass'
 /** One sparse call from an empty context, with the cache that it leaves. */
 function oneCall(model: ReturnType<typeof tiny>, tokens: number[]) {
   const cache = new KvCache(model.hparams.nLayer)
-  const call: SparseCall = { S, L, H, state: emptyState(model.hparams), trace: [] }
+  const call: SparseCall = {
+    S,
+    L,
+    H,
+    state: emptyState(model.hparams),
+    trace: [],
+    experiments: {},
+    before: [],
+  }
   return { logits: twoPass(model, tokens, cache, call), trace: call.trace, cache }
 }
 

@@ -11,6 +11,7 @@
 // holds keys and values that saw only their own chunk: no one softmax of one query gives this, hence the merge here.
 
 import { type Attention, groupOf, logitsOver, nGroup, range, valuesAt } from './attention.js'
+import { votes } from './experiments.js'
 import { type Chunk, chunksOf, type SparseCall, type SparseSchedule, stepChunk, vote } from './h2o.js'
 import type { KvCache } from './kv-cache.js'
 import type { Hparams } from './model.js'
@@ -34,7 +35,7 @@ export const twoPass: SparseSchedule = (model, tokens, cache, call) => {
   /** [chunk][layer] */
   const intra: Intra[][] = chunks.map(() => [])
   const phase1: Attention = (layer, q) => {
-    for (const chunk of chunks) intra[chunk.index]!.push(attendItself(h, cache, layer, q, base, chunk))
+    for (const chunk of chunks) intra[chunk.index]!.push(attendItself(h, cache, call, layer, q, base, chunk))
     return Float64Array.from(
       intra.flatMap((layers) => layers[layer]!.states.flat()).flatMap(({ o }) => [...o]),
     )
@@ -54,18 +55,21 @@ export const twoPass: SparseSchedule = (model, tokens, cache, call) => {
 function attendItself(
   h: Hparams,
   cache: KvCache,
+  { experiments }: SparseCall,
   layer: number,
   q: Float64Array,
   base: number,
-  { begin, end }: Chunk,
+  chunk: Chunk,
 ): Intra {
+  const { begin, end } = chunk
   const scores = range(0, h.nHeadKv).map(() => new Map<number, number>())
   const states = range(begin, end).map((i) => {
     const visible = range(begin, i + 1)
     return range(0, h.nHead).map((head) => {
       const at = ((i - base) * h.nHead + head) * h.headDim
       const logits = logitsOver(h, cache, layer, head, q, at, visible)
-      vote(scores[Math.floor(head / nGroup(h))]!, visible, softmax(logits))
+      const weights = votes(experiments, chunk, i) ? softmax(logits) : visible.map(() => 0)
+      vote(scores[Math.floor(head / nGroup(h))]!, visible, weights)
       return softmaxState(logits, valuesAt(h, cache, layer, head, visible), h.headDim)
     })
   })
@@ -93,7 +97,7 @@ function memoryAttention(
             continue
           }
           const logits = logitsOver(h, cache, layer, head, q, at, memPos)
-          vote(memory, memPos, softmax(logits))
+          if (votes(call.experiments, chunk, chunk.begin + row)) vote(memory, memPos, softmax(logits))
           const inter = softmaxState(logits, valuesAt(h, cache, layer, head, memPos), h.headDim)
           out.set(merge(inter, own[head]!).o, at)
         }

@@ -8,6 +8,19 @@
 
 namespace addon {
 
+static h2o_experiments experiments_from_js(const Napi::Object & object) {
+    h2o_experiments e = h2o_experiments_default();
+
+    e.n_sink      = (uint32_t) get_number(object, "sink",       e.n_sink);
+    e.vote_window = (uint32_t) get_number(object, "voteWindow", e.vote_window);
+    e.vote_fused  =            get_bool  (object, "voteFused",  e.vote_fused);
+    e.vote_causal =            get_bool  (object, "voteCausal", e.vote_causal);
+    e.vote_mean   =            get_bool  (object, "voteMean",   e.vote_mean);
+    e.decay       = (float)    get_number(object, "decay",      e.decay);
+
+    return e;
+}
+
 context_options context_options_from_js(const Napi::Object & object) {
     context_options o;
 
@@ -20,6 +33,7 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.h2o_local       = (uint32_t) get_number(object, "h2oLocal",      o.h2o_local);
     o.h2o_heavy       = (uint32_t) get_number(object, "h2oHeavy",      o.h2o_heavy);
     o.two_pass        = get_bool(object, "twoPass", o.two_pass);
+    o.experiments     = experiments_from_js(object);
     o.memory_limit    =            get_number(object, "memoryLimit",   o.memory_limit);
     o.flash_attn      = get_string(object, "flashAttn",  o.flash_attn);
     o.type_k          = get_string(object, "typeK",      o.type_k);
@@ -135,6 +149,17 @@ static bool is_about_memory(const std::string & log) {
     return false;
 }
 
+void context_open_job::set_experiments() const {
+    log_capture log;
+
+    if (!h2o_set_experiments(state->ctx, &options.experiments)) {
+        const bool memory = is_about_memory(log.text());
+        throw failure(memory ? "ERR_H2O_CONTEXT_MEMORY" : "ERR_H2O_INVALID_ARGUMENT",
+            memory ? "there is not enough memory for the experiments" : "the experiments make no sense in this context",
+            {{"log", log.text()}});
+    }
+}
+
 void context_open_job::run() {
     if (is_aborted()) {
         throw failure_interrupted(0);
@@ -186,6 +211,7 @@ void context_open_job::run() {
     state->embeddings = options.embeddings;
     state->trace      = options.trace;
 
+    set_experiments();
     h2o_set_trace(state->ctx, options.trace);
     info = h2o_get_info(state->ctx);
 }

@@ -60,7 +60,9 @@ uint32_t h2o_graph_max_nodes(const h2o_session & h2o, const llama_context & lctx
     }
 
     // per layer and chunk: intra (if each chunk is a batch of its own), inter, fusion and selection, views included
-    const uint64_t n_nodes = lctx.get_model().hparams.n_layer()*(128 + 96ull*h2o.cache->get_n_graph_chunks());
+    const uint64_t n_chunk_nodes = 96 + (h2o_is_default(h2o.cache->get_experiments()) ? 0 : 24);
+
+    const uint64_t n_nodes = lctx.get_model().hparams.n_layer()*(128 + n_chunk_nodes*h2o.cache->get_n_graph_chunks());
 
     // a node takes some 400 bytes before it takes any data
     if (n_nodes > 1024*1024) {

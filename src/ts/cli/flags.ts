@@ -9,8 +9,9 @@ import type {
   ModelOptions,
   Schedule,
 } from '../index.js'
+import { type ExperimentFlags, experimentsOf } from './experiments.js'
 
-export interface RunFlags {
+export interface RunFlags extends ExperimentFlags {
   model?: string
   prompt?: string
   file?: string
@@ -100,15 +101,14 @@ export function contextSize(flags: ContextSizeFlags, nPrompt: number, nCtxTrain:
 type ContextSizeFlags = Pick<RunFlags, 'ctxSize' | 'predict' | 'ubatchSize'>
 
 // what was not given stays out: the API clamps its own defaults silently and a given value with a warning
-function budget({
-  h2oLocal,
-  h2oHeavy,
-  h2oSchedule,
-}: RunFlags): Exclude<ContextOptions['h2o'], false | undefined> {
+function budget(flags: RunFlags): Exclude<ContextOptions['h2o'], false | undefined> {
+  const { h2oLocal, h2oHeavy, h2oSchedule } = flags
+  const experiments = experimentsOf(flags)
   return {
     ...(h2oLocal !== undefined && { local: h2oLocal }),
     ...(h2oHeavy !== undefined && { heavy: h2oHeavy }),
     schedule: h2oSchedule,
+    ...(Object.keys(experiments).length > 0 && { experiments }),
   }
 }
 

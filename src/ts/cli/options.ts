@@ -1,5 +1,6 @@
 // The options of `run`: llama.cpp's names, meanings, defaults and environment variables, then our own.
 // One table for the parser, for the argv rewriter and for --help.
+import { experimentOptions } from './experiments.js'
 import { gpuLayers, integer, number, oneOf, onOffAuto, type Parser } from './parsers.js'
 
 export interface OptionSpec {
@@ -72,6 +73,8 @@ export const runOptions: readonly OptionSpec[] = [
   { group: h2o, names: ['--h2o-schedule'], value: 'NAME', parse: oneOf('single-pass', 'two-pass'), default: 'single-pass',
     help: 'single-pass or two-pass' },
   { group: h2o, names: ['--no-h2o'], help: 'stock attention' },
+
+  ...experimentOptions('value'),
 
   { group: output, names: ['--json'], help: 'one JSON object on stdout instead of the text' },
   { group: output, names: ['-v', '--verbose'], help: 'logs of llama.cpp, sizes of buffers, stacks of errors, on stderr' },

@@ -54,6 +54,7 @@ export function compareApi(script: CompareScript = {}) {
         schedule: 'single-pass',
         local: budget.local ?? 2,
         heavy: budget.heavy ?? 1,
+        experiments: h2o ? (h2o.experiments ?? {}) : {},
         reason: off ? 'off' : (script.contextReason ?? null),
       },
       memory: { kvBytes: script.kvBytes ?? 0, computeBytes: 0 },

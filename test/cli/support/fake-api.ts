@@ -38,6 +38,7 @@ export const h2oInfo: Context['h2o'] = {
   chunk: 4,
   local: 2,
   heavy: 1,
+  experiments: {},
 }
 
 export function prefillResult(calls: Call[] = [sparseCall]): PrefillResult {

@@ -120,17 +120,23 @@ class Session {
     return failed.length > 0 ? ExitCode.threshold : ExitCode.ok
   }
 
-  async #walk({ dense, contenders }: Group, model: Model, tokens: Int32Array, layout: Layout): Promise<void> {
+  async #walk(
+    { dense, contenders, denseTail }: Group,
+    model: Model,
+    tokens: Int32Array,
+    layout: Layout,
+  ): Promise<void> {
     const { signal } = this
     const { nWindow, nWindows } = layout
+    const tail = denseTail > 0 ? `, dense tail ${denseTail}` : ''
     for (let i = 0; i < nWindows; i++) {
       const start = performance.now()
-      const where = `compare: -ub ${dense.nUbatch}, window ${i + 1}/${nWindows}`
+      const where = `compare: -ub ${dense.nUbatch}${tail}, window ${i + 1}/${nWindows}`
       const window = tokens.slice(i * nWindow, (i + 1) * nWindow)
       // as llama-perplexity does: every window begins as a text would
       if (model.addBos && model.bosToken !== null) window[0] = model.bosToken
       const onCall = (done: number) => this.#say(`${where}, ${done}/${nWindow} tokens`)
-      await walk(window, layout, dense, contenders, { signal, onCall })
+      await walk(window, layout, dense, contenders, { denseTail, signal, onCall })
       this.#say(`${where}: ${seconds(performance.now() - start)}`)
       for (const contender of contenders) this.#say(soFar(contender))
     }

@@ -1,6 +1,7 @@
 // The contexts of one group: a dense one, and one per setting, over one model.
 import { totalmem } from 'node:os'
 import type { Context, ContextOptions, createContext, H2oError, Model } from '../../index.js'
+import { experimentsJson } from '../experiments.js'
 import { threadCounts } from '../flags.js'
 import { mebibytes } from '../format.js'
 import { explainReason } from '../reasons.js'
@@ -18,6 +19,8 @@ export interface ContextApi {
 export interface Group {
   dense: Context
   contenders: Contender[]
+  /** tokens at the end of a prompt that all members prefill densely */
+  denseTail: number
   dispose(): Promise<void>
 }
 
@@ -54,14 +57,16 @@ export async function openGroup(
   }
   try {
     const dense = await open(settings[0] as Setting, false)
-    checkMemory(api, dense, model, settings.length, layout, warn)
+    const denseTail = settings[0]?.experiments?.denseTail ?? 0
+    const largest = Math.max(...callsOf(layout, [dense], denseTail).map(({ n }) => n))
+    checkMemory(api, dense, model, settings.length, largest, warn)
     const contenders: Contender[] = []
     for (const setting of settings) {
       const context = await open(setting, h2oOptions(setting))
       checkCovered(context)
       contenders.push({ context, outcome: new Outcome(headOf(context), layout) })
     }
-    return { dense, contenders, dispose }
+    return { dense, contenders, denseTail, dispose }
   } catch (error) {
     await dispose()
     throw error
@@ -69,13 +74,20 @@ export async function openGroup(
 }
 
 // what was not given stays out: the API clamps its own defaults silently
-function h2oOptions({ schedule, local, heavy }: Setting) {
-  return { schedule, ...(local !== undefined && { local }), ...(heavy !== undefined && { heavy }) }
+function h2oOptions({ schedule, local, heavy, experiments }: Setting) {
+  return {
+    schedule,
+    ...(local !== undefined && { local }),
+    ...(heavy !== undefined && { heavy }),
+    ...(experiments !== undefined && { experiments }),
+  }
 }
 
 function headOf({ h2o, nBatch, nUbatch }: Context): Outcome['head'] {
   const { schedule, local, heavy } = h2o
-  return { schedule, n_batch: nBatch, n_ubatch: nUbatch, h2o: { local, heavy } }
+  const experiments = experimentsJson(h2o.experiments)
+  const budget = { local, heavy, ...(experiments && { experiments }) }
+  return { schedule, n_batch: nBatch, n_ubatch: nUbatch, h2o: budget }
 }
 
 /** Off is what was asked for; with any other reason all would be dense, and look as if nothing had been lost. */
@@ -94,11 +106,10 @@ function checkMemory(
   dense: Context,
   model: Model,
   nSettings: number,
-  layout: Layout,
+  largest: number,
   warn: (message: string) => void,
 ): void {
   const contexts = nSettings + 1
-  const largest = Math.max(...callsOf(layout, [dense]).map(({ n }) => n))
   const each = largest * model.nVocab * Float32Array.BYTES_PER_ELEMENT
   // the last call's in each context, the two copies that are compared, and two that the collector may still hold
   const logits = (contexts + 4) * each

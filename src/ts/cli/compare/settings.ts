@@ -1,5 +1,6 @@
 // Which ways to prefill are compared with the dense one: every combination of the lists.
-import type { Schedule } from '../../index.js'
+import type { Experiments, Schedule } from '../../index.js'
+import { type ExperimentListFlags, experimentCombinations } from '../experiments.js'
 import { UsageError } from '../usage-error.js'
 import type { CompareFlags } from './options.js'
 
@@ -10,29 +11,46 @@ export interface Setting {
   /** undefined: the API's default */
   local: number | undefined
   heavy: number | undefined
+  /** undefined: none is on */
+  experiments: Experiments | undefined
 }
 
-type SettingFlags = Pick<CompareFlags, 'batchSize' | 'ubatchSize' | 'h2oLocal' | 'h2oHeavy' | 'h2oSchedule'>
+type SettingFlags = Pick<CompareFlags, 'batchSize' | 'ubatchSize' | 'h2oLocal' | 'h2oHeavy' | 'h2oSchedule'> &
+  ExperimentListFlags
 
 /** Fewer chunks in a call, and a prompt may end with a dense tail; more, and there are more logits to hold. */
 const CHUNKS_PER_CALL = 3
 
 /**
- * One group per -ub: its members cut a prompt alike, so one dense run serves all of them.
+ * One group per -ub and --h2o-dense-tail: its members cut a prompt alike, so one dense run serves all of them.
  *
- * @throws UsageError where no call could hold more than a chunk
+ * @throws UsageError where no call could hold more than a chunk, or an experiment does not go with a schedule
  */
 export function settingGroups(flags: SettingFlags): Setting[][] {
-  return flags.ubatchSize.map((nUbatch) => {
+  if (flags.h2oVoteFused && flags.h2oSchedule.includes('two-pass')) {
+    const message =
+      '--h2o-vote-fused does not go with two-pass, which sums votes before their shares are known'
+    throw new UsageError(message, 'leave two-pass out of --h2o-schedule')
+  }
+  const tails = flags.h2oDenseTail ?? [0]
+  return flags.ubatchSize.flatMap((nUbatch) => {
     const nBatch = flags.batchSize ?? CHUNKS_PER_CALL * nUbatch
     if (nBatch <= nUbatch) {
       const message = `-b ${nBatch} is not above -ub ${nUbatch}: no call could hold more than one chunk, so none would be sparse`
       throw new UsageError(message, 'give 3 or more of -ub, or leave -b out')
     }
-    return flags.h2oSchedule.flatMap((schedule) =>
-      (flags.h2oLocal ?? [undefined]).flatMap((local) =>
-        (flags.h2oHeavy ?? [undefined]).map((heavy) => ({ schedule, nBatch, nUbatch, local, heavy })),
-      ),
-    )
+    return tails.map((tail) => {
+      const combinations = experimentCombinations({ ...flags, h2oDenseTail: [tail] })
+      return flags.h2oSchedule.flatMap((schedule) =>
+        (flags.h2oLocal ?? [undefined]).flatMap((local) =>
+          (flags.h2oHeavy ?? [undefined]).flatMap((heavy) =>
+            combinations.map((all) => {
+              const experiments = Object.keys(all).length > 0 ? all : undefined
+              return { schedule, nBatch, nUbatch, local, heavy, experiments }
+            }),
+          ),
+        ),
+      )
+    })
   })
 }

@@ -15,6 +15,8 @@ export interface Contender {
 }
 
 export interface WalkOptions {
+  /** tokens at the end of a prompt that go in dense calls: 0 */
+  denseTail?: number
   signal: AbortSignal
   /** so many tokens of the window are done */
   onCall(done: number): void
@@ -26,11 +28,11 @@ export async function walk(
   layout: Layout,
   dense: Walker,
   contenders: readonly Contender[],
-  { signal, onCall }: WalkOptions,
+  { denseTail = 0, signal, onCall }: WalkOptions,
 ): Promise<void> {
   const contexts = [dense, ...contenders.map(({ context }) => context)]
   for (const context of contexts) await context.clear()
-  for (const { pos, n } of callsOf(layout, contexts)) {
+  for (const { pos, n } of callsOf(layout, contexts, denseTail)) {
     const part = tokens.subarray(pos, pos + n)
     const logits = pos + n > layout.first ? 'all' : 'none'
     const base = await dense.decode(part, { logits, signal })
@@ -49,11 +51,15 @@ export async function walk(
  * The prompt as prefill() would cut it, then the continuation in calls of a chunk, which are dense by definition. Nothing
  * follows the last token, so it is not decoded.
  */
-export function callsOf(layout: Layout, contexts: readonly Pick<Walker, 'nBatch' | 'nUbatch'>[]): Part[] {
+export function callsOf(
+  layout: Layout,
+  contexts: readonly Pick<Walker, 'nBatch' | 'nUbatch'>[],
+  denseTail = 0,
+): Part[] {
   const nBatch = Math.min(...contexts.map((context) => context.nBatch))
   const nUbatch = Math.min(...contexts.map((context) => context.nUbatch))
   const { nPrompt, nContinuation } = layout
-  const sizes = planPrefill(nPrompt, nBatch, nUbatch, true)
+  const sizes = planPrefill(nPrompt, nBatch, nUbatch, true, denseTail)
   for (let rest = nContinuation - 1; rest > 0; rest -= nUbatch) sizes.push(Math.min(rest, nUbatch))
   let pos = 0
   return sizes.map((n) => {
