@@ -28,6 +28,19 @@ describe('planPrefill', () => {
     expect(planPrefill(8692, 4096, 1024, false)).toEqual([4096, 4096, 500])
   })
 
+  it.each([
+    { n: 8692, tail: 500, calls: [4096, 4096, 500] },
+    { n: 8692, tail: 2048, calls: [4096, 2548, 1024, 1024] },
+    { n: 5000, tail: 1025, calls: [3975, 1024, 1] },
+    { n: 1500, tail: 600, calls: [900, 600] },
+    { n: 700, tail: 700, calls: [700] },
+    { n: 700, tail: 5000, calls: [700] },
+    { n: 1500, tail: 0, calls: [1500] },
+  ])('leaves a dense tail of $tail of $n', ({ n, tail, calls }) => {
+    expect(planPrefill(n, 4096, 1024, true, tail)).toEqual(calls)
+    expect(planPrefill(n, 4096, 1024, false, tail)).toEqual(planPrefill(n, 4096, 1024, false))
+  })
+
   it('keeps its promises for every length', () => {
     for (const [b, s] of [
       [192, 64],
