@@ -138,13 +138,13 @@ static bool check(llama_model * on_cpu, llama_model * on_device, std::vector<lla
     outcome dense;
 
     llama_context * ctx = open_context(on_cpu, kind, tokens.size(), true);
-    h2o_set_trace(ctx, true);
+    h2o_set_trace(ctx, H2O_TRACE_SETS);
     decode(ctx, tokens, true, cpu);
     llama_free(ctx);
 
     ctx = open_context(on_device, kind, tokens.size(), true);
     decode(ctx, tokens, false, plain);
-    h2o_set_trace(ctx, true);
+    h2o_set_trace(ctx, H2O_TRACE_SETS);
     decode(ctx, tokens, true, first);
     decode(ctx, tokens, true, second);
     llama_free(ctx);

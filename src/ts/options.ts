@@ -5,7 +5,7 @@ import { invalidArgument } from './errors.js'
 import { checkExperiments, type Experiments, noExperiments } from './experiments.js'
 import type { Model } from './model.js'
 import { native } from './native/binding.js'
-import type { NativeContextOptions, NativeModelOptions } from './native/surface.js'
+import { type NativeContextOptions, type NativeModelOptions, traceLevels } from './native/surface.js'
 import { type Schedule, schedules } from './types.js'
 import { boolean, integer, oneOf, optionalFunction, optionalSignal } from './validate.js'
 import type { H2oWarning, WarningListener } from './warnings.js'
@@ -35,8 +35,11 @@ export interface H2oOptions {
   heavy?: number
   /** 'single-pass' */
   schedule?: Schedule
-  /** Record scores and memory sets of sparse calls for takeTrace(). Costs memory and time. */
-  trace?: boolean
+  /**
+   * Record scores and memory sets of sparse calls for takeTrace(); 'mass': where dense attention would have looked, too,
+   * which costs about what dense attention does. false
+   */
+  trace?: boolean | 'mass'
   /** Variants of the method, all off by default: docs/experiments.md */
   experiments?: Experiments
 }
@@ -139,7 +142,7 @@ export function checkContextOptions(options: ContextOptions): CheckedContextOpti
       h2oLocal: budget.local,
       h2oHeavy: budget.heavy,
       twoPass: budget.schedule === 'two-pass',
-      trace: budget.trace,
+      trace: traceLevels[budget.trace],
       embeddings: boolean('embeddings', options.embeddings, false),
       memoryLimit: hostMemory(),
     },
@@ -151,14 +154,14 @@ export function checkContextOptions(options: ContextOptions): CheckedContextOpti
 interface Budget {
   local: number
   heavy: number
-  trace: boolean
+  trace: keyof typeof traceLevels
   schedule: Schedule
   experiments: Required<Experiments>
 }
 
 function checkH2o(h2o: ContextOptions['h2o']): Budget {
   if (h2o === false) {
-    return { local: 0, heavy: 0, trace: false, schedule: 'single-pass', experiments: { ...noExperiments } }
+    return { local: 0, heavy: 0, trace: 'off', schedule: 'single-pass', experiments: { ...noExperiments } }
   }
   if (h2o === null || (h2o !== undefined && typeof h2o !== 'object')) {
     throw invalidArgument('h2o must be false or an object of options', { h2o })
@@ -169,8 +172,14 @@ function checkH2o(h2o: ContextOptions['h2o']): Budget {
     experiments: checkExperiments(h2o?.experiments, schedule),
     local: integer('local', h2o?.local, defaultBudget, 0, maxInt),
     heavy: integer('heavy', h2o?.heavy, defaultBudget, 0, maxInt),
-    trace: boolean('trace', h2o?.trace, false),
+    trace: checkTrace(h2o?.trace),
   }
+}
+
+function checkTrace(trace: unknown): Budget['trace'] {
+  if (trace === 'mass') return trace
+  if (trace === undefined || typeof trace === 'boolean') return trace ? 'sets' : 'off'
+  throw invalidArgument("trace must be true, false or 'mass'", { trace })
 }
 
 function checkBatches(options: ContextOptions, h2oOn: boolean, warnings: H2oWarning[]) {

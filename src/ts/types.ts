@@ -130,6 +130,11 @@ export interface H2oTraceEntry {
   memScore: Float32Array
   /** Initial scores of the chunk's own positions. */
   chunkScore: Float32Array
+  /**
+   * With trace 'mass': what each of the positions [0, pos + nChunk) gets of the full causal softmax of the chunk's queries,
+   * summed over the queries and the query heads of the group.
+   */
+  mass?: Float32Array
 }
 
 export interface ContextH2o {

@@ -61,7 +61,7 @@ test_context::test_context(const tiny_model & model, const test_context_params &
     const h2o_info info = h2o_get_info(ctx.get());
     CHECK(info.reason != H2O_REASON_NONE || (info.schedule == params.schedule && info.is_fused == params.fused));
 
-    h2o_set_trace(ctx.get(), true);
+    h2o_set_trace(ctx.get(), H2O_TRACE_SETS);
 }
 
 bool test_context::capture(ggml_tensor * t, bool ask, void * user_data) {

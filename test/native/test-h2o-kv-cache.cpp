@@ -388,7 +388,7 @@ static void test_reserved(test_context_params params) {
     const tiny_model model(mparams);
     test_context ctx(model, params);
 
-    h2o_set_trace(ctx.get(), false); // a trace is kept to the end of the graph
+    h2o_set_trace(ctx.get(), H2O_TRACE_OFF); // a trace is kept to the end of the graph
 
     const size_t reserved = h2o_get_info(ctx.get()).size_compute;
 

@@ -28,6 +28,8 @@ export interface ChunkTrace {
   pos: number
   n: number
   heads: HeadTrace[]
+  /** of each KV head (dense-mass.ts), if the call asked for it */
+  mass?: Float64Array[]
 }
 
 /** The memory set to use in place of the reference's own choice; undefined leaves the choice to the reference. */
@@ -44,6 +46,8 @@ export interface SparseCall extends Budget {
   /** the chunks of earlier sparse calls */
   before: readonly Span[]
   forcedMemory?: ForcedMemory | undefined
+  /** also record what dense attention would look at */
+  mass?: boolean | undefined
 }
 
 /** Appends the tokens as one sparse call and returns their logits, [n tokens][n_vocab]. */

@@ -3,7 +3,7 @@
 
 import { denseAttention } from './dense.js'
 import type { Experiments, Span } from './experiments.js'
-import { type ChunkTrace, chunksOf, type ForcedMemory, type SparseSchedule } from './h2o.js'
+import { type ChunkTrace, chunksOf, type SparseCall, type SparseSchedule } from './h2o.js'
 import { KvCache } from './kv-cache.js'
 import type { ReferenceModel } from './model.js'
 import type { Budget } from './selection.js'
@@ -72,7 +72,7 @@ export class ReferenceSession {
   /** Appends the tokens. `forcedMemory` replays somebody else's memory sets; scores are the reference's own. */
   call(
     tokens: ArrayLike<number>,
-    { forcedMemory }: { forcedMemory?: ForcedMemory | undefined } = {},
+    { forcedMemory, mass }: Pick<SparseCall, 'forcedMemory' | 'mass'> = {},
   ): CallResult {
     const { hparams } = this.model
     const { S, L, H, schedule = 'single-pass', experiments = {} } = this.options
@@ -89,7 +89,7 @@ export class ReferenceSession {
     const trace: ChunkTrace[] = []
     const { sink } = experiments
     const state = this.#state
-    const call = { S, L, H, sink, state, trace, experiments, before: this.#spans, forcedMemory }
+    const call = { S, L, H, sink, state, trace, experiments, before: this.#spans, forcedMemory, mass }
     const logits = schedules[schedule](this.model, tokens, this.#cache, call)
     this.#spans = [...this.#spans, ...chunksOf(pos, n, S)]
     const inherited = trace[0]!.heads[0]!.memPos.length

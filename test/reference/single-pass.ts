@@ -6,6 +6,7 @@
 // two attentions with online-softmax states instead; that both agree is what comparing them shows.
 
 import { groupOf, logitsOver, range, valuesAt, weightedSum } from './attention.js'
+import { denseMass } from './dense-mass.js'
 import { votes } from './experiments.js'
 import { chunksOf, type SparseSchedule, stepChunk, vote } from './h2o.js'
 import { softmax } from './ops.js'
@@ -46,6 +47,7 @@ export const singlePass: SparseSchedule = (model, tokens, cache, call) => {
         }
         return scores
       })
+      if (call.mass) call.trace.at(-1)!.mass = denseMass(h, cache, layer, q, base, chunk)
     }
     return out
   }

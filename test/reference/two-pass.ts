@@ -11,6 +11,7 @@
 // holds keys and values that saw only their own chunk: no one softmax of one query gives this, hence the merge here.
 
 import { type Attention, groupOf, logitsOver, nGroup, range, valuesAt } from './attention.js'
+import { denseMass } from './dense-mass.js'
 import { votes } from './experiments.js'
 import { type Chunk, chunksOf, type SparseCall, type SparseSchedule, stepChunk, vote } from './h2o.js'
 import type { KvCache } from './kv-cache.js'
@@ -104,6 +105,7 @@ function memoryAttention(
       }
       return scores[kvHead]!
     })
+    if (call.mass) call.trace.at(-1)!.mass = denseMass(h, cache, layer, q, chunk.begin, chunk)
     return out
   }
 }

@@ -227,6 +227,9 @@ Napi::Value context_object::take_trace(const Napi::CallbackInfo & info) {
         object.Set("memPos",     make_array<Napi::Int32Array>  (env, e.mem_pos.data(),     e.mem_pos.size()));
         object.Set("memScore",   make_array<Napi::Float32Array>(env, e.mem_score.data(),   e.mem_score.size()));
         object.Set("chunkScore", make_array<Napi::Float32Array>(env, e.chunk_score.data(), e.chunk_score.size()));
+        if (!e.mass.empty()) {
+            object.Set("mass", make_array<Napi::Float32Array>(env, e.mass.data(), e.mass.size()));
+        }
         array.Set(i, object);
     }
 

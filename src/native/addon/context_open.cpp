@@ -38,7 +38,7 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.flash_attn      = get_string(object, "flashAttn",  o.flash_attn);
     o.type_k          = get_string(object, "typeK",      o.type_k);
     o.type_v          = get_string(object, "typeV",      o.type_v);
-    o.trace           = get_bool  (object, "trace",      o.trace);
+    o.trace           = (int32_t)  get_number(object, "trace",         o.trace);
     o.embeddings      = get_bool  (object, "embeddings", o.embeddings);
 
     return o;
@@ -209,10 +209,10 @@ void context_open_job::run() {
 
     state->causal     = model_arch_meta(state->model.get(), "attention.causal") != "false";
     state->embeddings = options.embeddings;
-    state->trace      = options.trace;
+    state->trace      = (h2o_trace_level) options.trace;
 
     set_experiments();
-    h2o_set_trace(state->ctx, options.trace);
+    h2o_set_trace(state->ctx, state->trace);
     info = h2o_get_info(state->ctx);
 }
 

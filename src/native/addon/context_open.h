@@ -24,7 +24,7 @@ struct context_options {
     uint32_t    h2o_heavy       = 0;
     bool        two_pass        = false;
     h2o_experiments experiments = h2o_experiments_default();
-    bool        trace           = false;
+    int32_t     trace           = H2O_TRACE_OFF;
     bool        embeddings      = false;
     double      memory_limit    = 0.0; // bytes of host memory, 0 = unknown
     bool        on_gpu          = false;

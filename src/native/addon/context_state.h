@@ -27,6 +27,7 @@ struct trace_entry {
     std::vector<int32_t> mem_pos;
     std::vector<float>   mem_score;
     std::vector<float>   chunk_score;
+    std::vector<float>   mass; // empty unless H2O_TRACE_MASS
 };
 
 using trace_ptr = std::shared_ptr<std::vector<trace_entry>>;
@@ -55,7 +56,8 @@ struct context_state {
 
     bool causal     = true;  // attention is causal
     bool embeddings = false; // every token is an output
-    bool trace      = false;
+
+    h2o_trace_level trace = H2O_TRACE_OFF;
 
     const job * running = nullptr;
 

@@ -103,13 +103,16 @@ void decode_job::copy_trace() {
         const size_t n_mem   = (size_t) t.n_mem   * t.n_head_kv;
         const size_t n_chunk = (size_t) t.n_chunk * t.n_head_kv;
 
-        trace_entry entry = { t.il, t.pos, t.n_chunk, t.n_head_kv, t.n_mem, {}, {}, {} };
+        trace_entry entry = { t.il, t.pos, t.n_chunk, t.n_head_kv, t.n_mem, {}, {}, {}, {} };
         if (n_mem > 0) {
             entry.mem_pos  .assign(t.mem_pos,   t.mem_pos   + n_mem);
             entry.mem_score.assign(t.mem_score, t.mem_score + n_mem);
         }
         if (n_chunk > 0) {
             entry.chunk_score.assign(t.chunk_score, t.chunk_score + n_chunk);
+        }
+        if (t.mass) {
+            entry.mass.assign(t.mass, t.mass + (size_t) (t.pos + t.n_chunk) * t.n_head_kv);
         }
         trace->push_back(std::move(entry));
     }

@@ -1,5 +1,7 @@
 #include "h2o-attn.h"
 
+#include "h2o-trace-mass.h"
+
 #include "llama-hparams.h"
 #include "llama-impl.h"
 
@@ -461,9 +463,16 @@ static void h2o_store_state(const h2o_layer & l, const h2o_memory & mem, ggml_te
 }
 
 static void h2o_keep_trace(const h2o_layer & l, int32_t ic, const h2o_memory & mem, ggml_tensor * chunk_score) {
-    h2o_trace_node node = { l.il, l.plan.chunk_pos(ic), l.plan.chunk_len(ic), mem.pos, mem.score, ggml_cont(l.ctx, chunk_score) };
+    h2o_trace_node node = { l.il, l.plan.chunk_pos(ic), l.plan.chunk_len(ic), mem.pos, mem.score, ggml_cont(l.ctx, chunk_score), nullptr };
 
-    for (ggml_tensor * t : { node.mem_pos, node.mem_score, node.chunk_score }) {
+    if (l.plan.trace == H2O_TRACE_MASS) {
+        ggml_tensor * q = ggml_view_3d(l.ctx, l.q, l.q->ne[0], l.q->ne[1], node.n_chunk, l.q->nb[1], l.q->nb[2],
+                (ic - l.plan.ic_begin)*l.plan.n_chunk*l.q->nb[2]);
+
+        node.mass = h2o_build_mass(l.ctx, l.g.gf, q, l.k, l.inp.ones, l.kq_scale, node.pos);
+    }
+
+    for (ggml_tensor * t : { node.mem_pos, node.mem_score, node.chunk_score, node.mass }) {
         if (t) {
             ggml_set_output(t);
             ggml_build_forward_expand(l.g.gf, t);

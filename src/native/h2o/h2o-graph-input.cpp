@@ -43,13 +43,17 @@ llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
         }
     }
 
-    if (cache->get_fused()) {
+    const bool has_mass = plan.trace == H2O_TRACE_MASS && plan.phase != H2O_PHASE_INTRA;
+
+    if (cache->get_fused() && !has_mass) {
         return;
     }
 
     int64_t n_batched = 1;
 
-    if (plan.phase != H2O_PHASE_INTER) {
+    if (cache->get_fused()) {
+        // the mass needs the ones and nothing else
+    } else if (plan.phase != H2O_PHASE_INTER) {
         if (plan.n_graph_full() > 0) {
             mask_full = h2o_new_mask(g, plan.n_chunk, n_group, "h2o_mask_full");
             n_batched = std::min<int64_t>(plan.n_graph_full(), h2o_n_chunks_batched(plan.n_chunk, g.n_head));
@@ -57,11 +61,11 @@ llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
         if (plan.has_graph_tail()) {
             mask_tail = h2o_new_mask(g, plan.n_tail(), n_group, "h2o_mask_tail");
         }
-    } else if (plan.n_mem(plan.ic_begin) == 0) {
+    } else if (plan.n_mem(plan.ic_begin) == 0 && !has_mass) {
         return; // the cached intra attention passes through
     }
 
-    if (plan.experiments.vote_fused && plan.n_mem(plan.ic_begin) > 0) {
+    if (plan.experiments.vote_fused && plan.n_mem(plan.ic_begin) > 0 && !has_mass) {
         return; // all rows have weights of their own
     }
 

@@ -26,7 +26,7 @@ public:
     // query heads per KV head; they are folded into the rows of the group, row = token*n_group + head
     const int64_t n_group;
 
-    // for attention as a graph of stock ops; null where this graph has no use for it
+    // for attention as a graph of stock ops, the ones for a trace of the mass too; null where this graph has no use for it
 
     // visibility inside a chunk: key j for the rows of token i >= j
     ggml_tensor * mask_full = nullptr; // F16 [n_chunk, n_group*n_chunk]

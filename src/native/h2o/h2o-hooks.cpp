@@ -2,6 +2,7 @@
 
 #include "h2o-attn.h"
 #include "h2o-coverage.h"
+#include "h2o-trace-mass.h"
 
 #include "llama-context.h"
 #include "llama-impl.h"
@@ -60,9 +61,15 @@ uint32_t h2o_graph_max_nodes(const h2o_session & h2o, const llama_context & lctx
     }
 
     // per layer and chunk: intra (if each chunk is a batch of its own), inter, fusion and selection, views included
-    const uint64_t n_chunk_nodes = 96 + (h2o_is_default(h2o.cache->get_experiments()) ? 0 : 24);
+    uint64_t n_per_chunk = 96 + (h2o_is_default(h2o.cache->get_experiments()) ? 0 : 24);
 
-    const uint64_t n_nodes = lctx.get_model().hparams.n_layer()*(128 + n_chunk_nodes*h2o.cache->get_n_graph_chunks());
+    const llama_hparams & hparams = lctx.get_model().hparams;
+
+    if (h2o.cache->get_trace() == H2O_TRACE_MASS) {
+        n_per_chunk += h2o_mass_max_nodes(lctx.n_ubatch(), h2o.cache->get_size(), hparams.n_head(0));
+    }
+
+    const uint64_t n_nodes = hparams.n_layer()*(128 + n_per_chunk*h2o.cache->get_n_graph_chunks());
 
     // a node takes some 400 bytes before it takes any data
     if (n_nodes > 1024*1024) {

@@ -245,7 +245,7 @@ void llama_kv_cache_h2o::rollback(const llama_batch & batch) {
 
 std::vector<std::unique_ptr<llama_kv_cache_h2o_context>> llama_kv_cache_h2o::init_reserve(uint32_t n_tokens) {
     h2o_plan call = new_plan(n_tokens, get_size() - n_tokens);
-    call.trace = false;
+    call.trace = H2O_TRACE_OFF;
 
     // as if a long prompt came before, so that every chunk has a memory set
     h2o_state full;

@@ -43,6 +43,7 @@ struct h2o_trace_node {
     ggml_tensor * mem_pos;   // I32 [n_mem, n_head_kv], null if the chunk has no memory
     ggml_tensor * mem_score; // F32 [n_mem, n_head_kv], null likewise
     ggml_tensor * chunk_score;
+    ggml_tensor * mass;      // F32 [pos + n_chunk, n_head_kv], null unless H2O_TRACE_MASS
 };
 
 class llama_kv_cache_h2o_context;
@@ -119,7 +120,8 @@ public:
     // from now on every call is dense, for this reason
     void refuse(h2o_reason reason) { refused = reason; }
 
-    void set_trace(bool enable) { trace = enable; }
+    void            set_trace(h2o_trace_level level) { trace = level; }
+    h2o_trace_level get_trace() const                { return trace; }
 
     // of the last sparse graph that was built, if its call is traced
     std::vector<h2o_trace_node> & get_trace_nodes() { return trace_nodes; }
@@ -144,7 +146,7 @@ private:
     h2o_call  call = {};
     h2o_plan  last; // the plan of the last graph of the call in progress, if it is sparse
 
-    bool trace = false;
+    h2o_trace_level trace = H2O_TRACE_OFF;
     std::vector<h2o_trace_node> trace_nodes;
 
     // by model layer id

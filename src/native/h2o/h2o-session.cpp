@@ -25,6 +25,7 @@ void h2o_session::read_trace() {
         h2o_read_tensor(node.mem_pos,     entry.mem_pos);
         h2o_read_tensor(node.mem_score,   entry.mem_score);
         h2o_read_tensor(node.chunk_score, entry.chunk_score);
+        h2o_read_tensor(node.mass,        entry.mass);
     }
 }
 
@@ -94,11 +95,22 @@ void h2o_perf_print(const llama_context * ctx) {
     }
 }
 
-void h2o_set_trace(llama_context * ctx, bool enable) {
-    if (ctx->h2o->cache) {
-        ctx->h2o->cache->set_trace(enable);
+void h2o_set_trace(llama_context * ctx, h2o_trace_level level) {
+    llama_kv_cache_h2o * cache = ctx->h2o->cache;
+
+    if (cache) {
+        const bool is_budget_changed = (cache->get_trace() == H2O_TRACE_MASS) != (level == H2O_TRACE_MASS);
+
+        cache->set_trace(level);
+
+        if (is_budget_changed) {
+            // the next call reserves anew, with another node budget; upstream has no plainer way to ask for that
+            const bool causal = ctx->get_cparams().causal_attn;
+            ctx->set_causal_attn(!causal);
+            ctx->set_causal_attn(causal);
+        }
     }
-    if (!enable) {
+    if (level == H2O_TRACE_OFF) {
         ctx->h2o->trace.clear();
     }
 }
@@ -118,7 +130,7 @@ bool h2o_get_trace(const llama_context * ctx, int32_t i, h2o_trace * trace) {
 
     *trace = {
         e.node.il, e.node.pos, e.node.n_chunk, e.n_head_kv, (int32_t) e.mem_pos.size()/e.n_head_kv,
-        e.mem_pos.data(), e.mem_score.data(), e.chunk_score.data(),
+        e.mem_pos.data(), e.mem_score.data(), e.chunk_score.data(), e.mass.empty() ? nullptr : e.mass.data(),
     };
     return true;
 }

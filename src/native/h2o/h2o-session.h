@@ -28,6 +28,7 @@ struct h2o_session {
         std::vector<int32_t> mem_pos;
         std::vector<float>   mem_score;
         std::vector<float>   chunk_score;
+        std::vector<float>   mass;
         int32_t              n_head_kv;
     };
     std::vector<trace_entry> trace;

@@ -41,7 +41,7 @@ struct h2o_plan {
     int32_t          dst       = 0;
     ggml_h2o_tracked inherited = {}; // what buffer src holds
 
-    bool trace = false;
+    h2o_trace_level trace = H2O_TRACE_OFF;
 
     h2o_experiments experiments = h2o_experiments_default();
 

@@ -132,8 +132,15 @@ LLAMA_API struct h2o_experiments h2o_get_experiments(const struct llama_context 
 // introspection: what every layer and KV head scored and kept, chunk by chunk, of the last sparse call
 //
 
-// takes effect with the next call; costs memory and one copy to the host per call
-LLAMA_API void h2o_set_trace(struct llama_context * ctx, bool enable);
+enum h2o_trace_level {
+    H2O_TRACE_OFF  = 0,
+    H2O_TRACE_SETS = 1, // memory sets and scores
+    H2O_TRACE_MASS = 2, // what dense attention would have given each position, too: costs about what dense attention does
+};
+
+// takes effect with the next call; costs memory and one copy to the host per call. H2O_TRACE_MASS needs more compute buffer
+// than was reserved (up to 512 MiB per device): it grows during the first calls
+LLAMA_API void h2o_set_trace(struct llama_context * ctx, enum h2o_trace_level level);
 
 // one layer of one chunk; the pointers live until the next call
 struct h2o_trace {
@@ -145,6 +152,8 @@ struct h2o_trace {
     const int32_t * mem_pos;     // [n_mem,   n_head_kv] ascending per head
     const float   * mem_score;   // [n_mem,   n_head_kv] scores after this chunk's votes
     const float   * chunk_score; // [n_chunk, n_head_kv] initial scores of the chunk's own positions
+    const float   * mass;        // [pos + n_chunk, n_head_kv] column sums of the full causal softmax of the chunk's queries,
+                                 // over the heads of the group; null unless H2O_TRACE_MASS
 };
 
 // entries of the last call, ordered by layer, then chunk

@@ -46,7 +46,8 @@ export interface NativeContextOptions extends Required<Omit<Experiments, 'denseT
   h2oLocal: number
   h2oHeavy: number
   twoPass: boolean
-  trace: boolean
+  /** one of traceLevels */
+  trace: number
   embeddings: boolean
   memoryLimit: number
 }
@@ -79,6 +80,9 @@ export interface NativeSampling {
   ignoreEos: boolean
 }
 
+/** What a sparse call records (enum h2o_trace_level). */
+export const traceLevels = { off: 0, sets: 1, mass: 2 } as const
+
 /** Which tokens of a decode call have logits: none, the last one, all. */
 export const outputs = { none: 0, last: 1, all: 2 } as const
 
@@ -103,6 +107,7 @@ export interface NativeTraceEntry {
   memPos: Int32Array
   memScore: Float32Array
   chunkScore: Float32Array
+  mass?: Float32Array
 }
 
 export interface NativeContext {
