@@ -47,6 +47,7 @@ describe('context options that make no sense', () => {
     ['decay too small for 32 bits', { h2o: { experiments: { decay: 1e-60 } } }],
     ['denseTail no integer', { h2o: { experiments: { denseTail: 0.5 } } }],
     ['denseTail below 0', { h2o: { experiments: { denseTail: -1 } } }],
+    ['trace unknown', { h2o: { trace: 'sets' } }],
     ['embeddings no boolean', { embeddings: 'yes' }],
     ['onWarning no function', { onWarning: 'log' }],
     ['model missing', { model: undefined }],

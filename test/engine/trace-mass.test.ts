@@ -2,6 +2,7 @@
 // The dense attention mass that a trace holds on request, against the float64 reference and against itself.
 
 import { afterEach, expect, test } from 'vitest'
+import { coverage } from '../../src/ts/cli/inspect/coverage.js'
 import type { H2oTraceEntry, KvType, Schedule } from '../../src/ts/index.js'
 import { HotText } from '../reference/hot-text.js'
 import { setsOf } from '../reference/replay.js'
@@ -56,6 +57,32 @@ test.each(ways)('$schedule, $kernels, $arch, $kvHeads KV heads: equals the refer
       const worst = Math.max(...flat.map((x, j) => Math.abs(mass![j]! - x) / Math.max(1, x)))
       expect(worst).toBeLessThanOrEqual(1e-5)
       for (const sum of headSums(trace[i]!)) expect(sum).toBeCloseTo((nChunk * N_HEAD) / kvHeads, 3)
+    }
+  }
+})
+
+test.each([
+  'single-pass',
+  'two-pass',
+] as const)('%s: coverage is 1 where nothing is left out', async (schedule) => {
+  const h2o = { local: 20, heavy: 4, schedule, trace: 'mass' } as const
+  const model = await modelFile({ arch: 'llama', kvHeads: 2 })
+  const context = await open({ model, nBatch: 4 * S, nUbatch: S, h2o })
+  await context.decode(randomTokens(20))
+  await context.decode(randomTokens(S + 1, 2))
+  const trace = context.takeTrace()
+  expect(trace.map(({ pos }) => pos)).toEqual([20, 20 + S, 20, 20 + S])
+  for (const { pos, nChunk, memPos, nMem, mass } of trace) {
+    for (const head of [0, 1]) {
+      const own = mass!.subarray(head * (pos + nChunk), (head + 1) * (pos + nChunk))
+      const memory = memPos.slice(head * nMem, (head + 1) * nMem)
+      const shares = coverage(own, pos, memory, { local: 20, nSink: 4 })
+      if (pos > 20) {
+        expect(shares.coverage).toBeLessThan(0.99)
+      } else {
+        expect(shares.coverage).toBeCloseTo(1, 6)
+        expect(shares.oracle).toBeCloseTo(1, 6)
+      }
     }
   }
 })

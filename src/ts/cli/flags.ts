@@ -56,8 +56,24 @@ export function modelOptions(flags: ModelFlags & { model: string }): ModelOption
 
 export type ModelFlags = Pick<RunFlags, 'mmap' | 'mlock' | 'gpuLayers'>
 
+export type ContextFlags = ContextSizeFlags &
+  ExperimentFlags &
+  Pick<
+    RunFlags,
+    | 'batchSize'
+    | 'threads'
+    | 'threadsBatch'
+    | 'flashAttn'
+    | 'cacheTypeK'
+    | 'cacheTypeV'
+    | 'h2o'
+    | 'h2oLocal'
+    | 'h2oHeavy'
+    | 'h2oSchedule'
+  >
+
 export function contextOptions(
-  flags: RunFlags,
+  flags: ContextFlags,
   model: Model,
   nPrompt: number,
   onWarning: (warning: H2oWarning) => void,
@@ -101,7 +117,7 @@ export function contextSize(flags: ContextSizeFlags, nPrompt: number, nCtxTrain:
 type ContextSizeFlags = Pick<RunFlags, 'ctxSize' | 'predict' | 'ubatchSize'>
 
 // what was not given stays out: the API clamps its own defaults silently and a given value with a warning
-function budget(flags: RunFlags): Exclude<ContextOptions['h2o'], false | undefined> {
+function budget(flags: ContextFlags): Exclude<ContextOptions['h2o'], false | undefined> {
   const { h2oLocal, h2oHeavy, h2oSchedule } = flags
   const experiments = experimentsOf(flags)
   return {

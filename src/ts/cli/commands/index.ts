@@ -13,6 +13,7 @@ export const commands: ReadonlyMap<string, () => Promise<CommandModule>> = new M
   ['run', () => import('./run.js')],
   ['bench', () => import('./bench.js')],
   ['compare', () => import('./compare.js')],
+  ['inspect', () => import('./inspect.js')],
 ])
 
 export const defaultCommand = 'run'

@@ -1,0 +1,198 @@
+// `h2o-prefill inspect`: which positions each layer and KV head keeps of a prompt, chunk by chunk, and how much of what
+// dense attention would have looked at they hold.
+
+import type { Context, H2oTraceEntry, Model, PrefillProgress, PrefillResult } from '../../index.js'
+import { abortable } from '../abortable.js'
+import { ExitCode } from '../exit-codes.js'
+import { contextOptions, modelOptions } from '../flags.js'
+import { mebibytes } from '../format.js'
+import { Columns } from '../inspect/columns.js'
+import { renderHtml } from '../inspect/html.js'
+import { toJson } from '../inspect/json.js'
+import { type InspectFlags, inspectOptions } from '../inspect/options.js'
+import { checkTarget, writeParts } from '../inspect/output-file.js'
+import { Recording } from '../inspect/recording.js'
+import { type Report, reportOf } from '../inspect/report.js'
+import { renderText } from '../inspect/text.js'
+import type { CliIo } from '../io.js'
+import { onceEach } from '../once-each.js'
+import type { Output } from '../output.js'
+import { parseArgv } from '../program.js'
+import { createProgress } from '../progress.js'
+import { readPrompt } from '../prompt.js'
+import { explainReason } from '../reasons.js'
+import { UsageError } from '../usage-error.js'
+import { packageVersion } from '../version.js'
+
+type Api = Pick<typeof import('../../index.js'), 'loadModel' | 'createContext' | 'setLogLevel'>
+
+const notes = `The prompt is prefilled once with everything recorded, dense attention mass included, which takes about as long as a
+dense prefill without flash attention, and --runs - 1 times to see whether the same positions are kept. Heat maps go to
+the HTML file, the table to stdout, everything else to stderr. Exit codes: 0 ok, 1 run-time failure (also where H2O does
+not serve the model, and where two runs differ), 2 usage (also a prompt of no more than one chunk), 3 model missing or
+invalid, 4 no usable binary or device, 5 memory or context overflow, 130 Ctrl-C.`
+
+export async function main(argv: readonly string[], io: CliIo): Promise<number> {
+  const { flags, text } = parseArgv<InspectFlags>(argv, {
+    usage: 'inspect -m FILE [-p TEXT | -f FILE] [options]',
+    description:
+      'Show which positions of a prompt H2O keeps, and what dense attention would have seen besides.',
+    options: inspectOptions,
+    version: packageVersion(),
+    notes,
+  })
+  if (!flags) {
+    io.stdout.write(text)
+    return ExitCode.ok
+  }
+  return inspect(flags, io, () => import('../../index.js'))
+}
+
+/** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
+export async function inspect(flags: InspectFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {
+  const warn = onceEach((message) => io.stderr.write(`h2o-prefill: warning: ${message}\n`))
+  const { model: path, batchSize, ubatchSize } = flags
+  if (!path) throw new UsageError('no model was given', 'use -m FILE, or set LLAMA_ARG_MODEL')
+  if (batchSize <= ubatchSize) {
+    const message = `-b ${batchSize} is not above -ub ${ubatchSize}: no call could hold more than one chunk, so none would be sparse`
+    throw new UsageError(message, 'lower -ub, or give 3 or more of it to -b')
+  }
+  if (flags.h2oLocal === 0 && flags.h2oHeavy === 0) {
+    throw new UsageError('--h2o-local and --h2o-heavy are both 0: that switches H2O off')
+  }
+  await checkTarget(flags.output)
+  const text = await readPrompt(flags, () => io.stdin, warn)
+
+  return abortable(io, async (output, signal) => {
+    const session = new Session({ ...flags, model: path }, io, output, signal, warn)
+    try {
+      return await session.run(text, await loadApi())
+    } finally {
+      await session.dispose()
+    }
+  })
+}
+
+class Session {
+  #model: Model | undefined
+  #context: Context | undefined
+
+  constructor(
+    readonly flags: InspectFlags & { model: string },
+    readonly io: CliIo,
+    readonly output: Output,
+    readonly signal: AbortSignal,
+    readonly warn: (message: string) => void,
+  ) {}
+
+  async run(text: string, api: Api): Promise<number> {
+    const { flags, signal, output } = this
+    if (flags.verbose) api.setLogLevel('info')
+    const model = await api.loadModel({ ...modelOptions(flags), signal })
+    this.#model = model
+    const tokens = model.tokenize(text, { addSpecial: true, parseSpecial: true })
+    this.#checkLength(tokens.length)
+
+    const report = await this.#inspect(api, model, tokens)
+    const bytes = await writeParts(flags.output, renderHtml(report), signal)
+    await output.write(flags.json ? `${JSON.stringify(toJson(report, flags.output))}\n` : renderText(report))
+    this.#say(`inspect: wrote ${flags.output} (${mebibytes(bytes)})`)
+    const { runJaccard } = report.all
+    if (runJaccard === null || runJaccard === 1) return ExitCode.ok
+    this.#say(`h2o-prefill: error: two runs kept different positions: Jaccard ${runJaccard.toFixed(6)}`)
+    return ExitCode.failure
+  }
+
+  #checkLength(nTokens: number): void {
+    const { ubatchSize } = this.flags
+    if (nTokens > ubatchSize) return
+    throw new UsageError(
+      `the prompt has ${nTokens} tokens, no more than one chunk (-ub ${ubatchSize}): dense attention reads it, and nothing is kept`,
+      nTokens > 2
+        ? `give a longer prompt, or a smaller -ub: -ub ${Math.max(1, Math.floor(nTokens / 4))} makes 4 chunks or more`
+        : 'give a longer prompt',
+    )
+  }
+
+  async #inspect(api: Api, model: Model, tokens: Int32Array): Promise<Report> {
+    const { flags } = this
+    const columns = new Columns(tokens.length, flags.columns)
+    let recording: Recording | undefined
+    let first: { context: Context; result: PrefillResult } | undefined
+    for (let i = 0; i < flags.runs; i++) {
+      // a record of the sets is all that the other runs need
+      const context = await this.#open(api, model, tokens.length, i === 0 ? 'mass' : true)
+      recording ??= new Recording({ local: context.h2o.local, nSink: flags.sink, columns })
+      const take = i === 0 ? recording.add.bind(recording) : recording.compare.bind(recording)
+      this.#say(`inspect: run ${i + 1}/${flags.runs}`)
+      const result = await this.#prefill(context, tokens, take)
+      first ??= { context, result }
+      await context.dispose()
+      this.#context = undefined
+    }
+    const { context, result } = first as NonNullable<typeof first>
+    return reportOf(
+      {
+        model: flags.model,
+        description: model.description,
+        nPrompt: result.tokens,
+        denseTail: result.denseTail,
+        schedule: context.h2o.schedule,
+        nBatch: context.nBatch,
+        nUbatch: context.nUbatch,
+        local: context.h2o.local,
+        heavy: context.h2o.heavy,
+        nSink: flags.sink,
+        runs: flags.runs,
+        calls: result.calls,
+      },
+      (recording as Recording).layers,
+    )
+  }
+
+  async #open(api: Api, model: Model, nTokens: number, trace: true | 'mass'): Promise<Context> {
+    const flags = { ...this.flags, h2o: true, predict: 0 }
+    const options = contextOptions(flags, model, nTokens, ({ message }) => this.warn(message))
+    const h2o = { ...(options.h2o || {}), trace }
+    const context = await api.createContext({ ...options, h2o })
+    this.#context = context
+    const { reason } = context.h2o
+    if (reason !== null) throw denseError(reason, context)
+    return context
+  }
+
+  async #prefill(
+    context: Context,
+    tokens: Int32Array,
+    take: (entries: H2oTraceEntry[]) => void,
+  ): Promise<PrefillResult> {
+    const { io, signal } = this
+    const progress = createProgress(io.stderr, tokens.length)
+    const onProgress = (p: PrefillProgress) => {
+      progress.update(p)
+      if (p.call?.path === 'h2o') take(context.takeTrace())
+    }
+    try {
+      const result = await context.prefill(tokens, { logits: 'none', signal, onProgress })
+      if (result.path === 'dense' && result.reason) throw denseError(result.reason, context)
+      return result
+    } finally {
+      progress.end()
+    }
+  }
+
+  async dispose(): Promise<void> {
+    await this.#context?.dispose()
+    await this.#model?.dispose()
+  }
+
+  #say(line: string): void {
+    this.io.stderr.write(`${line}\n`)
+  }
+}
+
+function denseError(reason: NonNullable<PrefillResult['reason']>, context: Context): Error {
+  return new Error(
+    `there is nothing to inspect, the prefill is dense (${reason}: ${explainReason(reason, context)})`,
+  )
+}

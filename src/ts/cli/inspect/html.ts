@@ -1,0 +1,201 @@
+// The report as one HTML page that needs nothing else: no script, no network, pictures inside.
+import { basename } from 'node:path'
+import { chartSvg } from './chart.js'
+import { escapeHtml } from './escape.js'
+import { headPictures, layerPicture } from './heat-maps.js'
+import { css, DECADES, heatColour, kindColours, LATER } from './palette.js'
+import type { HeadChunk } from './recording.js'
+import type { Report } from './report.js'
+import { mean } from './sets.js'
+import { chunkFigures, hasMemory } from './summary.js'
+import { tableOf } from './table.js'
+import { caption } from './text.js'
+
+/** The page in parts, so that a large one is never in memory as a whole. */
+export function* renderHtml(report: Report): Generator<string> {
+  const title = `h2o-prefill inspect: ${basename(report.model)}`
+  yield `<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>${escapeHtml(title)}</title>\n`
+  yield `<meta name="viewport" content="width=device-width">\n<style>${STYLE}</style>\n</head>\n<body>\n`
+  yield `<h1>${escapeHtml(title)}</h1>\n`
+  yield `<p>${caption(report).map(escapeHtml).join('<br>\n')}</p>\n`
+  yield table(report)
+  yield overview(report)
+  for (const layer of report.layers.keys()) yield* layerSection(report, layer)
+  yield '</body>\n</html>\n'
+}
+
+function table(report: Report): string {
+  const [titles = [], ...rows] = tableOf(report).map((row) => row.map(escapeHtml))
+  const head = titles.map((title) => `<th scope="col">${title}</th>`).join('')
+  const body = rows.map(
+    ([layer, ...cells]) =>
+      `<tr><th scope="row">${layer}</th>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`,
+  )
+  return `<table>\n<thead><tr>${head}</tr></thead>\n<tbody>\n${body.join('\n')}\n</tbody>\n</table>\n`
+}
+
+// one figure of a layer's chunk, null where there was nothing to measure
+type ChunkFigure = (heads: readonly (readonly HeadChunk[])[], i: number, local: number) => number | null
+
+const ofHeads =
+  (value: (chunk: HeadChunk) => number | null): ChunkFigure =>
+  (heads, i) =>
+    mean(heads.map((chunks) => value(chunks[i] as HeadChunk)))
+
+const withMemory = (value: (chunk: HeadChunk) => number | null) =>
+  ofHeads((chunk) => (hasMemory(chunk) ? value(chunk) : null))
+
+const chunkCharts: readonly [string, ChunkFigure][] = [
+  ['Coverage', withMemory(({ shares }) => shares.coverage)],
+  ['Oracle coverage', withMemory(({ shares }) => shares.oracle)],
+  ['Sink mass', ofHeads(({ shares }) => shares.sink)],
+  ['Heavy turnover', ofHeads(({ heavyTurnover }) => heavyTurnover)],
+  ['Jaccard overlap of Heavy between heads', (heads, i, local) => chunkFigures(heads, i, local).headJaccard],
+]
+
+function overview(report: Report): string {
+  const figure = ([title, value]: (typeof chunkCharts)[number]) => {
+    const rows = report.layers.map((heads) => report.chunks.map((_, i) => value(heads, i, report.local)))
+    const height = Math.max(60, Math.min(12 * rows.length, 280))
+    return (
+      `<figure><figcaption>${title}</figcaption>` +
+      `<img class="grid" style="height:${height}px" src="${layerPicture(rows)}" alt="${title} by layer and chunk"></figure>`
+    )
+  }
+  return (
+    '<h2>Layers and chunks</h2>\n<p>Rows are layers from the first at the top, columns are chunks from the left; ' +
+    `0 ${gradient()} 1, white where there is nothing to measure.</p>\n` +
+    `<div class="row">\n${chunkCharts.map(figure).join('\n')}\n</div>\n` +
+    `<h2>Heavy turnover by chunk</h2>\n${turnoverChart(report)}`
+  )
+}
+
+function turnoverChart(report: Report): string {
+  const { layers, local } = report
+  const value = ofHeads(({ heavyTurnover }) => heavyTurnover)
+  const lines = layers.map((heads, layer) => ({
+    label: `layer ${layer}`,
+    colour: layerColour(layer, layers.length),
+    values: report.chunks.map((_, i) => value(heads, i, local)),
+  }))
+  return (
+    `<p>One line per layer, mean over its KV heads; first layer ${gradient(0.85)} last layer.</p>\n` +
+    `${chartSvg({ title: 'Heavy turnover by chunk', lines, ...ends(report) })}\n`
+  )
+}
+
+function* layerSection(report: Report, layer: number): Generator<string> {
+  const heads = report.layers[layer] ?? []
+  const all = report.figures[layer]
+  const short =
+    all?.coverage == null || all.oracle === null
+      ? ''
+      : ` <small>coverage ${percent(all.coverage)}, oracle ${percent(all.oracle)}</small>`
+  yield `<details${layer === 0 ? ' open' : ''}>\n<summary>Layer ${layer}${short}</summary>\n`
+  yield `<div class="row">\n${massChart(report, heads)}\n${changeChart(report, heads)}\n</div>\n`
+  yield `<p>${kindLegend()}<br>\nScores and shares of dense mass: largest of the head ${gradient()} on a logarithmic scale of ` +
+    `${DECADES} decades, from the left; positions from 0 to ${report.nPrompt - 1} go to the right, chunks down.</p>\n`
+  yield '<div class="heads">\n<b></b><b>seen</b><b>score</b><b>dense mass</b>\n'
+  for (const [head, chunks] of heads.entries()) {
+    const { seen, score, mass, mostScore, mostMass } = headPictures(chunks)
+    const height = Math.max(40, Math.min(10 * chunks.length, 200))
+    const img = (what: string, uri: string) =>
+      `<img loading="lazy" style="height:${height}px" src="${uri}" title="${what}" alt="layer ${layer}, KV head ${head}: ${what}">`
+    yield `<span>head ${head}</span>${img('seen positions', seen)}` +
+      `${img(`scores, up to ${mostScore.toPrecision(4)}`, score)}` +
+      `${img(`shares of dense mass, up to ${percent(mostMass)}`, mass)}\n`
+  }
+  yield '</div>\n</details>\n'
+}
+
+function massChart(report: Report, heads: Report['layers'][number]): string {
+  const values = (value: (chunk: HeadChunk) => number | null) =>
+    report.chunks.map((_, i) => mean(heads.map((chunks) => value(chunks[i] as HeadChunk))))
+  const area = (label: string, colour: string, share: 'own' | 'local' | 'heavy' | 'lost') => ({
+    label,
+    colour,
+    values: values(({ shares }) => shares[share]),
+  })
+  const areas = [
+    area('own chunk', css(kindColours.own), 'own'),
+    area('Local', css(kindColours.local), 'local'),
+    area('Heavy', css(kindColours.heavyKept), 'heavy'),
+    area('nothing kept', css(LATER), 'lost'),
+  ]
+  const lines = [
+    { label: 'oracle', colour: 'black', values: values(({ shares }) => shares.oracle) },
+    { label: 'sink', colour: 'rgb(204,121,167)', values: values(({ shares }) => shares.sink) },
+  ]
+  const legend = [...areas, ...lines].map(({ label, colour }) => `${swatch(colour)} ${label}`).join(' ')
+  return (
+    `<figure><figcaption>Where dense attention looks: ${legend}</figcaption>` +
+    `${chartSvg({ title: 'Shares of dense attention by chunk', areas, lines, ...ends(report) })}</figure>`
+  )
+}
+
+function changeChart(report: Report, heads: Report['layers'][number]): string {
+  const lines = heads.map((chunks, head) => ({
+    label: `head ${head}`,
+    colour: layerColour(head, heads.length),
+    values: chunks.map(({ heavyTurnover }) => heavyTurnover),
+  }))
+  const legend = lines.map(({ label, colour }) => `${swatch(colour)} ${label}`).join(' ')
+  return (
+    `<figure><figcaption>Heavy turnover: ${legend}</figcaption>` +
+    `${chartSvg({ title: 'Heavy turnover by chunk', lines, ...ends(report) })}</figure>`
+  )
+}
+
+function ends({ chunks }: Report): { from: string; to: string } {
+  return { from: 'chunk 0', to: `chunk ${chunks.length - 1}` }
+}
+
+function kindLegend(): string {
+  const { own, local, heavyNew, heavyKept } = kindColours
+  return [
+    'Seen:',
+    `${swatch(css(own))} own chunk`,
+    `${swatch(css(local))} Local`,
+    `${swatch(css(heavyNew))} Heavy, new from the chunk before`,
+    `${swatch(css(heavyKept))} Heavy with a score that it inherited`,
+    `${swatch('white')} not seen`,
+    `${swatch(css(LATER))} behind the chunk;`,
+    'paler where only a part of a column is.',
+  ].join(' ')
+}
+
+// not up to the lightest colour, which would not show on white
+function layerColour(i: number, n: number): string {
+  return css(heatColour(n > 1 ? (0.85 * i) / (n - 1) : 0))
+}
+
+function gradient(end = 1): string {
+  const colours = [0, 0.25, 0.5, 0.75, 1].map((t) => css(heatColour(t * end)))
+  return `<span class="scale" style="background:linear-gradient(to right,${colours.join(',')})"></span>`
+}
+
+function swatch(colour: string): string {
+  return `<span class="swatch" style="background:${colour}"></span>`
+}
+
+function percent(value: number): string {
+  return `${(100 * value).toFixed(2)} %`
+}
+
+const STYLE = `
+body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1400px;padding:0 1em;color:#222;background:#fff}
+h1{font-size:1.4em}h2{font-size:1.15em;margin-top:2em}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+th,td{padding:.15em .8em;text-align:right;border-bottom:1px solid #ddd}
+tbody tr:last-child{font-weight:bold}
+.row{display:flex;flex-wrap:wrap;gap:1em 2em}
+figure{margin:0}figcaption{margin-bottom:.3em;max-width:440px}
+img{image-rendering:pixelated;width:100%;display:block;outline:1px solid #ccc}
+img.grid{width:240px}
+details{margin-top:1em}summary{font-size:1.15em;cursor:pointer}
+small{color:#666;font-size:.8em;margin-left:1em}
+.heads{display:grid;grid-template-columns:max-content repeat(3,1fr);gap:.4em .8em;align-items:center}
+.swatch{display:inline-block;width:.8em;height:.8em;outline:1px solid #999}
+.scale{display:inline-block;width:8em;height:.8em;outline:1px solid #999}
+svg text{font-size:10px;fill:#444}svg .grid{stroke:#000;stroke-opacity:.15}
+`

@@ -1,0 +1,52 @@
+// Memory sets as ascending lists of positions: their parts, how much two of them share, how much of one is new.
+
+export type Positions = ArrayLike<number>
+
+/** The members that are there by score: all but the last `local` positions before `pos`, where the chunk begins. */
+export function heavyOf(memory: Int32Array, pos: number, local: number): Int32Array {
+  return memory.filter((position) => position < pos - local)
+}
+
+/** Positions in both of two ascending lists. */
+export function intersection(a: Positions, b: Positions): number {
+  let [i, j, shared] = [0, 0, 0]
+  while (i < a.length && j < b.length) {
+    const difference = (a[i] as number) - (b[j] as number)
+    if (difference === 0) shared++
+    if (difference <= 0) i++
+    if (difference >= 0) j++
+  }
+  return shared
+}
+
+/** |a ∩ b| / |a ∪ b|, 1 for equal sets; null for two empty ones. */
+export function jaccard(a: Positions, b: Positions): number | null {
+  const shared = intersection(a, b)
+  const union = a.length + b.length - shared
+  return union === 0 ? null : shared / union
+}
+
+/** The mean Jaccard overlap of all pairs; null where there is no pair, or nothing in it. */
+export function meanPairJaccard(sets: readonly Positions[]): number | null {
+  const pairs = sets.flatMap((a, i) => sets.slice(i + 1).map((b) => jaccard(a, b)))
+  return mean(pairs)
+}
+
+/**
+ * The share of `before` that is not in `after`. All of a chunk's Heavy could stay in the next one's: what left had to make
+ * room for something new. null where there was none.
+ */
+export function turnover(before: Positions, after: Positions): number | null {
+  return before.length === 0 ? null : 1 - intersection(before, after) / before.length
+}
+
+/** Of those that there are; null if there are none. */
+export function mean(values: Iterable<number | null>): number | null {
+  let [sum, n] = [0, 0]
+  for (const value of values) {
+    if (value === null) continue
+    sum += value
+    n++
+  }
+  return n === 0 ? null : sum / n
+}
