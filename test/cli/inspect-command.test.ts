@@ -160,11 +160,12 @@ describe('the table', () => {
 
 describe('the page', () => {
   it('holds everything in itself, and nothing of others', async () => {
-    const { file, err } = await runWith()
+    const { file, err } = await runWith('-m a<b>.gguf')
     const html = readFileSync(file, 'utf8')
     expect(err).toContain(`inspect: wrote ${file} (`)
     expect(html).toMatch(/^<!doctype html>/)
-    expect(html).toContain('x.gguf (fake &lt;model&gt;)')
+    expect(html).toContain('a&lt;b&gt;.gguf (fake &lt;model&gt;)')
+    expect(html).not.toMatch(/<b>\.gguf|<model>/)
     expect(html).not.toMatch(/<script|<link|@import|https?:|url\(/)
     // five of all layers; what is seen, scores and mass of each KV head
     expect(html.match(/<img /g)).toHaveLength(5 + 3 * N_LAYER * N_HEAD_KV)

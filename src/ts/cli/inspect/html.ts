@@ -93,8 +93,8 @@ function* layerSection(report: Report, layer: number): Generator<string> {
       : ` <small>coverage ${percent(all.coverage)}, oracle ${percent(all.oracle)}</small>`
   yield `<details${layer === 0 ? ' open' : ''}>\n<summary>Layer ${layer}${short}</summary>\n`
   yield `<div class="row">\n${massChart(report, heads)}\n${changeChart(report, heads)}\n</div>\n`
-  yield `<p>${kindLegend()}<br>\nScores and shares of dense mass: largest of the head ${gradient()} on a logarithmic scale of ` +
-    `${DECADES} decades, from the left; positions from 0 to ${report.nPrompt - 1} go to the right, chunks down.</p>\n`
+  yield `<p>${kindLegend()}<br>\nScores and dense mass, of the largest position of a column: 1/${10 ** DECADES} ${gradient()} the largest of ` +
+    `the head, logarithmic.<br>\nPositions 0 to ${report.nPrompt - 1} from the left, chunks from the top.</p>\n`
   yield '<div class="heads">\n<b></b><b>seen</b><b>score</b><b>dense mass</b>\n'
   for (const [head, chunks] of heads.entries()) {
     const { seen, score, mass, mostScore, mostMass } = headPictures(chunks)
@@ -120,13 +120,13 @@ function massChart(report: Report, heads: Report['layers'][number]): string {
     area('own chunk', css(kindColours.own), 'own'),
     area('Local', css(kindColours.local), 'local'),
     area('Heavy', css(kindColours.heavyKept), 'heavy'),
-    area('nothing kept', css(LATER), 'lost'),
+    area('not seen', css(LATER), 'lost'),
   ]
   const lines = [
     { label: 'oracle', colour: 'black', values: values(({ shares }) => shares.oracle) },
     { label: 'sink', colour: 'rgb(204,121,167)', values: values(({ shares }) => shares.sink) },
   ]
-  const legend = [...areas, ...lines].map(({ label, colour }) => `${swatch(colour)} ${label}`).join(' ')
+  const legend = [...areas, ...lines].map(({ label, colour }) => swatch(colour, label)).join(' ')
   return (
     `<figure><figcaption>Where dense attention looks: ${legend}</figcaption>` +
     `${chartSvg({ title: 'Shares of dense attention by chunk', areas, lines, ...ends(report) })}</figure>`
@@ -139,7 +139,7 @@ function changeChart(report: Report, heads: Report['layers'][number]): string {
     colour: layerColour(head, heads.length),
     values: chunks.map(({ heavyTurnover }) => heavyTurnover),
   }))
-  const legend = lines.map(({ label, colour }) => `${swatch(colour)} ${label}`).join(' ')
+  const legend = lines.map(({ label, colour }) => swatch(colour, label)).join(' ')
   return (
     `<figure><figcaption>Heavy turnover: ${legend}</figcaption>` +
     `${chartSvg({ title: 'Heavy turnover by chunk', lines, ...ends(report) })}</figure>`
@@ -154,12 +154,12 @@ function kindLegend(): string {
   const { own, local, heavyNew, heavyKept } = kindColours
   return [
     'Seen:',
-    `${swatch(css(own))} own chunk`,
-    `${swatch(css(local))} Local`,
-    `${swatch(css(heavyNew))} Heavy, new from the chunk before`,
-    `${swatch(css(heavyKept))} Heavy with a score that it inherited`,
-    `${swatch('white')} not seen`,
-    `${swatch(css(LATER))} behind the chunk;`,
+    swatch(css(own), 'own chunk'),
+    swatch(css(local), 'Local'),
+    swatch(css(heavyNew), 'Heavy, new from the chunk before'),
+    swatch(css(heavyKept), 'Heavy with a score that it inherited'),
+    swatch('white', 'not seen'),
+    swatch(css(LATER), 'behind the chunk;'),
     'paler where only a part of a column is.',
   ].join(' ')
 }
@@ -174,8 +174,8 @@ function gradient(end = 1): string {
   return `<span class="scale" style="background:linear-gradient(to right,${colours.join(',')})"></span>`
 }
 
-function swatch(colour: string): string {
-  return `<span class="swatch" style="background:${colour}"></span>`
+function swatch(colour: string, label: string): string {
+  return `<span class="key"><span class="swatch" style="background:${colour}"></span> ${label}</span>`
 }
 
 function percent(value: number): string {
@@ -189,12 +189,13 @@ table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.15em .8em;text-align:right;border-bottom:1px solid #ddd}
 tbody tr:last-child{font-weight:bold}
 .row{display:flex;flex-wrap:wrap;gap:1em 2em}
-figure{margin:0}figcaption{margin-bottom:.3em;max-width:440px}
+figure{margin:0;display:flex;flex-direction:column;justify-content:flex-end}figcaption{margin-bottom:.3em;max-width:440px}
 img{image-rendering:pixelated;width:100%;display:block;outline:1px solid #ccc}
 img.grid{width:240px}
 details{margin-top:1em}summary{font-size:1.15em;cursor:pointer}
 small{color:#666;font-size:.8em;margin-left:1em}
 .heads{display:grid;grid-template-columns:max-content repeat(3,1fr);gap:.4em .8em;align-items:center}
+.key{white-space:nowrap}
 .swatch{display:inline-block;width:.8em;height:.8em;outline:1px solid #999}
 .scale{display:inline-block;width:8em;height:.8em;outline:1px solid #999}
 svg text{font-size:10px;fill:#444}svg .grid{stroke:#000;stroke-opacity:.15}
