@@ -73,7 +73,8 @@ const cases: Case[] = [
   { name: 'a window of one query', experiments: { voteWindow: 1 }, steps: long, kvHeads: 1 },
   { name: 'Heavy of sinks alone', experiments: { sink: 16 }, steps: long },
   { name: 'sinks and no Local', experiments: { sink: 5 }, steps: long, L: 0, H: 20 },
-  { name: 'sinks that reach into Local', experiments: { sink: 16 }, steps: [S + 1, 6 * S], L: 20, H: 11 },
+  // as L + H < S, only a short dense call before makes Local begin among the sinks
+  { name: 'sinks that reach into Local', experiments: { sink: 6 }, steps: [12, 6 * S] },
   { name: 'sinks after a rollback', experiments: { sink: 6 }, steps: [6 * S, -11, 3 * S, 4 * S] },
   { name: 'decay after a rollback', experiments: { decay: 0.6 }, steps: [6 * S, -(4 * S + 7), 3 * S, 4 * S] },
   { name: 'a dense call first', experiments: { voteFused: true, decay: 0.6 }, steps: [5, 6 * S, 2 * S] },
