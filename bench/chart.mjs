@@ -1,0 +1,159 @@
+// Lines over an axis as an SVG that reads on light and dark pages.
+
+const WIDTH = 720
+const HEIGHT = 400
+const MARGIN = { top: 44, right: 130, bottom: 48, left: 64 }
+
+const STYLE = `<style>
+text { font: 12px system-ui, sans-serif; fill: #24292f } .title { font-size: 14px; font-weight: 600 }
+.note, .tick { fill: #57606a; font-size: 11px } .grid { stroke: #8c959f; stroke-opacity: 0.25 } .gain { font-weight: 600 }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .note, .tick { fill: #9198a1 } }
+</style>`
+
+/**
+ * `low` and `high` are drawn as a bar through the point, `note` above it. `log` axes show doublings as equal steps.
+ *
+ * @typedef {{ x: number, y: number, low?: number, high?: number, note?: string }} Point
+ * @typedef {{ label: string, color: string, points: Point[], dashed?: boolean }} Line
+ * @typedef {{
+ *   title: string, subtitle: string, lines: Line[],
+ *   x: { label: string, log?: boolean }, y: { label: string, from?: number, to?: number, format?: (value: number) => string }
+ * }} Chart
+ */
+
+/** @param {Chart} chart */
+export function svg(chart) {
+  return `${[
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${xml(chart.title)}">`,
+    STYLE,
+    ...drawChart(chart),
+    '</svg>',
+  ].join('\n')}\n`
+}
+
+/**
+ * Several charts in one picture, two beside each other.
+ *
+ * @param {string} title @param {Chart[]} charts
+ */
+export function panels(title, charts) {
+  const height = Math.ceil(charts.length / 2) * HEIGHT
+  return `${[
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${2 * WIDTH} ${height}" role="img" aria-label="${xml(title)}">`,
+    STYLE,
+    ...charts.flatMap((chart, i) => [
+      `<g transform="translate(${(i % 2) * WIDTH} ${Math.floor(i / 2) * HEIGHT})">`,
+      ...drawChart(chart),
+      '</g>',
+    ]),
+    '</svg>',
+  ].join('\n')}\n`
+}
+
+function drawChart(chart) {
+  const lines = chart.lines.filter(({ points }) => points.length > 0)
+  const ticks = [...new Set(lines.flatMap(({ points }) => points.map(({ x }) => x)))].sort((a, b) => a - b)
+  const y = verticalRange(lines, chart.y)
+  const scale = scales(ticks, chart.x.log ?? false, y)
+  return [
+    `<text class="title" x="${MARGIN.left}" y="20">${xml(chart.title)}</text>`,
+    `<text class="note" x="${MARGIN.left}" y="36">${xml(chart.subtitle)}</text>`,
+    ...horizontalAxis(ticks, chart.x.label, y.from, scale),
+    ...verticalAxis(y, chart.y, scale),
+    ...lines.flatMap((line) => drawLine(line, scale)),
+    ...endLabels(lines, scale),
+  ]
+}
+
+/** From 0 unless it is given, to a value that makes four round steps. */
+function verticalRange(lines, { from = 0, to }) {
+  const values = lines.flatMap(({ points }) => points.map(({ y, high }) => Math.max(y, high ?? y)))
+  return { from, to: to ?? from + niceTop(Math.max(...values.map((value) => value - from), 1e-9)) }
+}
+
+function scales(ticks, log, { from, to }) {
+  const along = log ? Math.log2 : (x) => x
+  const [first, last] = [along(ticks[0] ?? 1), along(ticks.at(-1) ?? 2)]
+  const [width, height] = [WIDTH - MARGIN.left - MARGIN.right, HEIGHT - MARGIN.top - MARGIN.bottom]
+  return {
+    x: (n) => round(MARGIN.left + (last > first ? (along(n) - first) / (last - first) : 0.5) * width),
+    y: (value) => round(MARGIN.top + (1 - (value - from) / (to - from)) * height),
+  }
+}
+
+function horizontalAxis(ticks, label, bottom, { x, y }) {
+  let last = Number.NEGATIVE_INFINITY
+  const shown = ticks.filter((n) => {
+    if (x(n) - last < 34) return false
+    last = x(n)
+    return true
+  })
+  const middle = (MARGIN.left + WIDTH - MARGIN.right) / 2
+  return [
+    ...shown.map(
+      (n) => `<text class="tick" x="${x(n)}" y="${y(bottom) + 18}" text-anchor="middle">${n}</text>`,
+    ),
+    `<text class="note" x="${middle}" y="${HEIGHT - 10}" text-anchor="middle">${xml(label)}</text>`,
+  ]
+}
+
+function verticalAxis({ from, to }, { label, format = String }, { y }) {
+  const ticks = [0, 1, 2, 3, 4].map((i) => Number((from + ((to - from) * i) / 4).toPrecision(12)))
+  const right = WIDTH - MARGIN.right
+  return [
+    ...ticks.map((t) => `<line class="grid" x1="${MARGIN.left}" x2="${right}" y1="${y(t)}" y2="${y(t)}"/>`),
+    ...ticks.map(
+      (t) =>
+        `<text class="tick" x="${MARGIN.left - 8}" y="${y(t) + 4}" text-anchor="end">${format(t)}</text>`,
+    ),
+    `<text class="note" transform="translate(16 ${(y(from) + y(to)) / 2}) rotate(-90)" text-anchor="middle">${xml(label)}</text>`,
+  ]
+}
+
+function drawLine({ color, points, dashed }, { x, y }) {
+  const path = points.map((p, i) => `${i === 0 ? 'M' : 'L'}${x(p.x)} ${y(p.y)}`).join(' ')
+  const dashes = dashed ? ' stroke-dasharray="6 4"' : ''
+  return [
+    `<path d="${path}" fill="none" stroke="${color}" stroke-width="2"${dashes}/>`,
+    ...points
+      .filter(({ low, high }) => low !== undefined && high !== undefined)
+      .map(
+        (p) =>
+          `<line x1="${x(p.x)}" x2="${x(p.x)}" y1="${y(p.low)}" y2="${y(p.high)}" stroke="${color}" stroke-opacity="0.5"/>`,
+      ),
+    ...points.map((p) => `<circle cx="${x(p.x)}" cy="${y(p.y)}" r="3.5" fill="${color}"/>`),
+    ...points
+      .filter(({ note }) => note !== undefined)
+      .map(
+        (p) =>
+          `<text class="gain" x="${x(p.x)}" y="${y(p.y) - 10}" text-anchor="middle">${xml(p.note)}</text>`,
+      ),
+  ]
+}
+
+/** Beside the last points, pushed apart where they would overlap. */
+function endLabels(lines, { x, y }) {
+  const ends = lines
+    .map(({ label, color, points }) => ({ label, color, at: x(points.at(-1).x), y: y(points.at(-1).y) }))
+    .sort((a, b) => a.y - b.y)
+  let below = Number.NEGATIVE_INFINITY
+  return ends.map(({ label, color, at, y: wanted }) => {
+    below = Math.max(wanted, below + 15)
+    return `<text x="${at + 10}" y="${below + 4}" style="fill:${color}">${xml(label)}</text>`
+  })
+}
+
+/** The next 1, 1.5, 2 ... times a power of ten, times four for round ticks. */
+function niceTop(value) {
+  const quarter = value / 4
+  const power = 10 ** Math.floor(Math.log10(quarter))
+  return 4 * power * [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((step) => step * power >= quarter)
+}
+
+function round(value) {
+  return Math.round(value * 10) / 10
+}
+
+function xml(text) {
+  return text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
+}
