@@ -10,6 +10,7 @@ import { Failure, main } from '../scripts/lib/fail.mjs'
 import { PROJECT_ROOT } from '../scripts/lib/layout.mjs'
 import { buildInfo } from './build-info.mjs'
 import { sets } from './cases.mjs'
+import { machineSlug } from './machine-slug.mjs'
 import { plot } from './plot.mjs'
 import { markdown } from './report.mjs'
 
@@ -67,7 +68,7 @@ async function measure(name, folder, flags) {
     result.runs.push({ ...run, argv: argv.join(' '), heading, rows })
     // after every run, so that an interruption keeps what there is
     mkdirSync(folder, { recursive: true })
-    const base = join(folder, `${date}-${name}-${slug(result.machine)}`)
+    const base = join(folder, `${date}-${name}-${machineSlug(result.machine)}`)
     writeFileSync(`${base}.json`, `${JSON.stringify(result, null, 1)}\n`)
     draw(result, base)
   }
@@ -83,11 +84,6 @@ function draw(result, base) {
   writeFileSync(`${base}.svg`, plot(rows, text))
   writeFileSync(`${base}.md`, markdown(result, `${basename(base)}.svg`))
   console.error(`wrote ${relative(process.cwd(), base)}.{json,md,svg}`)
-}
-
-function slug({ cpu, cores }) {
-  const name = cpu.replace(/\((R|TM)\)|CPU|Processor|@.*/gi, ' ').toLowerCase()
-  return `${name.match(/[a-z0-9.]+/g)?.join('-') ?? 'cpu'}-${cores}-cores`
 }
 
 /** What `h2o-prefill bench -o json` prints; its exit code is 1 if some contender failed, and the rest still counts. */

@@ -8,8 +8,8 @@ LIMIT = 1000
 
 
 def facts(rng, count: int) -> list[Fact]:
-    made = []
-    for key in keys(rng, count):
-        value = rng.choice(VALUES)
-        made.append(Fact([f"- {key}: {value}\n"], [Ask(f"? {key}:", f" {value}", "\n")]))
-    return made
+    return [record(key, rng.choice(VALUES)) for key in keys(rng, count)]
+
+
+def record(key: str, value: str) -> Fact:
+    return Fact([f"- {key}: {value}\n"], [Ask(f"? {key}:", f" {value}", "\n")])

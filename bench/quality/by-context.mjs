@@ -1,0 +1,53 @@
+// Perplexity of the same tokens with more and more of the text before them, dense: what the model makes of length at all.
+
+import { deviation } from '../../dist/cli/compare/deviation.js'
+import { exponential, Mean } from '../../dist/cli/compare/statistics.js'
+
+const TARGETS = 128
+const BATCH = 2048
+
+/**
+ * @param {{ createContext: Function }} api  @param {Int32Array} tokens of the text, without BOS
+ * @returns {Promise<{ length: number, n: number, ppl: number, uncertainty: number }[]>} one row per length
+ */
+export async function perplexityByContext(api, { model, tokens, lengths, windows, threads }) {
+  const longest = Math.max(...lengths)
+  const there = Math.min(windows, Math.floor(tokens.length / longest))
+  const ctx = await api.createContext({
+    model,
+    nCtx: longest,
+    nBatch: BATCH,
+    nThreads: threads,
+    h2o: false,
+  })
+  try {
+    const rows = []
+    for (const length of lengths) {
+      const mean = new Mean()
+      for (let i = 1; i <= there; i++) {
+        const window = tokens.subarray(i * longest - length + 1, i * longest)
+        for (const nll of await lossesOf(ctx, [...model.tokenize(''), ...window])) mean.add(nll)
+      }
+      const { value, uncertainty } = exponential(mean.estimate)
+      rows.push({ length, n: there * TARGETS, ppl: value, uncertainty })
+    }
+    return rows
+  } finally {
+    await ctx.dispose()
+  }
+}
+
+/** Negative log likelihoods of the last TARGETS tokens. */
+async function lossesOf(ctx, ids) {
+  await ctx.clear()
+  const scored = ids.length - TARGETS - 1
+  for (let at = 0; at < scored; at += BATCH) {
+    await ctx.decode(ids.slice(at, Math.min(scored, at + BATCH)), { logits: 'none' })
+  }
+  const { logits } = await ctx.decode(ids.slice(scored, -1), { logits: 'all' })
+  const nVocab = logits.length / TARGETS
+  return Array.from(
+    { length: TARGETS },
+    (_, i) => deviation(logits, logits, i * nVocab, nVocab, ids[scored + 1 + i]).nll,
+  )
+}

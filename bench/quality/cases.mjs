@@ -1,0 +1,53 @@
+// What is measured: tasks with their lengths and numbers of contexts, and the windows of text for the perplexities.
+
+import { main, S } from './settings.mjs'
+
+/** The depths at which a passkey can be make five contexts a round; a context of the others holds five questions. */
+const several = ['needle', 'needle-seam', 'records-near', 'variables-1', 'variables-2', 'copy']
+const seams = (length) => 2 * (length / S - 1)
+
+const everything = (length, passkeys, contexts) => [
+  { tasks: ['passkey'], lengths: [length], contexts: passkeys },
+  { tasks: ['passkey-seam'], lengths: [length], contexts: Math.max(seams(length), passkeys / 5) },
+  { tasks: several, lengths: [length], contexts },
+  { tasks: ['records-inside'], lengths: [length], contexts: Math.ceil((contexts * 5) / seams(length)) },
+]
+
+/**
+ * `tasks`: asked in dense and in `settings`. `ablation`: the first contexts of these, asked in all other settings.
+ * `text`: lengths of windows for `settings`; the longest is that of the ablations.
+ */
+export const sets = {
+  full: {
+    title: 'every task and setting, within half an hour on two cores',
+    settings: main,
+    tasks: [...everything(2048, 25, 5), ...everything(4096, 25, 5), ...everything(8192, 50, 10)],
+    ablation: { length: 8192, contexts: { passkey: 20, 'records-near': 5 } },
+    text: { lengths: [2048, 4096, 8192], windows: 5 },
+    byContext: { lengths: [256, 512, 1024, 2048, 4096, 8192], windows: 5 },
+  },
+  quick: {
+    title: 'a sample of everything, to see that it works',
+    settings: main,
+    tasks: everything(3 * S, 5, 1),
+    ablation: { length: 3 * S, contexts: { passkey: 2, 'records-near': 1 } },
+    text: { lengths: [3 * S], windows: 1 },
+    byContext: { lengths: [256, 1024, 3 * S], windows: 1 },
+  },
+  dense: {
+    title: 'every family of tasks, dense: what a training run is judged by',
+    settings: [],
+    tasks: [512, 1024, 2048, 4096, 8192].flatMap((length) => [
+      { tasks: ['passkey'], lengths: [length], contexts: 20 },
+      {
+        tasks: ['needle', 'pairs', 'records', 'records-near', 'copy', 'story', 'table', 'code'],
+        lengths: [length],
+        contexts: 6,
+      },
+      { tasks: ['variables-1', 'variables-2', 'variables-3'], lengths: [length], contexts: 6 },
+    ]),
+    ablation: null,
+    text: null,
+    byContext: { lengths: [256, 512, 1024, 2048, 4096, 8192], windows: 5 },
+  },
+}

@@ -1,0 +1,46 @@
+// Settings as calls of `h2o-prefill compare`, which takes lists and compares every combination: as few calls as cover
+// them, because each call reads the text densely as well.
+
+import { experimentFlags } from './settings.mjs'
+
+/**
+ * @param {import('./settings.mjs').Setting[]} settings no two alike
+ * @returns {{ S: number, flags: string[], schedules: string[], locals: number[], heavies: number[], settings: object[] }[]}
+ */
+export function invocations(settings) {
+  const calls = settings.map((setting) => ({
+    S: setting.S,
+    flags: experimentFlags(setting),
+    schedules: [setting.schedule],
+    locals: [setting.local],
+    heavies: [setting.heavy],
+    settings: [setting],
+  }))
+  // what differs in one list only becomes one call: first in H, then in L, then in the schedule
+  return merge(merge(merge(calls, 'heavies'), 'locals'), 'schedules')
+}
+
+function merge(calls, list) {
+  const merged = new Map()
+  for (const call of calls) {
+    const { settings, [list]: values, ...rest } = call
+    const key = JSON.stringify(rest)
+    const known = merged.get(key)
+    if (known) {
+      known[list].push(...values)
+      known.settings.push(...settings)
+    } else merged.set(key, { ...call, [list]: [...values], settings: [...settings] })
+  }
+  // in order, so that equal lists are alike whatever order they were declared in
+  for (const call of merged.values()) call[list] = [...new Set(call[list])].sort(ascending)
+  return [...merged.values()]
+}
+
+export function argvOf({ S, flags, schedules, locals, heavies }) {
+  const lists = { '-ub': [S], '--h2o-schedule': schedules, '--h2o-local': locals, '--h2o-heavy': heavies }
+  return [...Object.entries(lists).flatMap(([flag, values]) => [flag, values.join(',')]), ...flags]
+}
+
+function ascending(a, b) {
+  return typeof a === 'number' ? a - b : a.localeCompare(b)
+}

@@ -1,0 +1,127 @@
+// One report: items and text made, every setting asked, every figure in one object.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Failure } from '../../scripts/lib/fail.mjs'
+import { perplexityByContext } from './by-context.mjs'
+import { compareSettings, unknownExperiments } from './compare.mjs'
+import { heldOut } from './held-out.mjs'
+import { makeItems } from './items.mjs'
+import { memorySets } from './memory-sets.mjs'
+import { ablations, distinct, experiments, keyOf, S } from './settings.mjs'
+import { Tally } from './tally.mjs'
+import { askAll } from './tasks.mjs'
+
+const SEED = 1
+
+/**
+ * @param {typeof import('../../dist/index.js')} api  @param {object} set of cases.mjs
+ * @param {{ model: string, threads: number, lanes: number }} options  @param {(line: string) => void} say
+ */
+export async function measure(api, set, options, say) {
+  const { known, skipped } = knownExperiments()
+  const partial = [...known, ...ablations.flatMap(({ points }) => points.map(({ setting }) => setting))]
+  const settings = set.ablation ? distinct([...set.settings, ...partial]) : set.settings
+  const { text, ...source } = heldOut()
+  const model = await api.loadModel(options.model)
+  const seconds = {}
+  const timed = async (name, body) => {
+    const start = performance.now()
+    const value = await body()
+    seconds[name] = Math.round((performance.now() - start) / 1000)
+    say(`${name}: ${seconds[name]} s`)
+    return value
+  }
+  try {
+    const items = makeItems({ text, chunk: S, seed: SEED }, set.tasks)
+    checkTokenizer(model, items[0])
+    const tokens = model.tokenize(text, { addSpecial: false })
+    const common = { model, threads: options.threads }
+    const ids = items.reduce((longest, item) => (item.ids.length > longest.ids.length ? item : longest)).ids
+    return {
+      description: model.description,
+      text: { ...source, tokens: tokens.length },
+      settings: set.settings.map((one) => ({ ...one, key: keyOf(one) })),
+      experiments: known.map((one) => ({ ...one, key: keyOf(one) })),
+      skipped: skipped.map(({ label }) => label),
+      ...(await timed('tasks', () =>
+        askSettings(api, set, settings, items, { model, lanes: options.lanes }, say),
+      )),
+      perplexity:
+        set.text && (await timed('perplexity', () => perplexities(set, settings, text, options, say))),
+      memory: set.text && (await timed('memory', () => memorySets(api, set.settings[0], { ...common, ids }))),
+      byContext: await timed('byContext', () =>
+        perplexityByContext(api, { ...common, tokens, ...set.byContext }),
+      ),
+      seconds,
+    }
+  } finally {
+    await model.dispose()
+  }
+}
+
+function knownExperiments() {
+  const names = experiments.flatMap((one) => Object.keys(one.experiments))
+  const unknown = unknownExperiments(names)
+  const isKnown = (one) => !Object.keys(one.experiments).some((name) => unknown.includes(name))
+  return { known: experiments.filter(isKnown), skipped: experiments.filter((one) => !isKnown(one)) }
+}
+
+/** Items are token ids, so the model has to have the tokenizer of model/. */
+function checkTokenizer(model, { ids }) {
+  const some = ids.slice(1, 200)
+  const text = model.nVocab > Math.max(...ids) ? model.detokenize(some) : ''
+  const again = Array.from(model.tokenize(text, { addSpecial: false }))
+  if (text === '' || model.bosToken !== ids[0] || model.detokenize(again) !== text) {
+    throw new Failure('the model has another tokenizer than model/merges.txt, in whose tokens the items are.')
+  }
+}
+
+/** Counts of all items in the set's settings, and of a part of the items in all settings. */
+async function askSettings(api, set, settings, items, options, say) {
+  const part = new Set(set.ablation ? firstContexts(items, set.ablation) : [])
+  const [tasks, ablation] = [new Tally(), new Tally()]
+  const ask = async (setting, some) => {
+    const start = performance.now()
+    await askAll(api, setting, some, options, (item, row) => {
+      const { task, length } = item
+      const full = { setting: setting ? keyOf(setting) : 'dense', task, length, ...row }
+      if (some === items) tasks.add(full)
+      if (part.has(item)) ablation.add(full)
+    })
+    const seconds = ((performance.now() - start) / 1000).toFixed(0)
+    say(`${setting?.label ?? 'dense'}: ${some.length} contexts, ${seconds} s`)
+  }
+  await ask(null, items)
+  for (const setting of settings) await ask(setting, set.settings.includes(setting) ? items : [...part])
+  return { tasks: tasks.cells(), ablation: ablation.cells() }
+}
+
+function firstContexts(items, { length, contexts }) {
+  return Object.entries(contexts).flatMap(([task, count]) =>
+    items.filter((item) => item.task === task && item.length === length).slice(0, count),
+  )
+}
+
+/** The set's settings at every length, all of them at the longest; the same text at each. */
+async function perplexities({ settings: few, text: { lengths, windows } }, all, text, options, say) {
+  const folder = mkdtempSync(join(tmpdir(), 'h2o-quality-'))
+  try {
+    const file = join(folder, 'text')
+    writeFileSync(file, text)
+    const longest = Math.max(...lengths)
+    const rows = []
+    for (const length of lengths) {
+      const settings = length === longest ? all : few
+      const skip = Math.max(...settings.map((one) => one.S))
+      const windowsHere = windows * Math.floor(longest / length)
+      rows.push(
+        ...(await compareSettings(settings, { ...options, file, length, windows: windowsHere, skip }, say)),
+      )
+    }
+    return rows
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

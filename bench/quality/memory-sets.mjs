@@ -1,0 +1,77 @@
+// How the heavy hitters change from chunk to chunk, and whether the same prompt gives the same sets.
+
+import { contextOptions } from './reader.mjs'
+
+/** Shared members over all members; two empty sets are alike. */
+export function jaccard(a, b) {
+  const other = new Set(b)
+  const shared = new Set(a.filter((x) => other.has(x))).size
+  const all = new Set([...a, ...b]).size
+  return all === 0 ? 1 : shared / all
+}
+
+/** The share of `now` that was not in `before`. */
+export function turnover(before, now) {
+  if (now.length === 0) return 0
+  const known = new Set(before)
+  return now.filter((x) => !known.has(x)).length / now.length
+}
+
+/** The memory of each head at an entry of the trace, without the local positions. */
+export function heavySets({ pos, nMem, nHeadKv, memPos }, local) {
+  return Array.from({ length: nHeadKv }, (_, head) =>
+    Array.from(memPos.subarray(head * nMem, (head + 1) * nMem)).filter((position) => position < pos - local),
+  )
+}
+
+/**
+ * By layer and chunk, from one chunk's memory to the next one's: the share of heavy positions that are new, mean over the
+ * heads. The first memory has nothing before it.
+ *
+ * @param {object[]} trace as takeTrace() gives it
+ * @returns {{ layer: number, chunk: number, turnover: number }[]}
+ */
+export function turnovers(trace, { S, local }) {
+  const rows = []
+  const before = new Map()
+  for (const entry of trace) {
+    if (entry.nMem === 0) continue
+    const sets = heavySets(entry, local)
+    const last = before.get(entry.layer)
+    before.set(entry.layer, sets)
+    if (!last) continue
+    const shares = sets.map((set, head) => turnover(last[head], set))
+    rows.push({ layer: entry.layer, chunk: entry.pos / S, turnover: mean(shares) })
+  }
+  return rows
+}
+
+/** The same prompt twice in one context: all memory sets against each other, the least alike. */
+export function leastAlike(first, second) {
+  const values = first.flatMap((entry, i) => {
+    const [a, b] = [heavySets(entry, 0), heavySets(second[i], 0)]
+    return a.map((set, head) => jaccard(set, b[head]))
+  })
+  return { least: Math.min(...values), sets: values.length }
+}
+
+/** @param {number[]} ids a prompt, read in one call, whose trace is all of it */
+export async function memorySets(api, setting, { model, ids, threads }) {
+  const options = contextOptions(setting, { model, nCtx: ids.length, threads, flashAttn: 'auto' })
+  const nBatch = Math.ceil(ids.length / setting.S) * setting.S
+  const ctx = await api.createContext({ ...options, nBatch, h2o: { ...options.h2o, trace: true } })
+  try {
+    const traces = []
+    for (let i = 0; i < 2; i++) {
+      await ctx.prefill(ids, { logits: 'none' })
+      traces.push(ctx.takeTrace())
+    }
+    return { turnovers: turnovers(traces[0], setting), repeated: leastAlike(...traces) }
+  } finally {
+    await ctx.dispose()
+  }
+}
+
+function mean(values) {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}

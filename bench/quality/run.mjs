@@ -1,0 +1,92 @@
+#!/usr/bin/env node
+// npm run quality: what H2O costs in answers and predictions, as a dated report. `--help` lists the options.
+
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { basename, join, relative } from 'node:path'
+import { parseArgs } from 'node:util'
+import { describeMachine } from '../../dist/cli/bench/machine.js'
+import * as api from '../../dist/index.js'
+import { Failure, main } from '../../scripts/lib/fail.mjs'
+import { PROJECT_ROOT } from '../../scripts/lib/layout.mjs'
+import { buildInfo } from '../build-info.mjs'
+import { panels } from '../chart.mjs'
+import { machineSlug } from '../machine-slug.mjs'
+import { sets } from './cases.mjs'
+import { measure } from './measure.mjs'
+import { charts } from './plots.mjs'
+import { markdown } from './report.mjs'
+
+const MODEL = join(PROJECT_ROOT, 'model/recall-q8_0.gguf')
+
+const HELP = `usage: npm run quality -- [options]
+
+  -m FILE         a model that model/train.py made (model/recall-q8_0.gguf)
+  --set NAME      ${Object.entries(sets)
+    .map(([name, { title }]) => `${name}: ${title}`)
+    .join('\n                  ')}
+  -t N            threads of perplexities, and contexts of one thread each that are asked at once (all cores)
+  --out FOLDER    where the result goes (bench/results)
+  --redraw FILE   make the report and the plots of a result again
+
+Needs npm run build, and Python 3.9 or later without any packages.
+`
+
+await main(async () => {
+  const { values } = parseArgs({
+    options: {
+      model: { type: 'string', short: 'm', default: MODEL },
+      set: { type: 'string', default: 'full' },
+      threads: { type: 'string', short: 't', default: String(availableParallelism()) },
+      out: { type: 'string', default: join(PROJECT_ROOT, 'bench/results') },
+      redraw: { type: 'string' },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  })
+  if (values.help) return console.log(HELP)
+  if (values.redraw)
+    return draw(JSON.parse(readFileSync(values.redraw, 'utf8')), values.redraw.replace(/\.json$/, ''))
+  if (!Object.hasOwn(sets, values.set))
+    throw new Failure(`there is no set ${values.set}.`, `The sets: ${Object.keys(sets).join(', ')}`)
+  if (!existsSync(values.model))
+    throw new Failure(
+      `there is no ${values.model}.`,
+      'model/README.md says how one is made; -m names another.',
+    )
+
+  const threads = Number(values.threads)
+  const set = sets[values.set]
+  const machine = describeMachine()
+  const start = performance.now()
+  const figures = await measure(api, set, { model: values.model, threads, lanes: threads }, (line) =>
+    console.error(line),
+  )
+  const result = {
+    date: new Date().toISOString().slice(0, 10),
+    set: values.set,
+    title: set.title,
+    machine,
+    build: buildInfo(PROJECT_ROOT),
+    model: { file: basename(values.model), sha256: sha256(values.model) },
+    threads,
+    total_seconds: Math.round((performance.now() - start) / 1000),
+    ...figures,
+  }
+  mkdirSync(values.out, { recursive: true })
+  const name = values.set === 'full' ? 'quality' : `quality-${values.set}`
+  const base = join(values.out, `${result.date}-${name}-${machineSlug(machine)}`)
+  writeFileSync(`${base}.json`, `${JSON.stringify(result, null, 1)}\n`)
+  draw(result, base)
+})
+
+function draw(result, base) {
+  const drawn = charts(result)
+  writeFileSync(`${base}.svg`, panels('What H2O costs', drawn))
+  writeFileSync(`${base}.md`, markdown(result, `${basename(base)}.svg`))
+  console.error(`wrote ${relative(process.cwd(), base)}.{json,md,svg}`)
+}
+
+function sha256(file) {
+  return createHash('sha256').update(readFileSync(file)).digest('hex')
+}

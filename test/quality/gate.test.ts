@@ -1,0 +1,63 @@
+// What H2O may cost at most, on the model that can be asked. The whole picture is the report of `npm run quality`.
+import { existsSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { heldOut } from '../../bench/quality/held-out.mjs'
+import { makeItems } from '../../bench/quality/items.mjs'
+import { main as settings } from '../../bench/quality/settings.mjs'
+import { Tally } from '../../bench/quality/tally.mjs'
+import { askAll } from '../../bench/quality/tasks.mjs'
+import { main as cli } from '../../src/ts/cli/main.js'
+import * as api from '../../src/ts/index.js'
+import { scratch } from '../addon/support.js'
+import { memoryIo } from '../cli/support/memory-io.js'
+import { plainPython } from '../model/python.js'
+
+const file = fileURLToPath(new URL('../../model/recall-q8_0.gguf', import.meta.url))
+const LENGTH = 4096
+const CONTEXTS = 20
+/** Answers in a hundred that H2O may give fewer than dense, with the question dense behind the prompt and in it. */
+const FEWER = { behind: 10, prompt: 10 }
+/** Perplexity over that of dense prefill: of the prompt, and of what is decoded densely behind it. */
+const RATIO = { prompt: 1.1, continuation: 1.05 }
+
+describe.skipIf(!existsSync(file) || !plainPython)('H2O with S=1024, L=H=256 on the recall model', () => {
+  const setting = settings[0] as NonNullable<(typeof settings)[0]>
+
+  it(`finds passkeys in ${LENGTH} tokens about as often as dense attention`, async () => {
+    const items = makeItems({ text: heldOut().text, chunk: setting.S, seed: 7 }, [
+      { tasks: ['passkey'], lengths: [LENGTH], contexts: CONTEXTS },
+    ])
+    const model = await api.loadModel(file)
+    const tally = new Tally()
+    for (const one of [null, setting]) {
+      await askAll(api, one, items, { model }, (item, row) =>
+        tally.add({ setting: one?.label ?? 'dense', task: item.task, length: item.length, ...row }),
+      )
+    }
+    await model.dispose()
+    const percent = (name: string, ask: string) => {
+      const cell = tally.cells().find((one) => one.setting === name && one.ask === ask)
+      return (100 * (cell?.right ?? 0)) / (cell?.n ?? 1)
+    }
+    const dense = percent('dense', 'behind')
+    expect(dense).toBeGreaterThanOrEqual(90)
+    expect(percent(setting.label, 'behind')).toBeGreaterThanOrEqual(dense - FEWER.behind)
+    expect(percent(setting.label, 'prompt')).toBeGreaterThanOrEqual(dense - FEWER.prompt)
+  })
+
+  it('keeps the perplexity of prompt and continuation', async () => {
+    const text = scratch('held-out.txt')
+    writeFileSync(text, heldOut().text)
+    const io = memoryIo()
+    const code = await cli(
+      [
+        ...['compare', '-m', file, '-f', text, '-c', `${LENGTH}`, '--chunks', '3'],
+        ...['-ub', `${setting.S}`, '--h2o-local', `${setting.local}`, '--h2o-heavy', `${setting.heavy}`],
+        ...['--max-ppl-ratio', `${RATIO.prompt}`, '--max-continuation-ppl-ratio', `${RATIO.continuation}`],
+      ],
+      io,
+    )
+    expect(code, io.stderr.text).toBe(0)
+  })
+})
