@@ -47,7 +47,7 @@ class Maker:
         for fact, places, asked in stated:
             if asked:
                 ask = fact.asks[0]
-                question, answer = encode(ask.question), encode(ask.answer)
+                question, answer = split(encode(ask.question), encode(ask.answer))
                 assert len(question) + len(answer) <= ROOM, f"{ask} is too long"
                 asks.append(
                     {"question": question, "answer": answer, "where": round(places[0] / c.size, 2)}
@@ -60,6 +60,11 @@ class Maker:
         asks = [{"at": at, "answer": answer, "where": back} for at, answer, back in made.answers]
         assert all(ids[ask["at"] : ask["at"] + len(ask["answer"])] == ask["answer"] for ask in asks)
         return ids, asks
+
+
+def split(question: list[int], answer: list[int]) -> tuple[list[int], list[int]]:
+    """The space before digits is a token of its own: it ends the question, or it would be all that a prompt predicts."""
+    return (question + answer[:1], answer[1:]) if answer[0] == ord(" ") else (question, answer)
 
 
 def main() -> None:

@@ -46,7 +46,8 @@ describe.skipIf(!plainPython)('evaluation items', () => {
       '--contexts',
       '4',
     )) {
-      const answer = text(asks[0]?.answer as number[]).trim()
+      const answer = text(asks[0]?.answer as number[])
+      expect(answer).toMatch(/^\d+$/)
       const seams = [chunk, 2 * chunk, 3 * chunk].filter(
         (seam) => text(ids.slice(seam - 2, seam)) === answer.slice(0, 2),
       )
