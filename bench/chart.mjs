@@ -2,7 +2,9 @@
 
 const WIDTH = 720
 const HEIGHT = 400
-const MARGIN = { top: 44, right: 130, bottom: 48, left: 64 }
+const MARGIN = { top: 44, bottom: 48, left: 64 }
+/** For the names of the lines, at their ends. */
+const LABELS = 130
 
 const STYLE = `<style>
 text { font: 12px system-ui, sans-serif; fill: #24292f } .title { font-size: 14px; font-weight: 600 }
@@ -12,11 +14,12 @@ text { font: 12px system-ui, sans-serif; fill: #24292f } .title { font-size: 14p
 
 /**
  * `low` and `high` are drawn as a bar through the point, `note` above it. `log` axes show doublings as equal steps.
+ * `labels` is the width of the longest name.
  *
  * @typedef {{ x: number, y: number, low?: number, high?: number, note?: string }} Point
  * @typedef {{ label: string, color: string, points: Point[], dashed?: boolean }} Line
  * @typedef {{
- *   title: string, subtitle: string, lines: Line[],
+ *   title: string, subtitle: string, lines: Line[], labels?: number,
  *   x: { label: string, log?: boolean }, y: { label: string, from?: number, to?: number, format?: (value: number) => string }
  * }} Chart
  */
@@ -54,7 +57,7 @@ function drawChart(chart) {
   const lines = chart.lines.filter(({ points }) => points.length > 0)
   const ticks = [...new Set(lines.flatMap(({ points }) => points.map(({ x }) => x)))].sort((a, b) => a - b)
   const y = verticalRange(lines, chart.y)
-  const scale = scales(ticks, chart.x.log ?? false, y)
+  const scale = scales(ticks, chart.x.log ?? false, y, WIDTH - (chart.labels ?? LABELS))
   return [
     `<text class="title" x="${MARGIN.left}" y="20">${xml(chart.title)}</text>`,
     `<text class="note" x="${MARGIN.left}" y="36">${xml(chart.subtitle)}</text>`,
@@ -71,24 +74,25 @@ function verticalRange(lines, { from = 0, to }) {
   return { from, to: to ?? from + niceTop(Math.max(...values.map((value) => value - from), 1e-9)) }
 }
 
-function scales(ticks, log, { from, to }) {
+function scales(ticks, log, { from, to }, right) {
   const along = log ? Math.log2 : (x) => x
   const [first, last] = [along(ticks[0] ?? 1), along(ticks.at(-1) ?? 2)]
-  const [width, height] = [WIDTH - MARGIN.left - MARGIN.right, HEIGHT - MARGIN.top - MARGIN.bottom]
+  const [width, height] = [right - MARGIN.left, HEIGHT - MARGIN.top - MARGIN.bottom]
   return {
+    right,
     x: (n) => round(MARGIN.left + (last > first ? (along(n) - first) / (last - first) : 0.5) * width),
     y: (value) => round(MARGIN.top + (1 - (value - from) / (to - from)) * height),
   }
 }
 
-function horizontalAxis(ticks, label, bottom, { x, y }) {
+function horizontalAxis(ticks, label, bottom, { x, y, right }) {
   let last = Number.NEGATIVE_INFINITY
   const shown = ticks.filter((n) => {
     if (x(n) - last < 34) return false
     last = x(n)
     return true
   })
-  const middle = (MARGIN.left + WIDTH - MARGIN.right) / 2
+  const middle = (MARGIN.left + right) / 2
   return [
     ...shown.map(
       (n) => `<text class="tick" x="${x(n)}" y="${y(bottom) + 18}" text-anchor="middle">${n}</text>`,
@@ -97,9 +101,8 @@ function horizontalAxis(ticks, label, bottom, { x, y }) {
   ]
 }
 
-function verticalAxis({ from, to }, { label, format = String }, { y }) {
+function verticalAxis({ from, to }, { label, format = String }, { y, right }) {
   const ticks = [0, 1, 2, 3, 4].map((i) => Number((from + ((to - from) * i) / 4).toPrecision(12)))
-  const right = WIDTH - MARGIN.right
   return [
     ...ticks.map((t) => `<line class="grid" x1="${MARGIN.left}" x2="${right}" y1="${y(t)}" y2="${y(t)}"/>`),
     ...ticks.map(
@@ -131,16 +134,26 @@ function drawLine({ color, points, dashed }, { x, y }) {
   ]
 }
 
-/** Beside the last points, pushed apart where they would overlap. */
+/** Beside the last points, pushed apart where they would overlap, and up again where they would leave the chart. */
 function endLabels(lines, { x, y }) {
   const ends = lines
     .map(({ label, color, points }) => ({ label, color, at: x(points.at(-1).x), y: y(points.at(-1).y) }))
     .sort((a, b) => a.y - b.y)
-  let below = Number.NEGATIVE_INFINITY
-  return ends.map(({ label, color, at, y: wanted }) => {
-    below = Math.max(wanted, below + 15)
-    return `<text x="${at + 10}" y="${below + 4}" style="fill:${color}">${xml(label)}</text>`
-  })
+  const apart = 15
+  let free = Number.NEGATIVE_INFINITY
+  for (const end of ends) {
+    end.y = Math.max(end.y, free)
+    free = end.y + apart
+  }
+  free = HEIGHT - MARGIN.bottom
+  for (const end of ends.toReversed()) {
+    end.y = Math.min(end.y, free)
+    free = end.y - apart
+  }
+  return ends.map(
+    ({ label, color, at, y: place }) =>
+      `<text x="${at + 10}" y="${place + 4}" style="fill:${color}">${xml(label)}</text>`,
+  )
 }
 
 /** The next 1, 1.5, 2 ... times a power of ten, times four for round ticks. */

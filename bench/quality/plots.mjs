@@ -15,7 +15,9 @@ export function charts(result) {
     ...ablationCharts(result),
     turnover(result),
     byContext(result),
-  ].filter((chart) => chart?.lines.some(({ points }) => points.length > 0))
+  ]
+    .filter((chart) => chart?.lines.some(({ points }) => points.length > 0))
+    .map((chart) => ({ ...chart, labels: 190 }))
 }
 
 const SHARE = { from: 0, to: 1, format: (value) => `${Math.round(100 * value)} %` }
@@ -105,7 +107,7 @@ function ratioAxis(figures) {
   return {
     label: 'ratio',
     from: Math.floor(least * 100) / 100,
-    format: (value) => value.toFixed(2),
+    format: (value) => value.toFixed(3),
   }
 }
 
