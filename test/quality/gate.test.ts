@@ -16,10 +16,13 @@ import { plainPython } from '../model/python.js'
 const file = fileURLToPath(new URL('../../model/recall-q8_0.gguf', import.meta.url))
 const LENGTH = 4096
 const CONTEXTS = 20
-/** Answers in a hundred that H2O may give fewer than dense, with the question dense behind the prompt and in it. */
-const FEWER = { behind: 10, prompt: 10 }
+/**
+ * Answers in a hundred that H2O may give fewer than dense: next to none where the question is decoded densely behind the
+ * prompt. In the prompt, what stands in the question's chunk or in the local memory, two of the five depths, is found.
+ */
+const FEWER = { behind: 5, prompt: 60 }
 /** Perplexity over that of dense prefill: of the prompt, and of what is decoded densely behind it. */
-const RATIO = { prompt: 1.1, continuation: 1.05 }
+const RATIO = { prompt: 1.06, continuation: 1.015 }
 
 describe.skipIf(!existsSync(file) || !plainPython)('H2O with S=1024, L=H=256 on the recall model', () => {
   const setting = settings[0] as NonNullable<(typeof settings)[0]>
