@@ -1,16 +1,18 @@
 #!/usr/bin/env node
-// npm run demo (which builds first): the main job on something that is there. Makes a model of Qwen3-0.6B's layer shape with random weights
-// and fewer layers, prefills a long text dense and with H2O, and prints what it measured. `--help` lists the options.
+// npm run demo (which builds first): the main job on what is there. A long text with a few facts in it is asked for them,
+// dense, with H2O, and with H2O but its last 64 tokens, on the model that the package brings; then the same lengths on the layers of a real model, whose
+// random weights say how long a first token takes and nothing else. `--help` lists the options.
 
 import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
-import { main } from './lib/fail.mjs'
+import { recall } from './demo/recall.mjs'
+import { speed } from './demo/speed.mjs'
+import { Failure, main } from './lib/fail.mjs'
 
 const HELP = `usage: npm run demo [-- options]
 
-  --tokens N    length of the text (8192)
-  --layers N    layers of the model; Qwen3-0.6B has 28 (4)
-  --predict N   tokens to generate (16)
+  --tokens N    length of the text (8000); the model that answers was trained on 8192
+  --layers N    layers of Qwen3-0.6B's shape, which has 28, for the second part; 0 leaves it out (4)
   -b N          logical batch (4096)
   -u N          physical batch, the chunk of H2O (1024)
 `
@@ -20,72 +22,35 @@ const BUDGET = { local: 256, heavy: 256 }
 await main(async () => {
   const { values } = parseArgs({
     options: {
-      tokens: { type: 'string', default: '8192' },
+      tokens: { type: 'string', default: '8000' },
       layers: { type: 'string', default: '4' },
-      predict: { type: 'string', default: '16' },
       batch: { type: 'string', short: 'b', default: '4096' },
       ubatch: { type: 'string', short: 'u', default: '1024' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
   if (values.help) return console.log(HELP)
-  const [tokens, layers, nPredict, nBatch, nUbatch] = ['tokens', 'layers', 'predict', 'batch', 'ubatch'].map(
-    (name) => Number(values[name]),
-  )
-
-  const { createContext, loadModel } = await import('../dist/index.js')
-  const { demoText } = await import('../dist/model-maker/index.js')
-  const { demoModel } = await import('../dist/cli/bench/demo-model.js')
-
-  const path = await demoModel(layers, console.log)
-  const text = demoText(tokens)
-  const model = await loadModel(path)
-
-  const measure = async (h2o) => {
-    const context = await createContext({ model, nCtx: tokens + nPredict, nBatch, nUbatch, h2o })
-    try {
-      await context.prefill(text.slice(0, 32), { logits: 'none' }) // the first pass reads the weights from the disk
-      return await generate(context, text, nPredict)
-    } finally {
-      await context.dispose()
-    }
+  const number = (name, least) => {
+    const value = Number(values[name])
+    if (!Number.isInteger(value) || value < least)
+      throw new Failure(`--${name} ${values[name]} is no number`, HELP)
+    return value
   }
-
-  console.log(`${tokens} tokens, ${layers} layers, -b ${nBatch} -ub ${nUbatch}, on ${cores()}\n`)
-  const dense = report('dense', await measure(false))
-  const sparse = report('h2o', await measure(BUDGET))
-  await model.dispose()
-
-  const ratio = dense.ttft / sparse.ttft
-  console.log(`time to first token, dense / h2o: ${ratio.toFixed(2)}`)
+  const layers = number('layers', 0)
+  const job = {
+    tokens: number('tokens', 256),
+    settings: { nBatch: number('batch', 1), nUbatch: number('ubatch', 1) },
+    ways: {
+      dense: false,
+      h2o: BUDGET,
+      'h2o with a dense tail': { ...BUDGET, experiments: { denseTail: 64 } },
+    },
+  }
+  const { nBatch, nUbatch } = job.settings
   console.log(
-    'The weights are random: the tokens mean nothing, and how H2O changes a text needs a trained model to see.',
+    `-b ${nBatch} -ub ${nUbatch}, on ${availableParallelism()} cores of ${cpus()[0]?.model ?? 'an unnamed CPU'}\n`,
   )
+
+  await recall(job)
+  if (layers > 0) await speed(job, layers)
 })
-
-async function generate(context, text, nPredict) {
-  const start = performance.now()
-  const generation = context.generate(text, { nPredict, temperature: 0, ignoreEos: true })
-  let ttft
-  for (;;) {
-    const { done, value } = await generation.next()
-    if (done) return { ttft: ttft ?? performance.now() - start, summary: value, h2o: context.h2o }
-    ttft ??= performance.now() - start
-  }
-}
-
-function report(name, result) {
-  const { ttft, summary, h2o } = result
-  const { path, reason, calls, chunks } = summary.prefill
-  const how = path === 'h2o' ? `${chunks} chunks of ${h2o.chunk}, L=${h2o.local} H=${h2o.heavy}` : reason
-  console.log(`${name}
-  path          ${path} (${how}), calls of ${calls.map((call) => call.n).join(' + ')} tokens
-  first token   after ${(ttft / 1000).toFixed(2)} s
-  next tokens   ${JSON.stringify(summary.text)}
-`)
-  return result
-}
-
-function cores() {
-  return `${availableParallelism()} cores of ${cpus()[0]?.model ?? 'an unnamed CPU'}`
-}

@@ -237,7 +237,7 @@ describe('thresholds', () => {
 
 describe('refusals', () => {
   it.each([
-    ['-m  --json', /no model was given/, 'use -m FILE, or set LLAMA_ARG_MODEL'],
+    ['-m  --json', /no model was given/, /use -m FILE/],
     ['-b 4', /-b 4 is not above -ub 4/, /3 or more of -ub/],
     ['-c 14', /a window of 14 tokens is too small/, /raise -c/],
     ['-c 400', /the text has 100 tokens, fewer than one window of 400/, /longer text/],

@@ -162,7 +162,7 @@ describe('exit codes', () => {
   })
 
   it.each([
-    ['no model', async () => [], 2, /no model was given/],
+    ['an empty name of a model', async () => ['-m', '', '-p', 'x'], 2, /no model was given/],
     ['a missing model', async () => ['-m', '/nowhere.gguf', '-p', 'x'], 3, /ERR_H2O_MODEL_NOT_FOUND/],
     ['a missing text', async () => ['-m', f.model, '-f', '/nowhere.txt'], 2, /no such file/],
     [

@@ -81,6 +81,20 @@ describe('the main job', () => {
   })
 })
 
+describe('the model in the box', () => {
+  it('serves where -m is left out, and finds what stands thousands of tokens back', async () => {
+    const filler = 'The grass is green. The sky is blue. Here we go. There and back again.\n'.repeat(70)
+    const key = 'The pass key is 48213. Remember it: the pass key is 48213.\n'
+    const prompt = `${filler}${key}${filler}What is the pass key? The pass key is`
+    const h2o = ['-b', '2048', '-ub', '512', '--h2o-dense-tail', '64']
+    const { code, out, err } = await cli(['-n', '6', '--temp', '0', ...h2o], prompt)
+    expect(code, err).toBe(0)
+    expect(out).toBe(' 48213')
+    expect(err).toContain('no -m: using the recall model')
+    expect(err).toMatch(/prefill: \d{4} tokens, h2o \(/)
+  })
+})
+
 describe('text and sizes', () => {
   it('streams the text that --json holds, and repeats it with a seed', async () => {
     const argv = ['-m', f.model, '-p', 'Once upon a time', '-n', '24', '-s', '7', '--ignore-eos']

@@ -24,7 +24,7 @@ describe('main', () => {
     [['run', 'more'], 'too many arguments'],
     [['--nope'], "unknown option '--nope'"],
     [['-n', 'x', '-p', 'hi'], 'Not a whole number'],
-    [['-p', 'hi'], 'no model was given'],
+    [['-m', '', '-p', 'hi'], 'no model was given'],
     [['-m', 'x.gguf'], 'no prompt was given'],
     [['-m', 'x.gguf', '-p', ''], 'the prompt is empty'],
   ])('ends %j with 2', async (argv, message) => {

@@ -3,6 +3,7 @@
 
 import type { Context, H2oTraceEntry, Model, PrefillProgress, PrefillResult } from '../../index.js'
 import { abortable } from '../abortable.js'
+import { modelPath } from '../built-in-model.js'
 import { ExitCode } from '../exit-codes.js'
 import { contextOptions, modelOptions } from '../flags.js'
 import { mebibytes } from '../format.js'
@@ -34,7 +35,7 @@ invalid, 4 no usable binary or device, 5 memory or context overflow, 130 Ctrl-C.
 
 export async function main(argv: readonly string[], io: CliIo): Promise<number> {
   const { flags, text } = parseArgv<InspectFlags>(argv, {
-    usage: 'inspect -m FILE [-p TEXT | -f FILE] [options]',
+    usage: 'inspect [-m FILE] [-p TEXT | -f FILE] [options]',
     description:
       'Show which positions of a prompt H2O keeps, and what dense attention would have seen besides.',
     options: inspectOptions,
@@ -51,8 +52,7 @@ export async function main(argv: readonly string[], io: CliIo): Promise<number> 
 /** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
 export async function inspect(flags: InspectFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {
   const warn = onceEach((message) => io.stderr.write(`h2o-prefill: warning: ${message}\n`))
-  const { model: path, batchSize, ubatchSize } = flags
-  if (!path) throw new UsageError('no model was given', 'use -m FILE, or set LLAMA_ARG_MODEL')
+  const { batchSize, ubatchSize } = flags
   if (batchSize <= ubatchSize) {
     const message = `-b ${batchSize} is not above -ub ${ubatchSize}: no call could hold more than one chunk, so none would be sparse`
     throw new UsageError(message, 'lower -ub, or give 3 or more of it to -b')
@@ -62,6 +62,7 @@ export async function inspect(flags: InspectFlags, io: CliIo, loadApi: () => Pro
   }
   await checkTarget(flags.output)
   const text = await readPrompt(flags, () => io.stdin, warn)
+  const path = modelPath(flags, (line) => io.stderr.write(`${line}\n`))
 
   return abortable(io, async (output, signal) => {
     const session = new Session({ ...flags, model: path }, io, output, signal, warn)
