@@ -3,7 +3,7 @@
 import { deviation } from '../../dist/cli/compare/deviation.js'
 import { exponential, Mean } from '../../dist/cli/compare/statistics.js'
 
-const TARGETS = 128
+const TARGETS = 512
 const BATCH = 2048
 
 /**

@@ -21,10 +21,10 @@ export const sets = {
   full: {
     title: 'every task and setting, within half an hour on two cores',
     settings: main,
-    tasks: [...everything(2048, 25, 5), ...everything(4096, 25, 5), ...everything(8192, 50, 10)],
-    ablation: { length: 8192, contexts: { needle: 6, 'records-near': 6 } },
-    text: { lengths: [2048, 4096, 8192], windows: 5 },
-    byContext: { lengths: [256, 512, 1024, 2048, 4096, 8192], windows: 5 },
+    tasks: [...everything(2048, 10, 2), ...everything(4096, 20, 4), ...everything(8192, 40, 6)],
+    ablation: { length: 8192, contexts: { needle: 4, 'records-near': 4 } },
+    text: { lengths: [2048, 4096, 8192], windows: 3 },
+    byContext: { lengths: [640, 1024, 2048, 4096, 8192], windows: 5 },
   },
   quick: {
     title: 'a sample of everything, to see that it works',
@@ -32,7 +32,7 @@ export const sets = {
     tasks: everything(3 * S, 5, 1),
     ablation: { length: 3 * S, contexts: { needle: 1, 'records-near': 1 } },
     text: { lengths: [3 * S], windows: 1 },
-    byContext: { lengths: [256, 1024, 3 * S], windows: 1 },
+    byContext: { lengths: [640, 1024, 3 * S], windows: 1 },
   },
   dense: {
     title: 'every family of tasks, dense: what a training run is judged by',
@@ -48,6 +48,6 @@ export const sets = {
     ]),
     ablation: null,
     text: null,
-    byContext: { lengths: [256, 512, 1024, 2048, 4096, 8192], windows: 5 },
+    byContext: { lengths: [640, 1024, 2048, 4096, 8192], windows: 5 },
   },
 }

@@ -221,7 +221,7 @@ function byContext({ byContext: rows }) {
     String(n),
   ])
   return [
-    '## Perplexity against context\n\nDense; the same last 128 tokens of each window, with more and more before them.\n\n' +
+    '## Perplexity against context\n\nDense; the same last 512 tokens of each window, with more and more before them.\n\n' +
       table(['context', 'perplexity', 'tokens'], body),
   ]
 }
