@@ -1,5 +1,5 @@
 // What H2O may cost at most, on the model that can be asked. The whole picture is the report of `npm run quality`.
-import { existsSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { heldOut } from '../../bench/quality/held-out.mjs'
@@ -24,7 +24,7 @@ const FEWER = { behind: 5, prompt: 60 }
 /** Perplexity over that of dense prefill: of the prompt, and of what is decoded densely behind it. */
 const RATIO = { prompt: 1.06, continuation: 1.015 }
 
-describe.skipIf(!existsSync(file) || !plainPython)('H2O with S=1024, L=H=256 on the recall model', () => {
+describe.skipIf(!plainPython)('H2O with S=1024, L=H=256 on the recall model', () => {
   const setting = settings[0] as NonNullable<(typeof settings)[0]>
 
   it(`finds passkeys in ${LENGTH} tokens about as often as dense attention`, async () => {
