@@ -197,7 +197,7 @@ describe('exit codes', () => {
     const { code, out } = await cli('--help')
     expect(code).toBe(0)
     for (const text of [
-      'compare -m FILE -f FILE',
+      'compare [-m FILE] -f FILE',
       '--max-continuation-ppl-ratio X',
       '6 a threshold',
       '-ub',
