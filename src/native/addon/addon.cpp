@@ -7,6 +7,7 @@
 #include "log.h"
 #include "model.h"
 #include "pin.h"
+#include "worker.h"
 
 #include <mutex>
 
@@ -35,6 +36,8 @@ static Napi::Object init(Napi::Env env, Napi::Object exports) {
         log_install();
         llama_backend_init();
     });
+
+    worker::end_with_process(env);
 
     exports.Set("NativeModel",   model_object::define(env));
     exports.Set("NativeContext", context_object::define(env));

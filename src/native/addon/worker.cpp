@@ -1,9 +1,24 @@
 #include "worker.h"
 
+#include <set>
 #include <system_error>
 #include <utility>
 
 namespace addon {
+
+// the workers of this thread's environment whose threads have not ended
+static thread_local std::set<worker *> live;
+
+void worker::end_with_process(Napi::Env env) {
+    const auto end_all = [](const Napi::CallbackInfo &) {
+        while (!live.empty()) {
+            on_env_exit(*live.begin());
+        }
+    };
+
+    Napi::Object process = env.Global().Get("process").As<Napi::Object>();
+    process.Get("on").As<Napi::Function>().Call(process, { Napi::String::New(env, "exit"), Napi::Function::New(env, end_all) });
+}
 
 std::shared_ptr<worker> worker::start(Napi::Env env, const char * name) {
     std::shared_ptr<worker> w(new worker(env));
@@ -19,6 +34,8 @@ std::shared_ptr<worker> worker::start(Napi::Env env, const char * name) {
     } catch (const std::system_error & err) {
         throw Napi::Error::New(env, err.what());
     }
+
+    live.insert(w.get());
 
     return w;
 }
@@ -76,6 +93,7 @@ void worker::shutdown() {
         return;
     }
     is_shut_down = true;
+    live.erase(this);
 
     abort();
     {

@@ -2,7 +2,8 @@
 //
 // Jobs run in the order in which they were submitted and settle their promises on the JavaScript thread. The event loop
 // is kept alive while a job is outstanding, and only then. When the environment ends in the middle of work (process exit,
-// a worker thread that is terminated), the running job is aborted and the thread joined before Node-API goes away.
+// a worker thread that is terminated), the running job is aborted and the thread joined before Node-API goes away, and
+// before the process destroys the library's static objects.
 //
 // All public functions belong to the JavaScript thread.
 
@@ -23,6 +24,9 @@ namespace addon {
 class worker : public std::enable_shared_from_this<worker> {
 public:
     static std::shared_ptr<worker> start(Napi::Env env, const char * name);
+
+    // once per environment: process.exit() of the main thread runs no cleanup hooks, but says 'exit' first
+    static void end_with_process(Napi::Env env);
 
     // runs one job on a thread of its own
     static Napi::Promise run_once(Napi::Env env, const char * name, std::unique_ptr<job> j);
