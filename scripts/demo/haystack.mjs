@@ -6,10 +6,13 @@ import { join } from 'node:path'
 /** Stated once at a share of the text, asked for at its end, in the words that the recall model was trained on. */
 export const FACTS = [
   {
-    name: 'a pass key',
-    lines: [[0.15, 'The pass key is 48213. Remember it: the pass key is 48213.']],
-    question: 'What is the pass key? The pass key is',
-    answer: ' 48213',
+    name: 'a note, word for word',
+    lines: [
+      [0.15, 'Note ancient castle: honey piano thunder needle.'],
+      [0.6, 'Note gentle castle: velvet ladder autumn button.'],
+    ],
+    question: 'Repeat note ancient castle:',
+    answer: ' honey piano thunder needle',
   },
   {
     name: 'one record of many',
