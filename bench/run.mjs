@@ -2,17 +2,16 @@
 // npm run bench: runs a set of cases and writes a dated result with its report and plot. `--help` lists the options.
 
 import { spawn } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
-import { basename, join, relative } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Failure, main } from '../scripts/lib/fail.mjs'
 import { PROJECT_ROOT } from '../scripts/lib/layout.mjs'
 import { buildInfo } from './build-info.mjs'
 import { sets } from './cases.mjs'
-import { machineSlug } from './machine-slug.mjs'
 import { plot } from './plot.mjs'
 import { markdown } from './report.mjs'
+import { redraw, resultBase, writeResult } from './result-files.mjs'
 
 const HELP = `usage: npm run bench -- [--quick] [options] [-- flags for every h2o-prefill bench]
 
@@ -39,8 +38,7 @@ await main(async () => {
     },
   })
   if (values.help) return console.log(HELP)
-  if (values.redraw)
-    return draw(JSON.parse(readFileSync(values.redraw, 'utf8')), values.redraw.replace(/\.json$/, ''))
+  if (values.redraw) return redraw(values.redraw, { svg, markdown })
 
   const name = values.set ?? (values.quick ? 'quick' : 'full')
   if (!Object.hasOwn(sets, name))
@@ -67,23 +65,18 @@ async function measure(name, folder, flags) {
     result.machine ??= heading.machine
     result.runs.push({ ...run, argv: argv.join(' '), heading, rows })
     // after every run, so that an interruption keeps what there is
-    mkdirSync(folder, { recursive: true })
-    const base = join(folder, `${date}-${name}-${machineSlug(result.machine)}`)
-    writeFileSync(`${base}.json`, `${JSON.stringify(result, null, 1)}\n`)
-    draw(result, base)
+    writeResult(resultBase(folder, date, name, result.machine), result, { svg, markdown })
   }
 }
 
-function draw(result, base) {
+function svg(result) {
   const rows = result.runs.filter((run) => run.name === 'lengths').flatMap((run) => run.rows)
   const { cpu, cores } = result.machine
   const text = {
     title: 'Prefill speed over prompt length',
     subtitle: `${result.runs[0].heading.model}; ${cores} cores of ${cpu}; ${result.date}`,
   }
-  writeFileSync(`${base}.svg`, plot(rows, text))
-  writeFileSync(`${base}.md`, markdown(result, `${basename(base)}.svg`))
-  console.error(`wrote ${relative(process.cwd(), base)}.{json,md,svg}`)
+  return plot(rows, text)
 }
 
 /** What `h2o-prefill bench -o json` prints; its exit code is 1 if some contender failed, and the rest still counts. */

@@ -1,26 +1,18 @@
 // How the heavy hitters change from chunk to chunk, and whether the same prompt gives the same sets.
 
+import * as sets from '../../dist/cli/inspect/sets.js'
 import { contextOptions } from './reader.mjs'
 
 /** Shared members over all members; two empty sets are alike. */
-export function jaccard(a, b) {
-  const other = new Set(b)
-  const shared = new Set(a.filter((x) => other.has(x))).size
-  const all = new Set([...a, ...b]).size
-  return all === 0 ? 1 : shared / all
-}
+export const jaccard = (a, b) => sets.jaccard(a, b) ?? 1
 
 /** The share of `now` that was not in `before`. */
-export function turnover(before, now) {
-  if (now.length === 0) return 0
-  const known = new Set(before)
-  return now.filter((x) => !known.has(x)).length / now.length
-}
+export const turnover = (before, now) => sets.turnover(now, before) ?? 0
 
 /** The memory of each head at an entry of the trace, without the local positions. */
 export function heavySets({ pos, nMem, nHeadKv, memPos }, local) {
   return Array.from({ length: nHeadKv }, (_, head) =>
-    Array.from(memPos.subarray(head * nMem, (head + 1) * nMem)).filter((position) => position < pos - local),
+    Array.from(sets.heavyOf(memPos.subarray(head * nMem, (head + 1) * nMem), pos, local)),
   )
 }
 
@@ -36,12 +28,12 @@ export function turnovers(trace, { S, local }) {
   const before = new Map()
   for (const entry of trace) {
     if (entry.nMem === 0) continue
-    const sets = heavySets(entry, local)
+    const heavy = heavySets(entry, local)
     const last = before.get(entry.layer)
-    before.set(entry.layer, sets)
+    before.set(entry.layer, heavy)
     if (!last) continue
-    const shares = sets.map((set, head) => turnover(last[head], set))
-    rows.push({ layer: entry.layer, chunk: entry.pos / S, turnover: mean(shares) })
+    const shares = heavy.map((set, head) => turnover(last[head], set))
+    rows.push({ layer: entry.layer, chunk: entry.pos / S, turnover: sets.mean(shares) })
   }
   return rows
 }
@@ -70,8 +62,4 @@ export async function memorySets(api, setting, { model, ids, threads }) {
   } finally {
     await ctx.dispose()
   }
-}
-
-function mean(values) {
-  return values.reduce((sum, value) => sum + value, 0) / values.length
 }

@@ -1,12 +1,26 @@
 // Runs a script of model/ that needs nothing but Python itself.
 
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { Failure } from '../../scripts/lib/fail.mjs'
 import { PROJECT_ROOT } from '../../scripts/lib/layout.mjs'
 
+/** The first interpreter that can run `code`, if there is one. */
+export function interpreter(code) {
+  return [process.env.PYTHON ?? 'python3', '/usr/bin/python3'].find((program) => {
+    try {
+      execFileSync(program, ['-c', code], { stdio: 'ignore' })
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+export const plainPython = () => interpreter('import sys; assert sys.version_info >= (3, 9)')
+
 export function python(script, ...args) {
-  const program = process.env.PYTHON ?? 'python3'
+  const program = plainPython() ?? process.env.PYTHON ?? 'python3'
   const { status, stdout, stderr, error } = spawnSync(
     program,
     ['-B', join(PROJECT_ROOT, 'model', script), ...args],

@@ -2,9 +2,9 @@
 // npm run quality: what H2O costs in answers and predictions, as a dated report. `--help` lists the options.
 
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { basename, join, relative } from 'node:path'
+import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { describeMachine } from '../../dist/cli/bench/machine.js'
 import * as api from '../../dist/index.js'
@@ -12,7 +12,7 @@ import { Failure, main } from '../../scripts/lib/fail.mjs'
 import { PROJECT_ROOT } from '../../scripts/lib/layout.mjs'
 import { buildInfo } from '../build-info.mjs'
 import { panels } from '../chart.mjs'
-import { machineSlug } from '../machine-slug.mjs'
+import { redraw, resultBase, writeResult } from '../result-files.mjs'
 import { sets } from './cases.mjs'
 import { measure } from './measure.mjs'
 import { charts } from './plots.mjs'
@@ -45,8 +45,7 @@ await main(async () => {
     },
   })
   if (values.help) return console.log(HELP)
-  if (values.redraw)
-    return draw(JSON.parse(readFileSync(values.redraw, 'utf8')), values.redraw.replace(/\.json$/, ''))
+  if (values.redraw) return redraw(values.redraw, { svg, markdown })
   if (!Object.hasOwn(sets, values.set))
     throw new Failure(`there is no set ${values.set}.`, `The sets: ${Object.keys(sets).join(', ')}`)
   if (!existsSync(values.model))
@@ -73,18 +72,12 @@ await main(async () => {
     total_seconds: Math.round((performance.now() - start) / 1000),
     ...figures,
   }
-  mkdirSync(values.out, { recursive: true })
   const name = values.set === 'full' ? 'quality' : `quality-${values.set}`
-  const base = join(values.out, `${result.date}-${name}-${machineSlug(machine)}`)
-  writeFileSync(`${base}.json`, `${JSON.stringify(result, null, 1)}\n`)
-  draw(result, base)
+  writeResult(resultBase(values.out, result.date, name, machine), result, { svg, markdown })
 })
 
-function draw(result, base) {
-  const drawn = charts(result)
-  writeFileSync(`${base}.svg`, panels('What H2O costs', drawn))
-  writeFileSync(`${base}.md`, markdown(result, `${basename(base)}.svg`))
-  console.error(`wrote ${relative(process.cwd(), base)}.{json,md,svg}`)
+function svg(result) {
+  return panels('What H2O costs', charts(result))
 }
 
 function sha256(file) {

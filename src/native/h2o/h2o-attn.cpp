@@ -9,10 +9,14 @@
 #include <initializer_list>
 #include <vector>
 
-int64_t h2o_n_chunks_batched(int64_t n_chunk, int64_t n_head) {
+int64_t h2o_n_batched(int64_t n_logits) {
     const int64_t max_bytes = 256ll*1024*1024;
 
-    return std::max<int64_t>(1, max_bytes/(n_chunk*n_chunk*n_head*(int64_t) sizeof(float)));
+    return std::max<int64_t>(1, max_bytes/(n_logits*(int64_t) sizeof(float)));
+}
+
+int64_t h2o_n_chunks_batched(int64_t n_chunk, int64_t n_head) {
+    return h2o_n_batched(n_chunk*n_chunk*n_head);
 }
 
 //

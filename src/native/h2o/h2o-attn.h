@@ -13,7 +13,10 @@ struct h2o_not_covered : std::runtime_error {
     h2o_not_covered() : std::runtime_error("this model's attention is not covered by H2O") {}
 };
 
-// composed: chunks whose intra attention is one batched product; the logits of a batch stay below 256 MiB
+// products of n_logits each that make one tensor: it stays below 256 MiB
+int64_t h2o_n_batched(int64_t n_logits);
+
+// composed: chunks whose intra attention is one batched product
 int64_t h2o_n_chunks_batched(int64_t n_chunk, int64_t n_head);
 
 // q [d_k, n_head, n_tokens] as handed to build_attn_mha; k and v as llama_kv_cache::get_k and get_v return them

@@ -142,12 +142,10 @@ bool h2o_set_experiments(llama_context * ctx, const h2o_experiments * experiment
         LLAMA_LOG_INFO("%s: votes are weighted by query, which the fused attention cannot: using a graph of stock ops\n", __func__);
     }
 
-    // the graphs have other nodes now: reserve anew, as after a change of what the mask depends on
     h2o.n_nodes     = 0;
     h2o.size_sparse = 0;
     try {
-        ctx->set_causal_attn(!cparams.causal_attn);
-        ctx->set_causal_attn(!cparams.causal_attn);
+        h2o_ask_reserve(*ctx);
         ctx->sched_reserve();
     } catch (const std::exception & err) {
         LLAMA_LOG_ERROR("%s: %s\n", __func__, err.what());

@@ -95,6 +95,14 @@ void h2o_perf_print(const llama_context * ctx) {
     }
 }
 
+void h2o_ask_reserve(llama_context & ctx) {
+    const bool causal = ctx.get_cparams().causal_attn;
+
+    // a change of what the mask depends on: upstream has no plainer way
+    ctx.set_causal_attn(!causal);
+    ctx.set_causal_attn(causal);
+}
+
 void h2o_set_trace(llama_context * ctx, h2o_trace_level level) {
     llama_kv_cache_h2o * cache = ctx->h2o->cache;
 
@@ -104,10 +112,7 @@ void h2o_set_trace(llama_context * ctx, h2o_trace_level level) {
         cache->set_trace(level);
 
         if (is_budget_changed) {
-            // the next call reserves anew, with another node budget; upstream has no plainer way to ask for that
-            const bool causal = ctx->get_cparams().causal_attn;
-            ctx->set_causal_attn(!causal);
-            ctx->set_causal_attn(causal);
+            h2o_ask_reserve(*ctx); // the next call does
         }
     }
     if (level == H2O_TRACE_OFF) {

@@ -36,3 +36,6 @@ struct h2o_session {
     // copies what the graph that has just run was asked to keep
     void read_trace();
 };
+
+// the next sched_reserve() of the context reserves its graphs, which have other nodes now
+void h2o_ask_reserve(llama_context & ctx);

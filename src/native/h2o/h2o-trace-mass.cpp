@@ -1,16 +1,11 @@
 #include "h2o-trace-mass.h"
 
+#include "h2o-attn.h"
+
 #include <algorithm>
 
-// queries of one product: its logits stay below 256 MiB
-static int64_t h2o_mass_n_slice(int64_t n_keys, int64_t n_head) {
-    const int64_t max_bytes = 256ll*1024*1024;
-
-    return std::max<int64_t>(1, max_bytes/(n_keys*n_head*(int64_t) sizeof(float)));
-}
-
 int64_t h2o_mass_max_nodes(int64_t n_queries, int64_t n_keys, int64_t n_head) {
-    const int64_t n_slice = h2o_mass_n_slice(n_keys, n_head);
+    const int64_t n_slice = h2o_n_batched(n_keys*n_head);
 
     // views included; a few serve all slices
     return 8 + 12*((n_queries + n_slice - 1)/n_slice);
@@ -29,7 +24,7 @@ ggml_tensor * h2o_build_mass(
     const int64_t n_head_kv = k->ne[1];
     const int64_t n_group   = n_head/n_head_kv;
     const int64_t n_keys    = pos + n_queries;
-    const int64_t n_slice   = h2o_mass_n_slice(n_keys, n_head);
+    const int64_t n_slice   = h2o_n_batched(n_keys*n_head);
 
     GGML_ASSERT(n_keys <= k->ne[2]);
 

@@ -2,7 +2,7 @@
 
 import { basename } from 'node:path'
 import type { Model } from '../../index.js'
-import { abortable } from '../abortable.js'
+import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
 import { type ContextApi, type Group, openGroup } from '../compare/contexts.js'
 import { describeRow } from '../compare/describe.js'
@@ -56,16 +56,13 @@ export async function compare(flags: CompareFlags, io: CliIo, loadApi: () => Pro
   }
   settingGroups(flags) // refuses what is wrong before anything is loaded
   const text = await readPrompt({ ...flags, escape: flags.escape ?? false }, () => io.stdin, warn)
-  const path = modelPath(flags, (line) => io.stderr.write(`${line}\n`))
+  const path = modelPath(flags, io)
 
-  return abortable(io, async (output, signal) => {
-    const session = new Session({ ...flags, model: path }, io, output, signal, warn)
-    try {
-      return await session.run(text, await loadApi())
-    } finally {
-      await session.dispose()
-    }
-  })
+  return withSession(
+    io,
+    (output, signal) => new Session({ ...flags, model: path }, io, output, signal, warn),
+    async (session) => session.run(text, await loadApi()),
+  )
 }
 
 class Session {

@@ -2,7 +2,7 @@
 // dense attention would have looked at they hold.
 
 import type { Context, H2oTraceEntry, Model, PrefillProgress, PrefillResult } from '../../index.js'
-import { abortable } from '../abortable.js'
+import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
 import { ExitCode } from '../exit-codes.js'
 import { contextOptions, modelOptions } from '../flags.js'
@@ -22,6 +22,7 @@ import { parseArgv } from '../program.js'
 import { createProgress } from '../progress.js'
 import { readPrompt } from '../prompt.js'
 import { explainReason } from '../reasons.js'
+import { requireSeveralChunks } from '../several-chunks.js'
 import { UsageError } from '../usage-error.js'
 import { packageVersion } from '../version.js'
 
@@ -52,26 +53,19 @@ export async function main(argv: readonly string[], io: CliIo): Promise<number> 
 /** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
 export async function inspect(flags: InspectFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {
   const warn = onceEach((message) => io.stderr.write(`h2o-prefill: warning: ${message}\n`))
-  const { batchSize, ubatchSize } = flags
-  if (batchSize <= ubatchSize) {
-    const message = `-b ${batchSize} is not above -ub ${ubatchSize}: no call could hold more than one chunk, so none would be sparse`
-    throw new UsageError(message, 'lower -ub, or give 3 or more of it to -b')
-  }
+  requireSeveralChunks(flags.batchSize, flags.ubatchSize, 'lower -ub, or give 3 or more of it to -b')
   if (flags.h2oLocal === 0 && flags.h2oHeavy === 0) {
     throw new UsageError('--h2o-local and --h2o-heavy are both 0: that switches H2O off')
   }
   await checkTarget(flags.output)
   const text = await readPrompt(flags, () => io.stdin, warn)
-  const path = modelPath(flags, (line) => io.stderr.write(`${line}\n`))
+  const path = modelPath(flags, io)
 
-  return abortable(io, async (output, signal) => {
-    const session = new Session({ ...flags, model: path }, io, output, signal, warn)
-    try {
-      return await session.run(text, await loadApi())
-    } finally {
-      await session.dispose()
-    }
-  })
+  return withSession(
+    io,
+    (output, signal) => new Session({ ...flags, model: path }, io, output, signal, warn),
+    async (session) => session.run(text, await loadApi()),
+  )
 }
 
 class Session {

@@ -8,7 +8,7 @@ import type {
   Model,
   PrefillProgress,
 } from '../../index.js'
-import { abortable } from '../abortable.js'
+import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
 import { ExitCode } from '../exit-codes.js'
 import { contextOptions, generateOptions, modelOptions, type RunFlags } from '../flags.js'
@@ -51,21 +51,16 @@ export async function main(argv: readonly string[], io: CliIo): Promise<number> 
 export async function run(flags: RunFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {
   const warn = onceEach((message) => io.stderr.write(`h2o-prefill: warning: ${message}\n`))
   const text = await readPrompt(flags, () => io.stdin, warn)
-  const path = modelPath(flags, (line) => io.stderr.write(`${line}\n`))
+  const path = modelPath(flags, io)
 
-  let session: Session | undefined
-  return abortable(
+  return withSession(
     io,
-    async (output, signal) => {
-      session = new Session(flags, io, output, signal, (w) => warn(w.message))
-      try {
-        await session.run(path, text, await loadApi())
-        return ExitCode.ok
-      } finally {
-        await session.dispose()
-      }
+    (output, signal) => new Session(flags, io, output, signal, (w) => warn(w.message)),
+    async (session) => {
+      await session.run(path, text, await loadApi())
+      return ExitCode.ok
     },
-    () => session?.reportInterrupt(),
+    (session) => session.reportInterrupt(),
   )
 }
 

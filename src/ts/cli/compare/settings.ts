@@ -1,6 +1,7 @@
 // Which ways to prefill are compared with the dense one: every combination of the lists.
 import type { Experiments, Schedule } from '../../index.js'
 import { type ExperimentListFlags, experimentCombinations } from '../experiments.js'
+import { requireSeveralChunks } from '../several-chunks.js'
 import { UsageError } from '../usage-error.js'
 import type { CompareFlags } from './options.js'
 
@@ -35,10 +36,7 @@ export function settingGroups(flags: SettingFlags): Setting[][] {
   const tails = flags.h2oDenseTail ?? [0]
   return flags.ubatchSize.flatMap((nUbatch) => {
     const nBatch = flags.batchSize ?? CHUNKS_PER_CALL * nUbatch
-    if (nBatch <= nUbatch) {
-      const message = `-b ${nBatch} is not above -ub ${nUbatch}: no call could hold more than one chunk, so none would be sparse`
-      throw new UsageError(message, 'give 3 or more of -ub, or leave -b out')
-    }
+    requireSeveralChunks(nBatch, nUbatch, 'give 3 or more of -ub, or leave -b out')
     return tails.map((tail) => {
       const combinations = experimentCombinations({ ...flags, h2oDenseTail: [tail] })
       return flags.h2oSchedule.flatMap((schedule) =>
