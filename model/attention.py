@@ -1,15 +1,15 @@
 """
-Causal attention with grouped heads that never holds a whole score matrix: queries are taken in blocks, each with the
-keys up to its end, and the backward pass makes the weights again. On CUDA torch's own fused kernel does the same.
+Causal attention with grouped heads whose scores never leave the cache: queries are taken in blocks, and each block reads
+the keys in tiles, its softmax online; the backward pass makes the weights again. On CUDA torch's own fused kernel does
+the same.
 """
 
 import torch
 from torch.nn import functional as F
 
-
-def block_size(n: int) -> int:
-    """Short blocks waste less above the diagonal, long ones have the faster products."""
-    return min(256, max(64, n // 4))
+# rows and columns of a tile: its scores, of all heads, stay in a core's L2
+QUERIES = 256
+KEYS = 512
 
 
 def causal_attention(q, k, v):
@@ -18,21 +18,34 @@ def causal_attention(q, k, v):
         group = q.shape[1] // k.shape[1]
         k, v = (x.repeat_interleave(group, dim=1) for x in (k, v))
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    return BlockedAttention.apply(q, k, v)
+    return TiledAttention.apply(q * q.shape[-1] ** -0.5, k, v)
 
 
-class BlockedAttention(torch.autograd.Function):
+class TiledAttention(torch.autograd.Function):
+    """q comes scaled."""
+
     @staticmethod
     def forward(ctx, q, k, v):
         out = torch.empty_like(q)
         # log of the sum of exponentials per query: all that the backward pass needs to make the weights again
         lse = q.new_empty(q.shape[:3])
-        for begin, end, scores in blocks(q, k):
-            block_lse = scores.logsumexp(-1)
-            weights = scores.sub_(block_lse.unsqueeze(-1)).exp_()
-            fold = folded(v, end)
-            out[:, :, begin:end] = unfolded(weights @ fold, q)
-            lse[:, :, begin:end] = block_lse.view(q.shape[0], q.shape[1], -1)
+        kv_heads = k.shape[1]
+        for block in blocks(q.shape[2]):
+            rows = grouped(q, kv_heads, block)
+            best, total, mixed = None, 0, 0
+            for tile in tiles(block):
+                scores = scores_of(rows, k, block, tile)
+                highest = scores.amax(-1, keepdim=True)
+                if best is not None:
+                    highest = torch.maximum(best, highest)
+                    shrink = (best - highest).exp_()
+                    total, mixed = total * shrink, mixed * shrink
+                weights = scores.sub_(highest).exp_()
+                total = total + weights.sum(-1, keepdim=True)
+                mixed = mixed + weights @ v[:, :, tile]
+                best = highest
+            out[:, :, block] = ungrouped(mixed / total, q)
+            lse[:, :, block] = ungrouped(best + total.log(), q).squeeze(-1)
         ctx.save_for_backward(q, k, v, out, lse)
         return out
 
@@ -41,47 +54,47 @@ class BlockedAttention(torch.autograd.Function):
         q, k, v, out, lse = ctx.saved_tensors
         d_q, d_k, d_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
         delta = (d_out * out).sum(-1)
-        scale = q.shape[-1] ** -0.5
-        for begin, end, scores in blocks(q, k):
-            d_rows = grouped(d_out, k, begin, end)
-            weights = scores.sub_(rows(lse, k, begin, end)).exp_()
-            d_v[:, :, :end] += weights.transpose(-1, -2) @ d_rows
-            d_weights = d_rows @ folded(v, end).transpose(-1, -2)
-            d_scores = d_weights.sub_(rows(delta, k, begin, end)).mul_(weights).mul_(scale)
-            d_q[:, :, begin:end] = unfolded(d_scores @ folded(k, end), q)
-            d_k[:, :, :end] += d_scores.transpose(-1, -2) @ grouped(q, k, begin, end)
+        kv_heads = k.shape[1]
+        for block in blocks(q.shape[2]):
+            rows, d_rows, lse_rows, delta_rows = (grouped(x, kv_heads, block) for x in (q, d_out, lse, delta))
+            d_block = 0
+            for tile in tiles(block):
+                weights = scores_of(rows, k, block, tile).sub_(lse_rows).exp_()
+                d_v[:, :, tile] += weights.transpose(-1, -2) @ d_rows
+                d_weights = d_rows @ v[:, :, tile].transpose(-1, -2)
+                d_scores = d_weights.sub_(delta_rows).mul_(weights)
+                d_block = d_block + d_scores @ k[:, :, tile]
+                d_k[:, :, tile] += d_scores.transpose(-1, -2) @ rows
+            d_q[:, :, block] = ungrouped(d_block, q)
         return d_q, d_k, d_v
 
 
-def blocks(q, k):
-    """Per block of queries: begin, end and masked scores [batch, kv_heads, group * rows, end]."""
-    n = q.shape[2]
-    scale = q.shape[-1] ** -0.5
-    group = q.shape[1] // k.shape[1]
-    block = block_size(n)
-    for begin in range(0, n, block):
-        end = min(n, begin + block)
-        scores = grouped(q, k, begin, end) @ folded(k, end).transpose(-1, -2)
-        scores.mul_(scale)
-        size = end - begin
-        mask = torch.ones(size, size, dtype=torch.bool, device=q.device).triu_(1).repeat(group, 1)
-        scores[..., begin:].masked_fill_(mask, float("-inf"))
-        yield begin, end, scores
+def blocks(n: int):
+    """Queries that are taken together."""
+    return (slice(begin, min(n, begin + QUERIES)) for begin in range(0, n, QUERIES))
 
 
-def grouped(x, k, begin: int, end: int):
-    """Rows of one KV head's queries together: [batch, kv_heads, group * rows, dim]."""
-    return x[:, :, begin:end].reshape(x.shape[0], k.shape[1], -1, x.shape[-1])
+def tiles(block: slice):
+    """The keys before the block, then those of the block itself."""
+    for begin in range(0, block.start, KEYS):
+        yield slice(begin, min(block.start, begin + KEYS))
+    yield block
 
 
-def folded(x, end: int):
-    return x[:, :, :end]
+def scores_of(rows, k, block: slice, tile: slice):
+    scores = rows @ k[:, :, tile].transpose(-1, -2)
+    if tile == block:
+        size = block.stop - block.start
+        later = torch.ones(size, size, dtype=torch.bool, device=k.device).triu_(1)
+        scores.masked_fill_(later.repeat(rows.shape[2] // size, 1), float("-inf"))
+    return scores
 
 
-def unfolded(x, q):
-    return x.reshape(q.shape[0], q.shape[1], -1, q.shape[-1])
+def grouped(x, kv_heads: int, block: slice):
+    """What belongs to one KV head's queries together: [batch, kv_heads, group * rows, dim], or 1 for one number each."""
+    part = x[:, :, block]
+    return part.reshape(x.shape[0], kv_heads, -1, x.shape[-1] if x.dim() == 4 else 1)
 
 
-def rows(x, k, begin: int, end: int):
-    """Per-query numbers [batch, heads, n] as a column for the rows of `grouped`."""
-    return x[:, :, begin:end].reshape(x.shape[0], k.shape[1], -1, 1)
+def ungrouped(x, q):
+    return x.reshape(q.shape[0], q.shape[1], -1, x.shape[-1])

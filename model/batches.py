@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from corpus import Texts
 from document import compose
 from filler import Filler
-from mix import FIRST, MAIN, Mix
+from mix import Mix
 from tokenizer import Tokenizer
 
 
@@ -24,14 +25,13 @@ class Batch(NamedTuple):
 
 
 class BatchMaker:
-    def __init__(self, tokenizer: Tokenizer, english, context: int, seed: int):
+    def __init__(self, tokenizer: Tokenizer, english: Texts, context: int, seed: int):
         self.tokenizer = tokenizer
         self.filler = Filler(tokenizer, english)
         self.context = context
         self.seed = seed
 
-    def make(self, step: int, length: int, batch: int, first: bool = False) -> Batch:
-        mix = FIRST if first else MAIN
+    def make(self, step: int, length: int, batch: int, mix: Mix) -> Batch:
         shares = dict(mix.families)
         rng = Random(f"{self.seed} {step}")
         noise = np.random.default_rng((self.seed, step))

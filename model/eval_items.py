@@ -12,6 +12,7 @@ from array import array
 from pathlib import Path
 from random import Random
 
+from corpus import Texts
 from eval_inside import INSIDE
 from eval_tasks import BEHIND, Context
 from filler import Filler
@@ -24,7 +25,7 @@ ROOM = 48  # tokens kept for question and answer
 class Maker:
     def __init__(self, tokenizer: Tokenizer, text: str, chunk: int, seed: int):
         self.tokenizer = tokenizer
-        self.filler = Filler(tokenizer, array("H", tokenizer.encode(text)))
+        self.filler = Filler(tokenizer, Texts(array("H", tokenizer.encode(text)), [0]))
         self.chunk = chunk
         self.seed = seed
 

@@ -1,7 +1,8 @@
 """What lies between the facts: windows of natural English, or the same few sentences again and again."""
 
-from array import array
+from bisect import bisect_right
 
+from corpus import Texts
 from tokenizer import Tokenizer
 
 NOISE = (
@@ -15,8 +16,7 @@ NOISE = (
 
 
 class Filler:
-    def __init__(self, tokenizer: Tokenizer, english: "array[int]"):
-        """`english` is all texts as ids, one after the other."""
+    def __init__(self, tokenizer: Tokenizer, english: Texts):
         self.english = english
         self.newline = tokenizer.encode("\n")
         self.noise = [tokenizer.encode(sentence) for sentence in NOISE]
@@ -30,11 +30,18 @@ class Filler:
         return ids + self.newline
 
     def window(self, rng, size: int) -> list[int]:
-        """Natural English from a random place. Where there is not enough of it, noise."""
-        if len(self.english) <= size:
+        """
+        Natural English from a random place: of one text if that is long enough, else from its beginning and on into
+        the next. Where there is not enough in all, noise.
+        """
+        ids, begins = self.english
+        if len(ids) <= size:
             return self.repeated(rng, size)
-        begin = rng.randrange(len(self.english) - size)
-        return list(self.english[begin : begin + size])
+        place = rng.randrange(len(ids) - size)
+        text = bisect_right(begins, place)
+        end = begins[text] if text < len(begins) else len(ids)
+        begin = min(place, max(begins[text - 1], end - size), len(ids) - size)
+        return list(ids[begin : begin + size])
 
     def repeated(self, rng, size: int) -> list[int]:
         ids: list[int] = []

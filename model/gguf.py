@@ -1,13 +1,14 @@
-"""A GGUF v3 writer: metadata, tensor infos, aligned tensor data."""
+"""GGUF v3 files: metadata, tensor infos, aligned tensor data. Reads what it writes, and of that the tensors."""
 
 import struct
+from os import SEEK_CUR
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from metadata import U32
-from quantise import TYPES, encode
+from quantise import TYPES, decode, encode
 
 ALIGNMENT = 32
 _U32, _I32, _F32, _BOOL, _STRING, _ARRAY = 4, 5, 6, 7, 8, 9
@@ -37,6 +38,44 @@ def write(path: Path, metadata: dict, tensors: list[Tensor]) -> None:
         for data in (begin, *encoded):
             file.write(data + bytes(_padding(len(data))))
     partial.replace(path)
+
+
+def read(path: Path) -> dict[str, np.ndarray]:
+    """The tensors of a file by name, as float32."""
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF" or _number(file, "I") != 3:
+            raise ValueError(f"{path} is not a GGUF file of version 3")
+        count, entries = _number(file, "Q"), _number(file, "Q")
+        for _ in range(entries):
+            _read_string(file)
+            _skip_value(file, _number(file, "I"))
+        infos = []
+        for _ in range(count):
+            name = _read_string(file)
+            shape = [_number(file, "Q") for _ in range(_number(file, "I"))][::-1]
+            infos.append((name, shape, _number(file, "I"), _number(file, "Q")))
+        file.seek(_padding(file.tell()), SEEK_CUR)
+        data = file.read()
+    return {name: decode(data[offset:], shape, type) for name, shape, type, offset in infos}
+
+
+def _number(file, format: str):
+    return struct.unpack("<" + format, file.read(struct.calcsize("<" + format)))[0]
+
+
+def _read_string(file) -> str:
+    return file.read(_number(file, "Q")).decode()
+
+
+def _skip_value(file, type: int) -> None:
+    if type == _STRING:
+        _read_string(file)
+    elif type == _ARRAY:
+        of, count = _number(file, "I"), _number(file, "Q")
+        for _ in range(count):
+            _skip_value(file, of)
+    else:
+        _number(file, {_U32: "I", _I32: "i", _F32: "f", _BOOL: "?"}[type])
 
 
 def _padding(size: int) -> int:

@@ -1,4 +1,4 @@
-"""What batches are made of, at the beginning of a run and after it."""
+"""What batches are made of: at the beginning of a run, after it, and once documents are long."""
 
 from typing import NamedTuple
 
@@ -36,3 +36,24 @@ FIRST = Mix(
     families=(("copy", 2), ("pairs", 3), ("records", 2), ("variables", 3)),
 )
 MAIN = Mix()
+
+# Few facts in much text are found less surely than many: where there is room, they are asked for too. English is read
+# as a whole, since only there something far back says what comes next.
+LONG = Mix(
+    english=0.35,
+    text_loss=0.005,
+    english_loss=1.0,
+    filled=(0.02, 0.1, 0.35, 0.9),
+    families=(
+        ("copy", 2),
+        ("pairs", 1),
+        ("records", 3),
+        ("needle", 4),
+        ("passkey", 3),
+        ("variables", 3),
+        ("story", 1),
+        ("table", 2),
+        ("code", 1),
+    ),
+)
+LONG_FROM = 4096  # longest sequence of a stage

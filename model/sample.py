@@ -8,6 +8,7 @@ import json
 from array import array
 from random import Random
 
+from corpus import Texts
 from document import compose
 from filler import Filler
 from labels import LABELS
@@ -24,7 +25,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     tokenizer = Tokenizer.load()
-    filler = Filler(tokenizer, array("H"))
+    filler = Filler(tokenizer, Texts(array("H"), []))
     shares = dict.fromkeys(args.families.split(","), 1.0)
     for i in range(args.count):
         document = compose(Random(f"{args.seed} {i}"), tokenizer, args.length, shares, filler)

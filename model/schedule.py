@@ -22,7 +22,7 @@ def sequence_length(seed: int, step: int, longest: int) -> int:
     return max(128, longest >> rng.choice((0, 0, 0, 0, 1, 2)))
 
 
-def rate(progress: float, step: int, peak: float, warmup: int = 100, decay_from: float = 0.5) -> float:
+def rate(progress: float, step: int, peak: float, warmup: int, decay_from: float = 0.5) -> float:
     """Linear warm-up in steps, the peak, then a line to zero: the long sequences at the end still get some of it."""
     warm = min(1.0, (step + 1) / warmup)
     if progress <= decay_from:

@@ -15,12 +15,13 @@ import torch
 import checkpoint
 import corpus
 import export
+import gguf
 import progress_log
 import schedule
 from batches import Batch, BatchMaker
 from config import PRESETS
-from loss import batch_loss
-from mix import FIRST, MAIN
+from lanes import Lanes
+from mix import FIRST, LONG, LONG_FROM, MAIN
 from network import Network
 from optimizer import make_optimizer
 from tokenizer import Tokenizer
@@ -36,17 +37,21 @@ def arguments():
         "--out", type=Path, default=Path("models/recall"), help="for checkpoint, log and model"
     )
     parser.add_argument("--pause", type=float, default=0, help="save and leave after so many minutes")
-    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
+    start = parser.add_mutually_exclusive_group()
+    start.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
+    start.add_argument("--start", type=Path, metavar="GGUF", help="begin with the weights of a model")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--batch-tokens", type=int, default=2048, help="per step")
     parser.add_argument("--micro-tokens", type=int, default=0, help="at once; 0: the whole batch")
     parser.add_argument("--rate", type=float, default=6e-3)
+    parser.add_argument("--warmup", type=int, default=100, help="steps until the rate is reached")
     parser.add_argument("--decay", type=float, default=0.01)
     parser.add_argument("--optimizer", default="muon", choices=["adamw", "muon"])
     parser.add_argument("--context", type=int, default=8192, help="longest sequence")
     parser.add_argument("--stages", type=schedule.stages, default=schedule.STAGES, help="as in schedule.py")
     parser.add_argument("--first", type=float, default=0.15, help="progress until which the mix is FIRST")
     parser.add_argument("--threads", type=int, default=0, help="0: torch's choice")
+    parser.add_argument("--lanes", type=int, default=1, help="parts of a batch at once, a CPU thread each")
     parser.add_argument(
         "--workers", type=int, default=0, help="processes that make batches; 0: this one does"
     )
@@ -71,6 +76,7 @@ class Run:
         self.maker = BatchMaker(self.tokenizer, english, args.context, args.seed)
         self.config = PRESETS[args.preset]
         self.network = Network(self.config).to(self.device)
+        self.lanes = Lanes(self.network, args.lanes)
         self.optimizer = make_optimizer(self.network, args.optimizer, args.decay)
         self.step = self.tokens = 0
         self.seconds = 0.0  # of training before this start
@@ -80,12 +86,19 @@ class Run:
             self.resume()
         else:
             self.log.write_text("")
+        if args.start:
+            tensors = gguf.read(args.start)
+            names = self.network.state_dict()
+            self.network.load_state_dict(
+                {name: torch.from_numpy(tensors[export.tensor_name(name)]) for name in names}
+            )
         about = {k: str(v) if isinstance(v, Path) else v for k, v in vars(args).items()}
         about.update(
             model=self.config.as_dict(),
             parameters=self.config.parameters(),
             first_mix=FIRST._asdict(),
             main_mix=MAIN._asdict(),
+            long_mix=LONG._asdict(),
         )
         about.update(english=self.english, torch=torch.__version__, device=self.device, from_step=self.step)
         progress_log.write(self.log, about)
@@ -117,14 +130,15 @@ class Run:
         return self.elapsed() / (60 * self.args.minutes)
 
     def orders(self):
-        """Endless (step, length, rows, first), each for the progress that comes with the tokens ordered before."""
+        """Endless (step, length, rows, mix), each for the progress that comes with the tokens ordered before."""
         step, tokens = self.step, self.tokens
         while True:
             progress = self.progress(tokens)
             longest = min(schedule.longest(self.args.stages, progress), self.args.context)
             length = schedule.sequence_length(self.args.seed, step, longest)
-            rows = max(1, self.args.batch_tokens // length)
-            yield step, length, rows, progress < self.args.first
+            rows = max(self.args.lanes, self.args.batch_tokens // length)
+            mix = FIRST if progress < self.args.first else LONG if longest >= LONG_FROM else MAIN
+            yield step, length, rows, mix
             step += 1
             tokens += rows * length
 
@@ -148,7 +162,7 @@ class Run:
                 break
             if self.args.pause and time.monotonic() - self.started > 60 * self.args.pause:
                 return self.save()
-            rate = schedule.rate(progress, self.step, self.args.rate)
+            rate = schedule.rate(progress, self.step, self.args.rate, self.args.warmup)
             self.train_on(batch, rate, means)
             self.step += 1
             self.tokens += batch.labels.size
@@ -163,10 +177,15 @@ class Run:
 
     def train_on(self, batch: Batch, rate: float, means) -> None:
         rows, length = batch.labels.shape
-        micro = max(1, (self.args.micro_tokens or rows * length) // length)
+        micro = rows // self.args.lanes
+        if self.args.micro_tokens:
+            micro = max(1, min(micro, self.args.micro_tokens // length))
+        parts = []
         for begin in range(0, rows, micro):
             part = [torch.from_numpy(x[begin : begin + micro]).to(self.device) for x in batch]
-            means.add(*batch_loss(self.network, Batch(*part), len(part[0]) / rows))
+            parts.append((Batch(*part), len(part[0]) / rows))
+        for found in self.lanes.backward(parts):
+            means.add(*found)
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
         self.optimizer.set_rate(rate)
         self.optimizer.step()

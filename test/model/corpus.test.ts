@@ -60,3 +60,51 @@ describe.skipIf(!plainPython)('generated documents', () => {
     }
   })
 })
+
+const windows = `
+import json
+from array import array
+from random import Random
+from corpus import Texts
+from filler import Filler
+from tokenizer import Tokenizer
+# texts of 40, 100 and 15 tokens, each of one token
+ids = array("H", [1] * 40 + [2] * 100 + [3] * 15)
+filler = Filler(Tokenizer.load(), Texts(ids, [0, 40, 140]))
+rng = Random(1)
+for size in (10, 60, 120):
+    print(json.dumps([filler.window(rng, size) for _ in range(200)]))
+`
+
+describe.skipIf(!plainPython)('windows of English', () => {
+  const [short, middle, long] = plainPython
+    ? python('-c', windows)
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as number[][])
+    : []
+
+  it('have their length and come from every text', () => {
+    for (const [size, some] of [
+      [10, short],
+      [60, middle],
+      [120, long],
+    ] as const) {
+      expect(some?.every((window) => window.length === size)).toBe(true)
+    }
+    expect(new Set(short?.flat())).toEqual(new Set([1, 2, 3]))
+  })
+
+  it('stay in one text where it is long enough', () => {
+    expect(short?.every((window) => new Set(window).size === 1)).toBe(true)
+    expect(middle?.some((window) => new Set(window).size === 1)).toBe(true)
+  })
+
+  it('else begin where a text does and go on into the next', () => {
+    for (const window of [...(middle ?? []), ...(long ?? [])].filter(([first]) => first === 1)) {
+      expect(window.lastIndexOf(1)).toBe(39)
+      expect(new Set(window.slice(40))).toEqual(new Set([2]))
+    }
+    expect(long?.every(([first]) => first === 1)).toBe(true)
+  })
+})

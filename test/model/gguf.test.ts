@@ -16,10 +16,18 @@ tensors = [gguf.Tensor(type, values, type) for type in ("f32", "f16", "q8_0")]
 tensors.append(gguf.Tensor("vector", values[0, :5], "f32"))
 metadata = {"a": U32(7), "b": 0.5, "c": True, "d": "text", "e": [1, -2], "f": ["x", "\\u0120y"]}
 gguf.write(Path(sys.argv[1]), metadata, tensors)
+again = gguf.read(Path(sys.argv[1]))
+assert [*again] == [tensor.name for tensor in tensors]
+for tensor in tensors:
+    # as far as the type can tell: a step of Q8_0 is max / 127
+    values, read = tensor.values, again[tensor.name]
+    step = {"f32": 0, "f16": 2**-11 * np.abs(values), "q8_0": np.abs(values).max(-1, keepdims=True) / 220}[tensor.type]
+    assert read.dtype == np.float32 and read.shape == values.shape
+    assert (np.abs(read - values) <= step).all(), tensor.name
 `
 
-describe.skipIf(!numpyPython)('the GGUF writer', () => {
-  it('writes what the reader reads, and the bytes that the model maker would', async () => {
+describe.skipIf(!numpyPython)('the GGUF files of the training', () => {
+  it('are what the model maker would write, and are read back', async () => {
     const path = scratch('written.gguf')
     pythonWithNumpy('-c', code, path)
     const bytes = new Uint8Array(await readFile(path))
