@@ -393,11 +393,13 @@ static void h2o_store_intra(const h2o_layer & l, const h2o_intra & chunks) {
     store(chunks.b.o,   cached.o);
     store(chunks.b.lse, cached.lse);
 
-    ggml_tensor * src = chunks.b.votes;
+    // [n_keys, n_head_kv, n_chunks], without the dimension of 1: upstream's CUDA copy takes it for a transposition where
+    // there is one key
+    ggml_tensor * src = ggml_reshape_3d(l.ctx, chunks.b.votes, chunks.b.votes->ne[0], chunks.b.votes->ne[2], chunks.b.votes->ne[3]);
     ggml_tensor * dst = cached.votes;
 
-    h2o_build_store(l, src, ggml_view_4d(l.ctx, dst, src->ne[0], 1, src->ne[2], src->ne[3],
-                dst->nb[1], dst->nb[1], dst->nb[2], chunks.ic*dst->nb[2]));
+    h2o_build_store(l, src, ggml_view_3d(l.ctx, dst, src->ne[0], src->ne[1], src->ne[2],
+                dst->nb[1], dst->nb[2], chunks.ic*dst->nb[2]));
 }
 
 static h2o_memory h2o_build_select(const h2o_layer & l, const h2o_tracked_tensors & t, llama_pos pos) {

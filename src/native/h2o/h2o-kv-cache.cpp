@@ -13,14 +13,21 @@
 #include <limits>
 #include <stdexcept>
 
-// On a device a graph holds the whole call, so that all chunks' intra attention is one launch. The CPU gains nothing from
-// more than one chunk, and pays with compute buffers that grow with n_batch and with activations that leave its caches.
+// Upstream never puts more than n_ubatch tokens into a graph, and its ops have limits that only longer ones meet: 2^16 rows
+// of a CUDA grid (norm, rope), 2^30 bytes of offset (SET, into the queries), shared memory (experts). This is well below.
+static constexpr uint32_t h2o_max_graph_tokens = 16384;
+
+// On a device a graph holds the whole call if it can, so that all chunks' intra attention is one launch. The CPU gains
+// nothing from more than one chunk, and pays with compute buffers that grow with n_batch and with activations that leave
+// its caches.
 static int32_t h2o_n_graph_chunks(const llama_model & model, const llama_cparams & cparams) {
     for (uint32_t il = 0; il < model.hparams.n_layer(); ++il) {
         ggml_backend_dev_t dev = model.dev_layer(il);
 
         if (dev && ggml_backend_dev_type(dev) != GGML_BACKEND_DEVICE_TYPE_CPU) {
-            return (cparams.n_batch + cparams.n_ubatch - 1)/cparams.n_ubatch;
+            const uint32_t n_chunks = (cparams.n_batch + cparams.n_ubatch - 1)/cparams.n_ubatch;
+
+            return std::clamp(h2o_max_graph_tokens/cparams.n_ubatch, 1u, n_chunks);
         }
     }
     return 1;

@@ -22,7 +22,7 @@ struct h2o_kv_head {
 
 // eight channels as they come from memory: what is fetched is not looked at until it is decoded, so that several fetches can
 // be in flight
-struct h2o_raw_8 {
+struct __align__(16) h2o_raw_8 {
     uint32_t word[8];
 };
 

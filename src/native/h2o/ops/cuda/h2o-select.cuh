@@ -136,7 +136,7 @@ static __global__ void __launch_bounds__(H2O_SELECT_THREADS, 1) h2o_select(const
     const int n_above = last == 0xffffffff ? 0 : h2o_count_at_least(keys, n_cand, last + 1);
     const int n_ties  = n_take - n_above;
 
-    int n_before = 0; // two counts: above the last key, and with it
+    uint32_t n_before = 0; // two counts of 16 bits each: above the last key, and with it
     for (int i0 = 0; i0 < n_cand && n_take > 0; i0 += H2O_SELECT_THREADS) {
         const int      i   = i0 + tid;
         const uint32_t key = i < n_cand ? keys[i] : 0;
@@ -145,7 +145,7 @@ static __global__ void __launch_bounds__(H2O_SELECT_THREADS, 1) h2o_select(const
         const bool is_tie   = i < n_cand && key == last;
 
         int total;
-        const int before = h2o_block_scan((is_above ? 1 : 0) | (is_tie ? 0x10000 : 0), warp_sums, total) + n_before;
+        const uint32_t before = h2o_block_scan((is_above ? 1 : 0) | (is_tie ? 0x10000 : 0), warp_sums, total) + n_before;
 
         const int above_before = before & 0xffff;
         const int ties_before  = before >> 16;
