@@ -75,13 +75,13 @@ context_object::context_object(const Napi::CallbackInfo & info) :
     Napi::ObjectWrap<context_object>(info), trace(std::make_shared<trace_ptr>()) {
     const model_object * model = model_object::Unwrap(info[0].As<Napi::Object>());
 
-    if (!model->state->model) {
-        const failure err("ERR_H2O_DISPOSED", "the model is not loaded");
-        throw Napi::Error(info.Env(), err.to_js(info.Env()));
-    }
-
     on_gpu = model->state->on_gpu;
-    state  = std::make_shared<context_state>(model->state->model);
+    state  = or_throw(info.Env(), [&] {
+        if (!model->state->model) {
+            throw failure("ERR_H2O_DISPOSED", "the model is not loaded");
+        }
+        return std::make_shared<context_state>(model->state->model);
+    });
     thread = worker::start(info.Env(), "h2o_context");
 }
 
@@ -100,11 +100,12 @@ void context_object::report_freed(Napi::Env env) {
 }
 
 const llama_vocab * context_object::vocab(Napi::Env env) const {
-    if (is_disposed) {
-        const failure err("ERR_H2O_DISPOSED", "the context was disposed");
-        throw Napi::Error(env, err.to_js(env));
-    }
-    return state->vocab();
+    return or_throw(env, [&] {
+        if (is_disposed) {
+            throw failure("ERR_H2O_DISPOSED", "the context was disposed");
+        }
+        return state->vocab();
+    });
 }
 
 Napi::Value context_object::open(const Napi::CallbackInfo & info) {
@@ -194,7 +195,8 @@ Napi::Value context_object::restore(const Napi::CallbackInfo & info) {
 }
 
 Napi::Value context_object::piece(const Napi::CallbackInfo & info) {
-    const std::string bytes = vocab_piece(vocab(info.Env()), info[0].As<Napi::Number>().Int32Value());
+    const llama_token token = info[0].As<Napi::Number>().Int32Value();
+    const std::string bytes = or_throw(info.Env(), [&] { return vocab_piece(vocab(info.Env()), token); });
     return Napi::Buffer<char>::Copy(info.Env(), bytes.data(), bytes.size());
 }
 

@@ -139,21 +139,11 @@ void context_open_job::check_cache_types(ggml_type type_k, ggml_type type_v) con
     }
 }
 
-// llama.cpp says why only in its log
-static bool is_about_memory(const std::string & log) {
-    for (const char * phrase : { "alloc", "out of memory", "memory slot", "failed to reserve" }) {
-        if (log.find(phrase) != std::string::npos) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void context_open_job::set_experiments() const {
     log_capture log;
 
     if (!h2o_set_experiments(state->ctx, &options.experiments)) {
-        const bool memory = is_about_memory(log.text());
+        const bool memory = log.is_about_memory();
         throw failure(memory ? "ERR_H2O_CONTEXT_MEMORY" : "ERR_H2O_INVALID_ARGUMENT",
             memory ? "there is not enough memory for the experiments" : "the experiments make no sense in this context",
             {{"log", log.text()}});
@@ -195,7 +185,7 @@ void context_open_job::run() {
 
     state->ctx = llama_init_from_model(state->model.get(), params);
     if (!state->ctx) {
-        const bool memory = is_about_memory(log.text());
+        const bool memory = log.is_about_memory();
         throw failure(memory ? "ERR_H2O_CONTEXT_MEMORY" : "ERR_H2O_CONTEXT_CREATE",
             memory ? "there is not enough memory for the context" : "llama.cpp cannot make the context",
             {{"log", log.text()}});

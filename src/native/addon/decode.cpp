@@ -152,6 +152,15 @@ void decode_job::run() {
 
     ms = (llama_time_us() - t_start_us) / 1000.0;
 
+    try {
+        read_results();
+    } catch (const std::exception & err) {
+        position = state->rollback(base);
+        throw failure("ERR_H2O_DECODE_FAILED", err.what(), {{"position", (double) position}});
+    }
+}
+
+void decode_job::read_results() {
     position = state->position();
 
     if (!h2o_get_last_call(state->ctx, &call)) {

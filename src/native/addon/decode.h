@@ -41,6 +41,7 @@ private:
     void expect_nodes();
     void learn_nodes();
     int  decode();
+    void read_results();
     void copy_logits();
     void copy_trace();
 

@@ -27,6 +27,16 @@ public:
     std::vector<failure_detail> details;
 };
 
+// JavaScript thread only: what work() gives; its failure is thrown as a JavaScript error
+template <typename work_type>
+auto or_throw(Napi::Env env, work_type work) {
+    try {
+        return work();
+    } catch (const failure & err) {
+        throw Napi::Error(env, err.to_js(env));
+    }
+}
+
 // the job was aborted; `position` is what the context holds now
 failure failure_interrupted(int position);
 

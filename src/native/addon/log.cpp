@@ -45,6 +45,15 @@ log_capture::~log_capture() {
     capture_current = outer;
 }
 
+bool log_capture::is_about_memory() const {
+    for (const char * phrase : { "alloc", "out of memory", "memory slot", "failed to reserve" }) {
+        if (lines.find(phrase) != std::string::npos) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void log_capture::add(const char * text) {
     lines += text;
     if (lines.size() > capture_max_size) {

@@ -26,6 +26,9 @@ public:
 
     const std::string & text() const { return lines; }
 
+    // llama.cpp says why only in its log
+    bool is_about_memory() const;
+
 private:
     std::string   lines;
     log_capture * outer;

@@ -69,11 +69,12 @@ Napi::Value model_object::progress(const Napi::CallbackInfo & info) {
 }
 
 const llama_vocab * model_object::vocab(Napi::Env env) const {
-    if (!state->model) {
-        const failure err("ERR_H2O_DISPOSED", "the model is not loaded");
-        throw Napi::Error(env, err.to_js(env));
-    }
-    return llama_model_get_vocab(state->model.get());
+    return or_throw(env, [&] {
+        if (!state->model) {
+            throw failure("ERR_H2O_DISPOSED", "the model is not loaded");
+        }
+        return llama_model_get_vocab(state->model.get());
+    });
 }
 
 Napi::Value model_object::tokenize(const Napi::CallbackInfo & info) {
@@ -81,12 +82,9 @@ Napi::Value model_object::tokenize(const Napi::CallbackInfo & info) {
     options.add_special   = info[1].ToBoolean();
     options.parse_special = info[2].ToBoolean();
 
-    try {
-        const auto tokens = vocab_tokenize(vocab(info.Env()), info[0].ToString().Utf8Value(), options);
-        return make_array<Napi::Int32Array>(info.Env(), tokens.data(), tokens.size());
-    } catch (const failure & err) {
-        throw Napi::Error(info.Env(), err.to_js(info.Env()));
-    }
+    const auto tokens = or_throw(info.Env(),
+        [&] { return vocab_tokenize(vocab(info.Env()), info[0].ToString().Utf8Value(), options); });
+    return make_array<Napi::Int32Array>(info.Env(), tokens.data(), tokens.size());
 }
 
 Napi::Value model_object::detokenize(const Napi::CallbackInfo & info) {
@@ -94,12 +92,9 @@ Napi::Value model_object::detokenize(const Napi::CallbackInfo & info) {
     options.remove_special  = info[1].ToBoolean();
     options.unparse_special = info[2].ToBoolean();
 
-    try {
-        const auto text = vocab_detokenize(vocab(info.Env()), get_int32s(info[0]), options);
-        return Napi::String::New(info.Env(), text);
-    } catch (const failure & err) {
-        throw Napi::Error(info.Env(), err.to_js(info.Env()));
-    }
+    const auto text = or_throw(info.Env(),
+        [&] { return vocab_detokenize(vocab(info.Env()), get_int32s(info[0]), options); });
+    return Napi::String::New(info.Env(), text);
 }
 
 Napi::Value model_object::is_eog(const Napi::CallbackInfo & info) {

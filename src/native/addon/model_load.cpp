@@ -1,5 +1,6 @@
 #include "model_load.h"
 
+#include "log.h"
 #include "values.h"
 #include "vocab.h"
 
@@ -55,13 +56,18 @@ void model_load_job::run() {
     params.progress_callback           = on_progress;
     params.progress_callback_user_data = this;
 
+    log_capture log;
+
     model_ptr model(llama_model_load_from_file(options.path.c_str(), params), llama_model_free);
 
     if (is_aborted()) {
         throw failure_interrupted(0);
     }
     if (!model) {
-        throw failure("ERR_H2O_MODEL_INVALID", "llama.cpp cannot load the model", {{"path", options.path}});
+        const bool memory = log.is_about_memory();
+        throw failure(memory ? "ERR_H2O_CONTEXT_MEMORY" : "ERR_H2O_MODEL_INVALID",
+            memory ? "there is not enough memory for the model" : "llama.cpp cannot load the model",
+            {{"path", options.path}, {"log", log.text()}});
     }
 
     state->on_gpu = has_gpu() && options.n_gpu_layers != 0;

@@ -8,6 +8,9 @@ namespace addon {
 // far beyond any real logit, and small enough for the integer arithmetic of llama.cpp's bucket sort
 static constexpr float logit_max = 1e7f;
 
+// below, a logit over it can be infinite
+static constexpr float temperature_min = 1e-6f;
+
 sampler::sampler(const llama_vocab * vocab, sampler_options options) :
     n_vocab(llama_vocab_n_tokens(vocab)),
     chain(llama_sampler_chain_init(llama_sampler_chain_default_params()), llama_sampler_free) {
@@ -18,7 +21,7 @@ sampler::sampler(const llama_vocab * vocab, sampler_options options) :
         }
     }
 
-    if (options.temperature <= 0.0f) {
+    if (options.temperature < temperature_min) {
         llama_sampler_chain_add(chain.get(), llama_sampler_init_greedy());
         return;
     }

@@ -1,7 +1,7 @@
 // Text to tokens and back, for models and contexts alike. Any thread; llama.cpp's tokenizer is thread-safe.
 //
 // llama.cpp asserts where a vocabulary lacks what a request needs (no tokenizer at all, no BOS although it asks for one);
-// these functions look first.
+// these functions look first. What they throw is a failure or std::bad_alloc.
 
 #pragma once
 
@@ -17,7 +17,7 @@ struct tokenize_options {
     bool parse_special = false; // "<|im_start|>" in the text becomes its token
 };
 
-// throws a failure if the model has no tokenizer
+// throws if the model has no tokenizer or one that lacks what the text needs
 std::vector<llama_token> vocab_tokenize(const llama_vocab * vocab, const std::string & text, tokenize_options options);
 
 struct detokenize_options {
