@@ -4,8 +4,8 @@
  * An operation (a whole prefill, a whole generation) takes its turn, then makes one native call after the other.
  */
 
-import { disposedError, fromNative, H2oError } from './errors.js'
-import type { NativeCall, NativeContext, NativeContextInfo } from './native/surface.js'
+import { callNative, disposedError, fromNative, H2oError } from './errors.js'
+import type { NativeCall, NativeContext, NativeContextInfo, NativeSampling } from './native/surface.js'
 import { outputs } from './native/surface.js'
 import { Turns } from './turns.js'
 
@@ -72,7 +72,22 @@ export class ContextHandle {
   }
 
   async tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array> {
-    return this.#call(this.native.tokenize(text, addSpecial, parseSpecial))
+    return this.#call(() => this.native.tokenize(text, addSpecial, parseSpecial))
+  }
+
+  /** From here on `draw` takes tokens as `sampling` says. */
+  startSampling(sampling: NativeSampling): void {
+    callNative(() => this.native.startSampling(sampling))
+  }
+
+  /** Whether a token ends a generation. */
+  isEog(token: number): boolean {
+    return callNative(() => this.native.isEog(token))
+  }
+
+  /** The bytes of a token: possibly a part of a UTF-8 character. */
+  piece(token: number): Uint8Array {
+    return callNative(() => this.native.piece(token))
   }
 
   /** One llama_decode call; `draw` samples the next token from the last logits. */
@@ -82,22 +97,22 @@ export class ContextHandle {
     out: Float32Array | null,
     draw = false,
   ): Promise<NativeCall> {
-    const call = await this.#call(this.native.decode(tokens, outputs[mode], out, draw))
+    const call = await this.#call(() => this.native.decode(tokens, outputs[mode], out, draw))
     this.position = call.position
     return call
   }
 
   /** Forgets the positions [from, to); without `to`, everything from there on. */
   async forget(from: number, to = -1): Promise<void> {
-    this.position = await this.#call(this.native.forget(from, to))
+    this.position = await this.#call(() => this.native.forget(from, to))
   }
 
   async save(): Promise<Uint8Array> {
-    return this.#call(this.native.save())
+    return this.#call(() => this.native.save())
   }
 
   async restore(state: Uint8Array): Promise<void> {
-    this.position = await this.#call(this.native.restore(state))
+    this.position = await this.#call(() => this.native.restore(state))
   }
 
   /** Aborts what runs, rejects what waits, frees the context. Once. */
@@ -110,9 +125,9 @@ export class ContextHandle {
   }
 
   /** Native failures become H2oErrors, and tell the position after a rollback. */
-  async #call<T>(result: Promise<T>): Promise<T> {
+  async #call<T>(work: () => T | Promise<T>): Promise<T> {
     try {
-      return await result
+      return await work()
     } catch (error) {
       const known = fromNative(error)
       if (known instanceof H2oError) {

@@ -13,6 +13,7 @@ import {
   checkFit,
   checkPrefillOptions,
   logitsModes,
+  ownPrompt,
   type PrefillOptions,
   type Prompt,
   publicCall,
@@ -29,7 +30,7 @@ import type {
   Reason,
   Schedule,
 } from './types.js'
-import { integer, oneOf, optionalSignal, tokenIds } from './validate.js'
+import { count, oneOf, optionalSignal, tokenIds } from './validate.js'
 import { emitProcessWarning } from './warnings.js'
 
 export interface DecodeOptions {
@@ -103,8 +104,9 @@ export class Context {
    */
   async prefill(prompt: Prompt, options: PrefillOptions = {}): Promise<PrefillResult> {
     checkPrefillOptions(options)
+    const own = ownPrompt(prompt, this.#handle.nVocab)
     const { result } = await this.#handle.operate(options.signal, () =>
-      runPrefill(this.#handle, prompt, options),
+      runPrefill(this.#handle, own, options),
     )
     return result
   }
@@ -143,7 +145,7 @@ export class Context {
 
   /** Forgets everything from `position` on. */
   async truncate(position: number): Promise<void> {
-    integer('position', position, -1, 0, this.nCtx)
+    count('position', position, 0, this.nCtx)
     await this.#handle.operate(undefined, async () => {
       if (position < this.#handle.position) await this.#handle.forget(position)
     })
@@ -151,8 +153,8 @@ export class Context {
 
   /** Forgets the positions from `from` up to, but without, `to`. The hole stays: later tokens keep their positions. */
   async removeRange(from: number, to: number): Promise<void> {
-    integer('from', from, -1, 0, this.nCtx)
-    integer('to', to, -1, 0, this.nCtx)
+    count('from', from, 0, this.nCtx)
+    count('to', to, 0, this.nCtx)
     if (from > to) throw invalidArgument('from must not be above to', { from, to })
     await this.#handle.operate(undefined, async () => {
       if (from < to) await this.#handle.forget(from, to)

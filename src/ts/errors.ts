@@ -49,7 +49,8 @@ export class H2oError extends Error {
 const hints: { [code in H2oErrorCode]?: string } = {
   ERR_H2O_MODEL_NOT_FOUND: 'check the path of the model',
   ERR_H2O_MODEL_INVALID: 'give a complete GGUF file; details.log has what llama.cpp said',
-  ERR_H2O_CONTEXT_MEMORY: 'lower nBatch (-b) or nCtx (-c), or choose smaller cache types (-ctk, -ctv)',
+  ERR_H2O_CONTEXT_MEMORY:
+    'lower nBatch (-b), nCtx (-c) or nGpuLayers (-ngl), or choose smaller cache types (-ctk, -ctv) or a smaller model',
   ERR_H2O_PROMPT_TOO_LONG: 'raise nCtx (-c) or shorten the prompt',
   ERR_H2O_BATCH_TOO_LARGE: 'raise nBatch (-b), or use prefill(), which cuts the tokens',
 }
@@ -60,6 +61,15 @@ export function fromNative(error: unknown): unknown {
   const { code, details } = error as { code?: unknown; details?: Record<string, unknown> }
   if (typeof code !== 'string' || !code.startsWith('ERR_H2O_')) return error
   return new H2oError(code as H2oErrorCode, describe(error.message, details), { details: details ?? {} })
+}
+
+/** What a synchronous native call gives; what it throws becomes ours. */
+export function callNative<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw fromNative(error)
+  }
 }
 
 /** Adds the last line that llama.cpp logged: it is mostly the reason. */

@@ -2,7 +2,7 @@
 
 import type { ContextHandle } from './context-handle.js'
 import type { NativeSampling } from './native/surface.js'
-import { checkPrefillOptions, type PrefillOptions, type Prompt, runPrefill } from './prefill.js'
+import { checkPrefillOptions, ownPrompt, type PrefillOptions, type Prompt, runPrefill } from './prefill.js'
 import { checkSampling, type SamplingOptions } from './sampling.js'
 import type { GeneratedToken, GenerateSummary, GenerateTimings, PrefillResult } from './types.js'
 import { Utf8Stream } from './utf8-stream.js'
@@ -35,12 +35,13 @@ export async function* runGenerate(
 ): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
   const { nPredict, sampling } = checkGenerateOptions(options)
   const { signal } = options
+  const own = ownPrompt(prompt, context.nVocab)
   const start = performance.now()
   const end = await context.begin(signal)
   try {
     const prefill = await context.abortable(signal, async () => {
-      context.native.startSampling(sampling)
-      return runPrefill(context, prompt, { ...options, logits: 'none' }, nPredict !== 0)
+      context.startSampling(sampling)
+      return runPrefill(context, own, { ...options, logits: 'none' }, nPredict !== 0)
     })
     const clock = new Clock(start)
     const text = new Utf8Stream()
@@ -50,7 +51,7 @@ export async function* runGenerate(
     let stop: GenerateSummary['stop'] = 'length'
 
     while (token !== null) {
-      if (context.native.isEog(token)) {
+      if (context.isEog(token)) {
         stop = 'eos'
         const rest = text.flush()
         whole += rest
@@ -60,7 +61,7 @@ export async function* runGenerate(
       predicted++
       const isLast = predicted === nPredict
       const isFull = context.position >= context.info.nCtx
-      let piece = text.push(context.native.piece(token))
+      let piece = text.push(context.piece(token))
       if (isLast || isFull) piece += text.flush()
       whole += piece
       yield { token, text: piece }
@@ -70,7 +71,7 @@ export async function* runGenerate(
         break
       }
       const next: number = token
-      const call = await clock.measure(
+      const call = await clock.measure(() =>
         context.abortable(signal, () => context.decode(Int32Array.of(next), 'none', null, true)),
       )
       token = call.token
@@ -92,10 +93,10 @@ class Clock {
     this.ttftMs = performance.now() - start
   }
 
-  async measure<T>(work: Promise<T>): Promise<T> {
+  async measure<T>(work: () => Promise<T>): Promise<T> {
     const start = performance.now()
     try {
-      return await work
+      return await work()
     } finally {
       this.predictedMs += performance.now() - start
     }

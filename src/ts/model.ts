@@ -1,7 +1,7 @@
 /** A loaded GGUF model: weights and vocabulary, shared by any number of contexts. */
 
 import { open, stat } from 'node:fs/promises'
-import { disposedError, fromNative, H2oError, invalidArgument } from './errors.js'
+import { callNative, disposedError, fromNative, H2oError, invalidArgument } from './errors.js'
 import { mark } from './mark.js'
 import { native } from './native/binding.js'
 import type { NativeModel, NativeModelInfo } from './native/surface.js'
@@ -71,7 +71,7 @@ export class Model {
     if (typeof text !== 'string') throw invalidArgument('tokenize takes a text', { text: typeof text })
     const addSpecial = boolean('addSpecial', options.addSpecial, true)
     const parseSpecial = boolean('parseSpecial', options.parseSpecial, false)
-    return call(() => this[nativeModelOf]().tokenize(text, addSpecial, parseSpecial))
+    return callNative(() => this[nativeModelOf]().tokenize(text, addSpecial, parseSpecial))
   }
 
   /** The text of tokens; bytes that are no UTF-8 become U+FFFD. */
@@ -79,7 +79,7 @@ export class Model {
     const removeSpecial = boolean('removeSpecial', options.removeSpecial, false)
     const unparseSpecial = boolean('unparseSpecial', options.unparseSpecial, false)
     const ids = tokenIds(tokens, this.nVocab)
-    return call(() => this[nativeModelOf]().detokenize(ids, removeSpecial, unparseSpecial))
+    return callNative(() => this[nativeModelOf]().detokenize(ids, removeSpecial, unparseSpecial))
   }
 
   /** Whether a token ends a generation. */
@@ -116,24 +116,36 @@ export async function loadModel(options: string | ModelOptions): Promise<Model> 
 
   const model = new (native().NativeModel)()
   const onAbort = () => model.abort()
-  const timer = onProgress && setInterval(() => onProgress(model.progress()), 50)
+  let thrown: { error: unknown } | undefined // by the listener
+  const report = (fraction: number) => {
+    try {
+      if (!thrown) onProgress?.(fraction)
+    } catch (error) {
+      thrown = { error }
+      model.abort()
+    }
+  }
+  const timer = onProgress && setInterval(() => report(model.progress()), 50)
   signal?.addEventListener('abort', onAbort)
   try {
     signal?.throwIfAborted()
     const info = await model.open(nativeModelOptions(checked))
-    if (signal?.aborted) {
-      await model.dispose()
-      signal.throwIfAborted()
-    }
-    onProgress?.(1)
+    report(1)
+    if (thrown || signal?.aborted) await model.dispose()
+    throwIfEnded()
     return new Model(path, model, info)
   } catch (error) {
-    const known = fromNative(error)
-    if (known instanceof H2oError && known.code === 'ERR_H2O_INTERRUPTED') signal?.throwIfAborted()
-    throw known
+    throwIfEnded()
+    throw fromNative(error)
   } finally {
     clearInterval(timer)
     signal?.removeEventListener('abort', onAbort)
+  }
+
+  /** What ended it is told in place of what came of that. */
+  function throwIfEnded(): void {
+    if (thrown) throw thrown.error
+    signal?.throwIfAborted()
   }
 }
 
@@ -164,13 +176,5 @@ async function checkFile(path: string): Promise<void> {
       details: { ...details, errno: code },
       cause,
     })
-  }
-}
-
-function call<T>(work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    throw fromNative(error)
   }
 }

@@ -1,11 +1,12 @@
 /** Options of models and contexts: their types, defaults and checks. Native code gets nothing that was not here. */
 
-import { availableParallelism, totalmem } from 'node:os'
+import { totalmem } from 'node:os'
 import { invalidArgument } from './errors.js'
 import { checkExperiments, type Experiments, noExperiments } from './experiments.js'
 import type { Model } from './model.js'
 import { native } from './native/binding.js'
 import { type NativeContextOptions, type NativeModelOptions, traceLevels } from './native/surface.js'
+import { defaultThreads, maxThreads } from './threads.js'
 import { type Schedule, schedules } from './types.js'
 import { boolean, integer, oneOf, optionalFunction, optionalSignal } from './validate.js'
 import type { H2oWarning, WarningListener } from './warnings.js'
@@ -62,7 +63,7 @@ export interface ContextOptions {
   typeV?: KvType
   /** false: stock attention. Local and heavy of 0 mean the same. */
   h2o?: false | H2oOptions
-  /** Output embeddings too. Every token becomes an output then. */
+  /** As an embedding context of llama.cpp: every token becomes an output, and the prefill is dense. Nothing here returns them. */
   embeddings?: boolean
   /** Sequences that the cache is divided among: 1. This API uses the first one only. */
   nSeqMax?: number
@@ -109,7 +110,6 @@ export interface CheckedContextOptions {
 
 const maxInt = 2 ** 31 - 1
 const maxCtx = 2 ** 31 - 256
-const maxThreads = 512
 const maxSequences = 256
 
 export function checkContextOptions(options: ContextOptions): CheckedContextOptions {
@@ -118,7 +118,7 @@ export function checkContextOptions(options: ContextOptions): CheckedContextOpti
   }
   optionalFunction('onWarning', options.onWarning)
   const nCtx = options.nCtx === undefined ? undefined : integer('nCtx', options.nCtx, 0, 0, maxCtx)
-  const nThreads = integer('nThreads', options.nThreads, availableParallelism(), 1, maxThreads)
+  const nThreads = integer('nThreads', options.nThreads, defaultThreads(), 1, maxThreads)
   const typeV = oneOf('typeV', options.typeV, 'f16', kvTypes)
   const flashAttn = oneOf('flashAttn', options.flashAttn, 'auto', flashAttnModes)
   const warnings: H2oWarning[] = []

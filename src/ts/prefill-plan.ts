@@ -1,5 +1,7 @@
 /** How a prompt is cut into native calls. */
 
+import { count } from './validate.js'
+
 /**
  * The sizes of the calls that prefill n tokens: 8692 at nBatch 4096 and nUbatch 1024 give 4096, 3072, 1524.
  *
@@ -7,6 +9,8 @@
  * nBatch is at least three of them: a short rest would be a dense tail. At two of them it cannot be avoided.
  *
  * The last `denseTail` tokens go in calls of at most nUbatch, which are dense (docs/experiments.md).
+ *
+ * Throws ERR_H2O_INVALID_ARGUMENT for what is no count.
  */
 export function planPrefill(
   n: number,
@@ -15,13 +19,19 @@ export function planPrefill(
   h2oOn: boolean,
   denseTail = 0,
 ): number[] {
+  count('n', n, 0)
+  count('nBatch', nBatch, 1)
+  count('nUbatch', nUbatch, 1)
+  count('denseTail', denseTail, 0)
   const sparse = h2oOn && nBatch > nUbatch
-  if (sparse && denseTail > 0) {
-    const tail = Math.min(denseTail, n)
-    const calls = planPrefill(n - tail, nBatch, nUbatch, h2oOn)
-    for (let rest = tail; rest > 0; rest -= nUbatch) calls.push(Math.min(rest, nUbatch))
-    return calls
-  }
+  if (!sparse) return cut(n, nBatch, nUbatch, false)
+  const tail = Math.min(denseTail, n)
+  const calls = cut(n - tail, nBatch, nUbatch, true)
+  for (let rest = tail; rest > 0; rest -= nUbatch) calls.push(Math.min(rest, nUbatch))
+  return calls
+}
+
+function cut(n: number, nBatch: number, nUbatch: number, sparse: boolean): number[] {
   const most = sparse ? nBatch - (nBatch % nUbatch) : nBatch
   const calls: number[] = []
   let rest = n

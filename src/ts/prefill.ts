@@ -11,6 +11,15 @@ import { boolean, oneOf, optionalFunction, optionalSignal, tokenIds } from './va
 /** A text, or token ids. */
 export type Prompt = string | ArrayLike<number>
 
+/** The same, of ids a copy that is checked: the caller may change theirs while the prefill waits for its turn. */
+export type OwnPrompt = string | Int32Array
+
+export function ownPrompt(prompt: Prompt, nVocab: number): OwnPrompt {
+  const own = typeof prompt === 'string' ? prompt : tokenIds(prompt, nVocab)
+  if (own.length === 0) throw emptyPrompt()
+  return own
+}
+
 export interface PrefillOptions {
   /** Continue after what is in the context; otherwise it is cleared first: false */
   append?: boolean
@@ -42,7 +51,7 @@ export function checkPrefillOptions(options: PrefillOptions): void {
  */
 export async function runPrefill(
   context: ContextHandle,
-  prompt: Prompt,
+  prompt: OwnPrompt,
   options: PrefillOptions,
   draw = false,
 ): Promise<{ result: PrefillResult; token: number | null }> {
@@ -91,22 +100,19 @@ export async function runPrefill(
 
 async function promptTokens(
   context: ContextHandle,
-  prompt: Prompt,
+  prompt: OwnPrompt,
   base: number,
   options: PrefillOptions,
 ): Promise<Int32Array> {
-  if (typeof prompt === 'string' && prompt !== '') {
-    const tokens = await context.tokenize(
-      prompt,
-      options.addSpecial ?? base === 0,
-      options.parseSpecial ?? false,
-    )
-    if (tokens.length > 0) return tokens
-  } else if (typeof prompt !== 'string') {
-    const tokens = tokenIds(prompt, context.nVocab)
-    if (tokens.length > 0) return tokens
-  }
-  throw new H2oError('ERR_H2O_EMPTY_PROMPT', 'the prompt holds no tokens')
+  if (typeof prompt !== 'string') return prompt
+  const { addSpecial = base === 0, parseSpecial = false } = options
+  const tokens = await context.tokenize(prompt, addSpecial, parseSpecial)
+  if (tokens.length === 0) throw emptyPrompt()
+  return tokens
+}
+
+function emptyPrompt(): H2oError {
+  return new H2oError('ERR_H2O_EMPTY_PROMPT', 'the prompt holds no tokens')
 }
 
 /** The tokens must fit behind `base`. */

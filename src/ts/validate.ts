@@ -2,9 +2,15 @@
 
 import { H2oError, invalidArgument } from './errors.js'
 
+const maxCount = 2 ** 31 - 1
+
 /** An integer option within bounds, or its default when it was not given. */
 export function integer(name: string, value: unknown, otherwise: number, min: number, max: number): number {
-  if (value === undefined) return otherwise
+  return value === undefined ? otherwise : count(name, value, min, max)
+}
+
+/** An integer within bounds that has to be given. */
+export function count(name: string, value: unknown, min: number, max: number = maxCount): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
     throw invalidArgument(`${name} must be an integer from ${min} to ${max}`, { [name]: value })
   }

@@ -163,6 +163,16 @@ describe('decode', () => {
 })
 
 describe('memory', () => {
+  it('reads the ids that it was given, whatever becomes of the list', async () => {
+    await using context = await tinyContext()
+    const ids = someTokens(300)
+    const { logits: expected } = await context.prefill(ids)
+    const own = ids.slice()
+    const prefill = context.prefill(own)
+    own.fill(7)
+    expect((await prefill).logits).toEqual(expected)
+  })
+
   it('truncates, and goes on as if the rest had never been', async () => {
     await using context = await tinyContext({ ...exact, h2o: false })
     const tokens = someTokens(150)

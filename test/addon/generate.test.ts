@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { H2oError } from '../../src/ts/index.js'
 import { argmax, collect, someTokens, tinyContext, tinyModel } from './support.js'
 
 const prompt = 'Once upon a time there was a little girl.'
@@ -22,6 +23,27 @@ describe('generate', () => {
     expect(summary.timings).toMatchObject({ cacheN: 0, promptN: prompt.length, predictedN: 12 })
     for (const value of Object.values(summary.timings)) expect(value).toBeGreaterThanOrEqual(0)
     expect(summary.timings.ttftMs).toBeGreaterThanOrEqual(summary.timings.promptMs)
+  })
+
+  it('is greedy at a temperature that no logit can be divided by', async () => {
+    await using context = await tinyContext()
+    const options = { nPredict: 12, topK: 0, topP: 1, minP: 0, ignoreEos: true }
+    const greedy = await collect(context.generate(prompt, { ...options, temperature: 0 }))
+    const cold = await collect(context.generate(prompt, { ...options, temperature: 1e-38 }))
+    expect(cold.tokens).toEqual(greedy.tokens)
+  })
+
+  it('ends with ERR_H2O_DISPOSED where the context goes between two tokens', async () => {
+    const context = await tinyContext()
+    const generation = context.generate(prompt, { ignoreEos: true })
+    await generation.next()
+    const next = generation.next()
+    const until = performance.now() + 200 // the token is there, and nobody has heard of it
+    while (performance.now() < until);
+    const disposal = context.dispose()
+    await expect(next).rejects.toBeInstanceOf(H2oError)
+    await expect(next).rejects.toMatchObject({ code: 'ERR_H2O_DISPOSED' })
+    await disposal
   })
 
   it('repeats with a seed, and does not without', async () => {

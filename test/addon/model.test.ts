@@ -59,6 +59,18 @@ describe('a model', () => {
     await model.dispose()
   })
 
+  it.each([
+    ['at once', () => true],
+    ['when it is there', (fraction: number) => fraction === 1],
+  ])('rejects with what the listener throws %s', async (_, when) => {
+    const path = await tinyModel({ layers: 4, hidden: 512 })
+    const error = new Error('listener')
+    const onProgress = (fraction: number) => {
+      if (when(fraction)) throw error
+    }
+    await expect(loadModel({ path, useMmap: false, onProgress })).rejects.toBe(error)
+  })
+
   it('loads without mmap', async () => {
     await using model = await loadModel({ path: await tinyModel(), useMmap: false, nGpuLayers: 0 })
     expect(model.nVocab).toBe(258)

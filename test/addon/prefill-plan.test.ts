@@ -57,6 +57,20 @@ describe('planPrefill', () => {
     }
   })
 
+  it.each([
+    [100, 0, 512],
+    [100, 512, 0],
+    [100, 512, undefined],
+    [-1, 512, 512],
+    [1.5, 512, 512],
+    [100, Number.NaN, 512],
+    [100, 1024, 512, -1],
+  ])('refuses %s tokens in calls of %s and chunks of %s', (n, nBatch, nUbatch, tail = 0) => {
+    expect(() => planPrefill(n, nBatch, nUbatch as number, true, tail)).toThrow(
+      expect.objectContaining({ code: 'ERR_H2O_INVALID_ARGUMENT' }),
+    )
+  })
+
   it('goes on after an interruption as it would have without', () => {
     for (let n = 1; n <= 2000; n += 7) {
       const calls = planPrefill(n, 256, 64, true)

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { main } from '../../src/ts/cli/main.js'
 import { denseCall, type FakeScript, fakeApi } from './support/fake-api.js'
 import { memoryIo } from './support/memory-io.js'
 import { type RunFlags, run } from './support/run-flags.js'
@@ -112,6 +113,23 @@ describe('run', () => {
     expect(await run({ model: 'm', prompt: 'x' }, io, api)).toBe(0)
     expect(io.stderr.text).not.toContain('error')
     expect(log.disposed).toEqual(['context', 'model'])
+  })
+
+  it('says its help and version to a reader who has left', async () => {
+    for (const argv of [
+      ['--help'],
+      ['--version'],
+      ['compare', '--help'],
+      ['inspect', '--help'],
+      ['bench', '--help'],
+    ]) {
+      const io = memoryIo()
+      io.stdout.failWith = 'EPIPE'
+      expect(await main(argv, io)).toBe(0)
+      io.stdout.failWith = 'ENOSPC'
+      expect(await main(argv, io)).toBe(1)
+      expect(io.stderr.text).toContain('ENOSPC')
+    }
   })
 
   it('does not take any other write error for that', async () => {

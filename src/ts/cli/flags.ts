@@ -1,5 +1,4 @@
 // The flags of `run`, and the one place where they become options of the API.
-import { availableParallelism } from 'node:os'
 import type {
   ContextOptions,
   GenerateOptions,
@@ -9,6 +8,7 @@ import type {
   ModelOptions,
   Schedule,
 } from '../index.js'
+import { defaultThreads } from '../threads.js'
 import { type ExperimentFlags, experimentsOf } from './experiments.js'
 
 export interface RunFlags extends ExperimentFlags {
@@ -149,5 +149,5 @@ export function threadCounts(
 
 // llama.cpp: a count of 0 or less means all cores
 function threads(given: number | undefined): number | undefined {
-  return given !== undefined && given <= 0 ? availableParallelism() : given
+  return given !== undefined && given <= 0 ? defaultThreads() : given
 }

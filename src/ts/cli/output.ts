@@ -1,5 +1,6 @@
 // stdout as a command uses it: writes wait for a slow reader, and a reader that left is no error.
-import type { OutputStream } from './io.js'
+import { ExitCode } from './exit-codes.js'
+import type { CliIo, OutputStream } from './io.js'
 
 export class Output {
   readonly #stream: OutputStream
@@ -41,4 +42,10 @@ export class Output {
     this.#closed = true
     this.#onClosed()
   }
+}
+
+/** All that --help and --version do. */
+export async function answer({ stdout }: Pick<CliIo, 'stdout'>, text: string): Promise<number> {
+  await new Output(stdout, () => {}).write(text)
+  return ExitCode.ok
 }

@@ -7,7 +7,7 @@ export function explainReason(reason: Reason, { nBatch, nUbatch }: Sizes): strin
   const words: Record<Reason, string> = {
     off: 'H2O is switched off',
     'one-chunk': `the call holds no more than one chunk of ${nUbatch} tokens`,
-    'batch-too-small': `-b ${nBatch} is not above -ub ${nUbatch}, so no call holds more than one chunk`,
+    'batch-too-small': `a call takes ${nBatch} tokens (-b, and no more than -c): no more than one chunk of -ub ${nUbatch}`,
     'unsupported-architecture': 'H2O is not tested with this architecture',
     'unsupported-memory': 'the cache is not a plain KV cache (sliding window, recurrent, hybrid or MLA)',
     'unsupported-attention': 'its attention has ALiBi, sinks, a soft cap or a bias',

@@ -1,6 +1,6 @@
 // Which measurements a command line asks for: groups of jobs that are compared with each other.
-import { availableParallelism } from 'node:os'
 import type { FlashAttn } from '../../index.js'
+import { defaultThreads } from '../../threads.js'
 import { type Contender, defaultContenders } from './contenders.js'
 import type { BenchFlags } from './options.js'
 
@@ -27,7 +27,7 @@ type PlanFlags = Pick<
 >
 
 export function planGroups(flags: PlanFlags): Group[] {
-  const threads = flags.threads ?? [availableParallelism()]
+  const threads = flags.threads ?? [defaultThreads()]
   return threads.flatMap((nThreads) =>
     flags.nPrompt.map((nPrompt) => ({ nPrompt, nThreads, jobs: jobsOf(flags, nPrompt, nThreads) })),
   )

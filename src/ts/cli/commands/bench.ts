@@ -21,7 +21,7 @@ import { layers } from '../flags.js'
 import { count, rate, seconds } from '../format.js'
 import type { CliIo } from '../io.js'
 import { onceEach } from '../once-each.js'
-import type { Output } from '../output.js'
+import { answer, type Output } from '../output.js'
 import { parseArgv } from '../program.js'
 import { UsageError } from '../usage-error.js'
 import { packageVersion } from '../version.js'
@@ -39,10 +39,7 @@ export async function main(argv: readonly string[], io: CliIo): Promise<number> 
     version: packageVersion(),
     notes,
   })
-  if (!flags) {
-    io.stdout.write(text)
-    return ExitCode.ok
-  }
+  if (!flags) return answer(io, text)
   return abortable(io, (output, signal) => bench(flags, io, output, signal))
 }
 

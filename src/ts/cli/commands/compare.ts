@@ -19,7 +19,7 @@ import { modelOptions } from '../flags.js'
 import { seconds } from '../format.js'
 import type { CliIo } from '../io.js'
 import { onceEach } from '../once-each.js'
-import type { Output } from '../output.js'
+import { answer, type Output } from '../output.js'
 import { parseArgv } from '../program.js'
 import { readPrompt } from '../prompt.js'
 import { UsageError } from '../usage-error.js'
@@ -41,10 +41,7 @@ export async function main(argv: readonly string[], io: CliIo): Promise<number> 
     version: packageVersion(),
     notes,
   })
-  if (!flags) {
-    io.stdout.write(text)
-    return ExitCode.ok
-  }
+  if (!flags) return answer(io, text)
   return compare(flags, io, () => import('../../index.js'))
 }
 

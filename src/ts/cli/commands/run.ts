@@ -17,7 +17,7 @@ import type { CliIo } from '../io.js'
 import { toJson } from '../json.js'
 import { onceEach } from '../once-each.js'
 import { runOptions } from '../options.js'
-import type { Output } from '../output.js'
+import { answer, type Output } from '../output.js'
 import { parseArgv } from '../program.js'
 import { createProgress } from '../progress.js'
 import { readPrompt } from '../prompt.js'
@@ -40,10 +40,7 @@ export async function main(argv: readonly string[], io: CliIo): Promise<number> 
     version: packageVersion(),
     notes,
   })
-  if (!flags) {
-    io.stdout.write(text)
-    return ExitCode.ok
-  }
+  if (!flags) return answer(io, text)
   return run(flags, io, () => import('../../index.js'))
 }
 
