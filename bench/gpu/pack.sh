@@ -12,9 +12,10 @@ tree=vendor/llama.cpp
 mkdir -p "$(dirname "$out")"
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
+chmod 755 "$stage" # the archive's root; mktemp makes it private
 
-git ls-files -co --exclude-standard CMakeLists.txt LICENSE cmake src/native/h2o bench/native bench/gpu test/native test/parity/stock |
-    tar -cf - -T - | tar -xf - -C "$stage"
+sources=(CMakeLists.txt LICENSE cmake src/native/h2o bench/native bench/gpu test/native test/parity/stock)
+git ls-files -co --exclude-standard "${sources[@]}" | tar -cf - -T - | tar -xf - -C "$stage"
 
 # ggml's other backends are never configured
 parts=(CMakeLists.txt LICENSE cmake ggml include licenses scripts src vendor)
@@ -27,6 +28,12 @@ git -C "$tree" archive --prefix="$tree-stock/" HEAD "${parts[@]}" | tar -xf - -C
 for backend in vulkan sycl opencl metal cann hexagon webgpu openvino; do
     rm -rf "$stage/$tree-stock/ggml/src/ggml-$backend"
 done
+
+# what run.sh knows a newer archive by, and what results are dated with
+changes=
+[ -z "$(git status --porcelain "${sources[@]}" patches)" ] || changes=" with changes"
+echo "commit $(git rev-parse --short=12 HEAD)$changes, packed $(date -u +%Y-%m-%dT%H:%M:%SZ)" |
+    tee "$stage/$tree/.pack" > "$stage/$tree-stock/.pack"
 
 tar -czf "$out" -C "$stage" .
 echo "$out: $(du -h "$out" | cut -f1)"

@@ -3,17 +3,16 @@
 //
 //   random-model OUT f32|f16|bf16|q8_0 LAYERS HIDDEN HEADS KV_HEADS HEAD_SIZE FFN VOCAB TIED(0|1)
 
+#include "random-values.h"
+
 #include "ggml-cpp.h"
-#include "ggml.h"
 #include "gguf.h"
 
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -118,49 +117,21 @@ struct model_plan {
     }
 };
 
-// rows of random values, cut at random places out of one long encoded row: fast, and no two rows are alike
-struct row_source {
-    static constexpr int64_t N = 1 << 20;
-
-    std::vector<char> data;
-    size_t            step;   // bytes of a block
-    int64_t           blocks; // in data
-    std::mt19937_64   engine { 1 };
-
-    row_source(ggml_type type, float mean, float deviation) {
-        std::normal_distribution<float> normal(mean, deviation);
-        std::vector<float> values(N);
-        for (float & x : values) {
-            x = normal(engine);
-        }
-        data.resize(ggml_row_size(type, N));
-        ggml_quantize_chunk(type, values.data(), data.data(), 0, 1, N, nullptr);
-        step   = ggml_type_size(type);
-        blocks = N/ggml_blck_size(type);
-    }
-
-    void write(FILE * file, size_t n_bytes) {
-        const int64_t n = n_bytes/step;
-        if (n > blocks) {
-            die("a row is longer than the source of randomness");
-        }
-        const int64_t begin = engine() % (blocks - n + 1);
-        if (fwrite(data.data() + begin*step, 1, n_bytes, file) != n_bytes) {
-            die("cannot write");
-        }
-    }
-};
-
 static void write_data(const model_plan & plan, FILE * file) {
-    std::map<std::pair<ggml_type, std::pair<float, float>>, row_source> sources;
+    std::map<std::pair<ggml_type, std::pair<float, float>>, random_values> sources;
+    std::vector<char> row;
 
     const size_t alignment = gguf_get_alignment(plan.gguf.get());
 
     for (const tensor_plan & t : plan.tensors) {
-        row_source & source = sources.try_emplace({ t.tensor->type, { t.mean, t.deviation } }, t.tensor->type, t.mean, t.deviation).first->second;
+        random_values & source = sources.try_emplace({ t.tensor->type, { t.mean, t.deviation } }, t.tensor->type, t.mean, t.deviation).first->second;
 
+        row.resize(ggml_row_size(t.tensor->type, t.tensor->ne[0]));
         for (int64_t i = 0; i < ggml_nrows(t.tensor); ++i) {
-            source.write(file, ggml_row_size(t.tensor->type, t.tensor->ne[0]));
+            source.fill(row.data(), row.size());
+            if (fwrite(row.data(), 1, row.size(), file) != row.size()) {
+                die("cannot write");
+            }
         }
         for (size_t n = ggml_nbytes(t.tensor); n % alignment != 0; ++n) {
             fputc(0, file);

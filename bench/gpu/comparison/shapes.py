@@ -1,0 +1,75 @@
+"""Models by their shape: what a prefill has to compute and to move, and the time below which it cannot get."""
+
+from dataclasses import dataclass
+
+TYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "q8_0": 34 / 32}
+
+
+@dataclass(frozen=True)
+class Shape:
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    d: int
+    ffn: int
+    vocab: int
+    tied: int
+
+    def arguments(self):
+        """For random-model."""
+        return [str(x) for x in (self.layers, self.hidden, self.heads, self.kv_heads, self.d, self.ffn, self.vocab, self.tied)]
+
+    def weights(self):
+        """Of all layers, without the embedding."""
+        return self.layers * self.hidden * (2 * self.heads * self.d + 2 * self.kv_heads * self.d + 3 * self.ffn)
+
+    def kv_elements(self):
+        """Of one position, all layers."""
+        return 2 * self.layers * self.kv_heads * self.d
+
+
+MODELS = {
+    "qwen3-1.7b": Shape(layers=28, hidden=2048, heads=16, kv_heads=8, d=128, ffn=6144, vocab=151936, tied=1),
+    "qwen3-8b": Shape(layers=36, hidden=4096, heads=32, kv_heads=8, d=128, ffn=12288, vocab=151936, tied=0),
+    "tiny": Shape(layers=2, hidden=256, heads=4, kv_heads=2, d=64, ffn=512, vocab=1024, tied=0),
+}
+
+
+@dataclass(frozen=True)
+class Peak:
+    """What the device reaches: operations and bytes per second."""
+
+    flop: float
+    bytes: float
+
+
+@dataclass(frozen=True)
+class Work:
+    flop: float
+    bytes: float
+
+    def __add__(self, other):
+        return Work(self.flop + other.flop, self.bytes + other.bytes)
+
+    def floor_ms(self, peak):
+        return 1000 * max(self.flop / peak.flop, self.bytes / peak.bytes)
+
+
+def linear_work(shape, n, contender, weight_type):
+    """Products with weights, which every pass reads once; of the head, one row for the first token."""
+    head = shape.hidden * shape.vocab
+    return Work(
+        flop=2 * (n * shape.weights() + head),
+        bytes=(contender.passes(n) * shape.weights() + head) * TYPE_BYTES[weight_type],
+    )
+
+
+def attention_work(shape, n, contender):
+    """Products of queries and keys that see each other, and the KV cache: written once, read once by each block of queries."""
+    pairs = sum(queries * (queries + 1) / 2 + queries * others for queries, others in contender.blocks(n))
+    reads = sum(queries + others for queries, others in contender.blocks(n))
+    return Work(
+        flop=contender.products * 2 * shape.d * shape.heads * shape.layers * pairs,
+        bytes=(n + reads) * shape.kv_elements() * TYPE_BYTES[contender.cache],
+    )
