@@ -7,6 +7,7 @@
 #include "log.h"
 #include "model.h"
 #include "pin.h"
+#include "system.h"
 #include "worker.h"
 
 #include <mutex>
@@ -43,6 +44,7 @@ static Napi::Object init(Napi::Env env, Napi::Object exports) {
     exports.Set("NativeContext", context_object::define(env));
     exports.Set("setLogLevel",   Napi::Function::New(env, set_log_level));
     exports.Set("clampBudget",   Napi::Function::New(env, clamp_budget));
+    exports.Set("systemInfo",    Napi::Function::New(env, system_info));
 
     return exports;
 }

@@ -22,12 +22,18 @@ export function native(): NativeBinding {
   return binding
 }
 
+/** The file that native() loads. Throws where there is none. */
+export function binaryPath(): string {
+  const given = process.env.H2O_LLAMA_BINARY
+  return given ? resolve(given) : require('node-gyp-build').path(packageRoot())
+}
+
 function load(): NativeBinding {
   const given = process.env.H2O_LLAMA_BINARY
   const root = packageRoot()
   const tried = given ? [resolve(given)] : [join(root, 'build', 'Release'), join(root, 'prebuilds')]
   try {
-    return given ? require(resolve(given)) : require('node-gyp-build')(root)
+    return require(binaryPath())
   } catch (cause) {
     throw new H2oError('ERR_H2O_NO_BINARY', 'there is no native binary that loads', {
       details: { tried, platform: `${process.platform}-${process.arch}`, reason: String(cause) },

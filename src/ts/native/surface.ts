@@ -127,10 +127,26 @@ export interface NativeContext {
   dispose(): Promise<void>
 }
 
+export interface NativeDevice {
+  name: string
+  description: string
+  type: 'cpu' | 'gpu' | 'igpu' | 'accel' | 'other'
+  /** Bytes; 0 and 0 where the device does not say. */
+  memoryFree: number
+  memoryTotal: number
+}
+
+export interface NativeSystemInfo {
+  /** llama.cpp's line: "CPU : AVX2 = 1 | ..." */
+  features: string
+  devices: NativeDevice[]
+}
+
 export interface NativeBinding {
   NativeModel: new () => NativeModel
   NativeContext: new (model: NativeModel) => NativeContext
   /** 1 debug, 2 info, 3 warn, 4 error, 5 nothing. */
   setLogLevel(level: number): void
   clampBudget(local: number, heavy: number, chunk: number): { local: number; heavy: number }
+  systemInfo(): NativeSystemInfo
 }

@@ -14,6 +14,7 @@ export const commands: ReadonlyMap<string, () => Promise<CommandModule>> = new M
   ['bench', () => import('./bench.js')],
   ['compare', () => import('./compare.js')],
   ['inspect', () => import('./inspect.js')],
+  ['doctor', () => import('./doctor.js')],
 ])
 
 export const defaultCommand = 'run'

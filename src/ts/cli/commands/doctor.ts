@@ -1,0 +1,80 @@
+// `h2o-prefill doctor`: what there is to compute with on this machine, and whether a sparse prefill works on it.
+
+import type { Context, Model } from '../../index.js'
+import { binaryPath, native } from '../../native/binding.js'
+import type { NativeSystemInfo } from '../../native/surface.js'
+import { abortable } from '../abortable.js'
+import { describeMachine } from '../bench/machine.js'
+import { modelPath } from '../built-in-model.js'
+import { type DoctorFlags, doctorOptions } from '../doctor/options.js'
+import { type Report, renderText, type Trial, toJson } from '../doctor/report.js'
+import { ExitCode } from '../exit-codes.js'
+import { contextOptions, modelOptions } from '../flags.js'
+import type { CliIo } from '../io.js'
+import { answer } from '../output.js'
+import { parseArgv } from '../program.js'
+import { packageVersion } from '../version.js'
+
+type Api = Pick<typeof import('../../index.js'), 'loadModel' | 'createContext' | 'setLogLevel'>
+
+/** Enough for four chunks, and small for any model. */
+const TRIAL = { batchSize: 192, ubatchSize: 64, h2oLocal: 16, h2oHeavy: 16, h2o: true, predict: 0 }
+const TRIAL_TOKENS = 256
+
+const notes = `The trial is a prefill of ${TRIAL_TOKENS} tokens without meaning, in chunks of ${TRIAL.ubatchSize}. "dense" and a
+reason in its line mean that H2O does not serve this model with these flags. The exit code is 4 if no binary loads, 3 if
+the model does not, 5 if it does not fit into memory, 1 if the trial fails.`
+
+export async function main(argv: readonly string[], io: CliIo): Promise<number> {
+  const { flags, text } = parseArgv<DoctorFlags>(argv, {
+    usage: 'doctor [-m FILE] [options]',
+    description: 'Say what there is to compute with, and try a sparse prefill on it.',
+    options: doctorOptions,
+    version: packageVersion(),
+    notes,
+  })
+  if (!flags) return answer(io, text)
+  return doctor(flags, io, () => import('../../index.js'))
+}
+
+/** The command with its flags parsed. Whatever it finds until something fails is printed before the error. */
+export async function doctor(
+  flags: DoctorFlags,
+  io: CliIo,
+  loadApi: () => Promise<Api>,
+  system: () => NativeSystemInfo = () => native().systemInfo(),
+): Promise<number> {
+  const path = modelPath(flags, io)
+  return abortable(io, async (output, signal) => {
+    const report: Report = { machine: describeMachine() }
+    try {
+      report.system = system()
+      report.binary = binaryPath()
+      const api = await loadApi()
+      if (flags.verbose) api.setLogLevel('info')
+      const model = await api.loadModel({ ...modelOptions({ ...flags, model: path }), signal })
+      try {
+        report.model = model
+        report.trial = await tryOut(api, model, flags, signal)
+      } finally {
+        await model.dispose()
+      }
+    } finally {
+      await output.write(flags.json ? `${JSON.stringify(toJson(report))}\n` : renderText(report))
+    }
+    return report.trial.finite ? ExitCode.ok : ExitCode.failure
+  })
+}
+
+async function tryOut(api: Api, model: Model, flags: DoctorFlags, signal: AbortSignal): Promise<Trial> {
+  const n = Math.min(TRIAL_TOKENS, model.nCtxTrain || TRIAL_TOKENS)
+  const tokens = Int32Array.from({ length: n }, (_, i) => (i * 7919) % model.nVocab)
+  const options = contextOptions({ ...flags, ...TRIAL }, model, n, () => {})
+  const context: Context = await api.createContext(options)
+  try {
+    const result = await context.prefill(tokens, { signal })
+    return { context, result, finite: result.logits?.every(Number.isFinite) ?? false }
+  } finally {
+    await context.dispose()
+  }
+}
