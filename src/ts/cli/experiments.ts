@@ -1,6 +1,8 @@
 // The flags of the experiments (docs/experiments.md), for every command that takes them: their rows in the tables of
 // options, what they become, and how they are reported.
+
 import { activeExperiments, type Experiments } from '../experiments.js'
+import { combinations } from './combinations.js'
 import { integers, shares } from './lists.js'
 import type { OptionSpec } from './options.js'
 import { integer, share } from './parsers.js'
@@ -55,17 +57,9 @@ export function experimentsOf(flags: ExperimentFlags): Experiments {
 
 /** Every combination of the lists. */
 export function experimentCombinations(flags: ExperimentListFlags): Experiments[] {
-  const { h2oVoteFused, h2oVoteCausal, h2oVoteMean } = flags
-  const switches = { h2oVoteFused, h2oVoteCausal, h2oVoteMean }
-  const of = <T>(list: T[] | undefined): (T | undefined)[] => list ?? [undefined]
-  return of(flags.h2oDenseTail).flatMap((h2oDenseTail) =>
-    of(flags.h2oSink).flatMap((h2oSink) =>
-      of(flags.h2oVoteWindow).flatMap((h2oVoteWindow) =>
-        of(flags.h2oDecay).map((h2oDecay) =>
-          experimentsOf({ ...switches, h2oDenseTail, h2oSink, h2oVoteWindow, h2oDecay } as ExperimentFlags),
-        ),
-      ),
-    ),
+  const { h2oDenseTail, h2oSink, h2oVoteWindow, h2oDecay, ...switches } = flags
+  return combinations({ h2oDenseTail, h2oSink, h2oVoteWindow, h2oDecay }).map((chosen) =>
+    experimentsOf({ ...switches, ...chosen } as ExperimentFlags),
   )
 }
 

@@ -1,5 +1,6 @@
 // Which ways to prefill are compared with the dense one: every combination of the lists.
 import type { Experiments, Schedule } from '../../index.js'
+import { combinations } from '../combinations.js'
 import { type ExperimentListFlags, experimentCombinations } from '../experiments.js'
 import { requireSeveralChunks } from '../several-chunks.js'
 import { UsageError } from '../usage-error.js'
@@ -38,17 +39,15 @@ export function settingGroups(flags: SettingFlags): Setting[][] {
     const nBatch = flags.batchSize ?? CHUNKS_PER_CALL * nUbatch
     requireSeveralChunks(nBatch, nUbatch, 'give 3 or more of -ub, or leave -b out')
     return tails.map((tail) => {
-      const combinations = experimentCombinations({ ...flags, h2oDenseTail: [tail] })
-      return flags.h2oSchedule.flatMap((schedule) =>
-        (flags.h2oLocal ?? [undefined]).flatMap((local) =>
-          (flags.h2oHeavy ?? [undefined]).flatMap((heavy) =>
-            combinations.map((all) => {
-              const experiments = Object.keys(all).length > 0 ? all : undefined
-              return { schedule, nBatch, nUbatch, local, heavy, experiments }
-            }),
-          ),
-        ),
+      const experiments = experimentCombinations({ ...flags, h2oDenseTail: [tail] }).map((chosen) =>
+        Object.keys(chosen).length > 0 ? chosen : undefined,
       )
+      const { h2oSchedule: schedule, h2oLocal: local, h2oHeavy: heavy } = flags
+      return combinations({ schedule, local, heavy, experiments }).map((chosen) => ({
+        ...chosen,
+        nBatch,
+        nUbatch,
+      }))
     })
   })
 }
