@@ -1,17 +1,25 @@
 /**
- * Draws a training run: how often the answers of each family were right, over the tokens trained on.
+ * Draws a training in one or more runs, each from the model of the one before: how often the answers of each family were
+ * right, over the tokens trained on.
  *
- *   node model/curve.mjs [model/recall-log.jsonl] > model/recall.svg
+ *   node model/curve.mjs [model/recall-log.jsonl model/recall-long-log.jsonl] > model/recall.svg
  */
 
 import { readFileSync } from 'node:fs'
 import { svg } from '../bench/chart.mjs'
 
-const [path = new URL('recall-log.jsonl', import.meta.url)] = process.argv.slice(2)
-const [about, ...rows] = readFileSync(path, 'utf8')
-  .trimEnd()
-  .split('\n')
-  .map((line) => JSON.parse(line))
+const given = process.argv.slice(2)
+const logs = given.length > 0 ? given : ['recall-log.jsonl', 'recall-long-log.jsonl'].map(beside)
+const runs = logs.map((log) => {
+  const lines = readFileSync(log, 'utf8').trimEnd().split('\n')
+  const [about, ...rows] = lines.map((line) => JSON.parse(line))
+  return { about, rows }
+})
+const rows = []
+for (const run of runs) {
+  const before = rows.at(-1)?.tokens ?? 0
+  rows.push(...run.rows.map((row) => ({ ...row, tokens: before + row.tokens })))
+}
 
 const SHOWN = {
   records: '#0969da',
@@ -21,11 +29,12 @@ const SHOWN = {
   passkey: '#8250df',
   story: '#57606a',
 }
-/** A row covers 50 steps; a point as many rows. */
+/** A row covers some 0.1 M tokens; a point as many rows. */
 const ROWS = 3
 
 const lines = Object.entries(SHOWN).map(([label, color]) => ({ label, color, points: points(label) }))
-const { parameters, preset, minutes } = about
+const { parameters, preset } = runs[0].about
+const minutes = runs.map(({ about }) => about.minutes).join(' + ')
 process.stdout.write(
   svg({
     title: 'Answers right while training, per token',
@@ -46,4 +55,8 @@ function points(family) {
     made.push({ x, y })
   }
   return made
+}
+
+function beside(name) {
+  return new URL(name, import.meta.url)
 }

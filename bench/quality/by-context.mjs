@@ -6,16 +6,20 @@ import { exponential, Mean } from '../../dist/cli/compare/statistics.js'
 const TARGETS = 512
 const BATCH = 2048
 
+/** Pieces of `size` tokens, the first `most` of them. */
+export function windowsOf(tokens, size, most = Number.POSITIVE_INFINITY) {
+  const count = Math.min(most, Math.floor(tokens.length / size))
+  return Array.from({ length: count }, (_, i) => tokens.subarray(i * size, (i + 1) * size))
+}
+
 /**
- * @param {{ createContext: Function }} api  @param {Int32Array} tokens of the text, without BOS
+ * @param {{ createContext: Function }} api  @param {{ windows: Int32Array[] }} of at least the longest length, without BOS
  * @returns {Promise<{ length: number, n: number, ppl: number, uncertainty: number }[]>} one row per length
  */
-export async function perplexityByContext(api, { model, tokens, lengths, windows, threads }) {
-  const longest = Math.max(...lengths)
-  const there = Math.min(windows, Math.floor(tokens.length / longest))
+export async function perplexityByContext(api, { model, windows, lengths, threads }) {
   const ctx = await api.createContext({
     model,
-    nCtx: longest,
+    nCtx: Math.max(...lengths),
     nBatch: BATCH,
     nThreads: threads,
     h2o: false,
@@ -24,12 +28,12 @@ export async function perplexityByContext(api, { model, tokens, lengths, windows
     const rows = []
     for (const length of lengths) {
       const mean = new Mean()
-      for (let i = 1; i <= there; i++) {
-        const window = tokens.subarray(i * longest - length + 1, i * longest)
-        for (const nll of await lossesOf(ctx, [...model.tokenize(''), ...window])) mean.add(nll)
+      for (const window of windows) {
+        const ids = [...model.tokenize(''), ...window.subarray(window.length - length + 1)]
+        for (const nll of await lossesOf(ctx, ids)) mean.add(nll)
       }
       const { value, uncertainty } = exponential(mean.estimate)
-      rows.push({ length, n: there * TARGETS, ppl: value, uncertainty })
+      rows.push({ length, n: windows.length * TARGETS, ppl: value, uncertainty })
     }
     return rows
   } finally {

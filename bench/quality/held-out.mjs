@@ -1,5 +1,5 @@
-// Text that the recall model was not trained on and that every checkout has after `npm ci`: the prose of README files
-// of packages that package-lock.json pins.
+// Text that the recall model was not trained on and that every build has: the prose of README files, of packages that
+// package-lock.json pins and of the vendored llama.cpp.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -22,7 +22,18 @@ const PACKAGES = [
   'fs-extra/README.md',
   'commander/Readme.md',
 ]
+/** Longer than the model's context each: MIT (llama.cpp) and BlueOak-1.0.0. */
+const LONG = [
+  'vendor/llama.cpp/tools/server/README.md',
+  'vendor/llama.cpp/tools/completion/README.md',
+  'node_modules/tar/README.md',
+]
 const FREE = /^(MIT|ISC|BSD-[23]-Clause)$/
+
+/** @returns {{ name: string, text: string }[]} in each of which something far back can say what comes next */
+export function longTexts() {
+  return LONG.map((path) => ({ name: path, text: python('clean.py', join(PROJECT_ROOT, path)) }))
+}
 
 /** @returns {{ text: string, sha256: string, packages: string[] }} */
 export function heldOut() {

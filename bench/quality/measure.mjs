@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Failure } from '../../scripts/lib/fail.mjs'
-import { perplexityByContext } from './by-context.mjs'
+import { perplexityByContext, windowsOf } from './by-context.mjs'
 import { compareSettings, unknownExperiments } from './compare.mjs'
-import { heldOut } from './held-out.mjs'
+import { heldOut, longTexts } from './held-out.mjs'
 import { makeItems } from './items.mjs'
 import { memorySets } from './memory-sets.mjs'
 import { ablations, distinct, experiments, keyOf, S } from './settings.mjs'
@@ -51,13 +51,26 @@ export async function measure(api, set, options, say) {
       perplexity:
         set.text && (await timed('perplexity', () => perplexities(set, settings, text, options, say))),
       memory: set.text && (await timed('memory', () => memorySets(api, set.settings[0], { ...common, ids }))),
-      byContext: await timed('byContext', () =>
-        perplexityByContext(api, { ...common, tokens, ...set.byContext }),
-      ),
+      byContext: await timed('byContext', () => byContext(api, set.byContext, tokens, common)),
       seconds,
     }
   } finally {
     await model.dispose()
+  }
+}
+
+/** Of texts that are as long as the context, and of the same text as everything else, where it reaches into other files. */
+async function byContext(api, { lengths, windows: most }, tokens, common) {
+  const longest = Math.max(...lengths)
+  const texts = longTexts()
+  const alone = texts.flatMap(({ text }) =>
+    windowsOf(common.model.tokenize(text, { addSpecial: false }), longest),
+  )
+  const figures = (windows) => perplexityByContext(api, { ...common, lengths, windows })
+  return {
+    texts: texts.map(({ name }) => name),
+    alone: await figures(alone.slice(0, most)),
+    mixed: await figures(windowsOf(tokens, longest, most)),
   }
 }
 

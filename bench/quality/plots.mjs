@@ -186,23 +186,19 @@ function turnover({ memory }) {
   }
 }
 
-function byContext({ byContext: rows }) {
+function byContext({ byContext: { alone, mixed } }) {
   return {
     title: 'Perplexity over context',
     subtitle: 'dense, the same tokens with more before them',
     lines: [
-      {
-        label: 'dense',
-        color: DENSE,
-        points: rows.map(({ length, ppl, uncertainty: u }) => ({
-          x: length,
-          y: ppl,
-          low: ppl - u,
-          high: ppl + u,
-        })),
-      },
+      { label: 'one text', color: DENSE, points: perplexityPoints(alone) },
+      { label: 'texts in a row', color: COLORS[0], points: perplexityPoints(mixed) },
     ],
     x: { label: 'tokens in the context', log: true },
     y: { label: 'perplexity' },
   }
+}
+
+function perplexityPoints(rows) {
+  return rows.map(({ length, ppl, uncertainty: u }) => ({ x: length, y: ppl, low: ppl - u, high: ppl + u }))
 }

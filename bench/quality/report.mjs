@@ -214,15 +214,13 @@ function memory({ memory: sets }) {
   ]
 }
 
-function byContext({ byContext: rows }) {
-  const body = rows.map(({ length, n, ppl, uncertainty }) => [
-    String(length),
-    `${ppl.toFixed(3)} ± ${uncertainty.toFixed(3)}`,
-    String(n),
-  ])
+function byContext({ byContext: { texts, alone, mixed } }) {
+  const cells = ({ n, ppl, uncertainty }) => [`${ppl.toFixed(3)} ± ${uncertainty.toFixed(3)}`, String(n)]
+  const body = alone.map((row, i) => [String(row.length), ...cells(row), ...cells(mixed[i])])
   return [
-    '## Perplexity against context\n\nDense; the same last 512 tokens of each window, with more and more before them.\n\n' +
-      table(['context', 'perplexity', 'tokens'], body),
+    '## Perplexity against context\n\nDense; the same last 512 tokens of each window, with more and more before them. ' +
+      `One text: windows inside of ${texts.join(', ')}. Texts in a row: windows of the text above, most of which begin in another file than they end in.\n\n` +
+      table(['context', 'one text', 'tokens', 'texts in a row', 'tokens'], body),
   ]
 }
 
