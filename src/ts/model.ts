@@ -2,6 +2,7 @@
 
 import { open, stat } from 'node:fs/promises'
 import { callNative, disposedError, fromNative, H2oError, invalidArgument } from './errors.js'
+import { Listener } from './listener.js'
 import { mark } from './mark.js'
 import { native } from './native/binding.js'
 import type { NativeModel, NativeModelInfo } from './native/surface.js'
@@ -116,22 +117,14 @@ export async function loadModel(options: string | ModelOptions): Promise<Model> 
 
   const model = new (native().NativeModel)()
   const onAbort = () => model.abort()
-  let thrown: { error: unknown } | undefined // by the listener
-  const report = (fraction: number) => {
-    try {
-      if (!thrown) onProgress?.(fraction)
-    } catch (error) {
-      thrown = { error }
-      model.abort()
-    }
-  }
-  const timer = onProgress && setInterval(() => report(model.progress()), 50)
+  const listener = new Listener(onProgress, onAbort)
+  const timer = onProgress && setInterval(() => listener.tell(model.progress()), 50)
   signal?.addEventListener('abort', onAbort)
   try {
     signal?.throwIfAborted()
     const info = await model.open(nativeModelOptions(checked))
-    report(1)
-    if (thrown || signal?.aborted) await model.dispose()
+    listener.tell(1)
+    if (listener.thrown !== undefined || signal?.aborted) await model.dispose()
     throwIfEnded()
     return new Model(path, model, info)
   } catch (error) {
@@ -144,7 +137,7 @@ export async function loadModel(options: string | ModelOptions): Promise<Model> 
 
   /** What ended it is told in place of what came of that. */
   function throwIfEnded(): void {
-    if (thrown) throw thrown.error
+    if (listener.thrown !== undefined) throw listener.thrown
     signal?.throwIfAborted()
   }
 }

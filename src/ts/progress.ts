@@ -5,6 +5,7 @@
  * crosses from a computing thread.
  */
 
+import { Listener } from './listener.js'
 import type { NativeContext } from './native/surface.js'
 import type { Call, PrefillProgress } from './types.js'
 
@@ -33,20 +34,14 @@ export function followProgress(
   listener: ((progress: PrefillProgress) => void) | undefined,
 ): ProgressFollower {
   if (!listener) return nobody
-  let thrown: unknown
+  const told = new Listener(listener, () => native.abort())
   let base = 0
   let size = 0
   let reported = 0
 
   const report = (done: number, call: Call | null) => {
-    if (thrown !== undefined) return
     reported = done
-    try {
-      listener({ done, total, call })
-    } catch (error) {
-      thrown = error ?? new Error('onProgress threw')
-      native.abort()
-    }
+    told.tell({ done, total, call })
   }
 
   const timer = setInterval(() => {
@@ -63,9 +58,9 @@ export function followProgress(
       base = done
       size = 0
       report(done, call)
-      if (thrown !== undefined) throw thrown
+      if (told.thrown !== undefined) throw told.thrown
     },
-    failure: () => thrown,
+    failure: () => told.thrown,
     stop: () => clearInterval(timer),
   }
 }

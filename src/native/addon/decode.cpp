@@ -135,6 +135,10 @@ void decode_job::run() {
     state->running = this;
     try {
         status = decode();
+        ms     = (llama_time_us() - t_start_us) / 1000.0;
+        if (status == 0) {
+            read_results();
+        }
     } catch (const std::exception & err) {
         status  = -3;
         message = err.what();
@@ -148,15 +152,6 @@ void decode_job::run() {
         }
         throw failure("ERR_H2O_DECODE_FAILED", message,
             {{"status", (double) status}, {"nTokens", (double) input.tokens.size()}, {"position", (double) position}});
-    }
-
-    ms = (llama_time_us() - t_start_us) / 1000.0;
-
-    try {
-        read_results();
-    } catch (const std::exception & err) {
-        position = state->rollback(base);
-        throw failure("ERR_H2O_DECODE_FAILED", err.what(), {{"position", (double) position}});
     }
 }
 

@@ -12,6 +12,10 @@ export function count(n: number, one: string): string {
   return `${n} ${one}${n === 1 ? '' : 's'}`
 }
 
+export function gibibytes(bytes: number, digits = 1): string {
+  return `${(bytes / 2 ** 30).toFixed(digits)} GiB`
+}
+
 export function mebibytes(bytes: number): string {
   return `${(bytes / 2 ** 20).toFixed(bytes < 2 ** 20 ? 3 : 1)} MiB`
 }

@@ -1,4 +1,5 @@
 // The four outputs of `bench`. md, csv and jsonl come group by group, json as one object at the end.
+import { gibibytes } from '../format.js'
 import type { Machine } from './machine.js'
 import type { OutputFormat } from './options.js'
 import type { Row } from './rows.js'
@@ -88,7 +89,7 @@ type Column = readonly [title: string, cell: (row: Row) => string, align?: 'left
 
 function caption({ model, repetitions, machine }: Heading): string {
   const { cpu, cores, memory_bytes, system } = machine
-  const memory = `${(memory_bytes / 2 ** 30).toFixed(0)} GiB`
+  const memory = gibibytes(memory_bytes, 0)
   return `${model}; ${cpu}, ${cores} cores, ${memory}, ${system}; median (lowest .. highest) of ${repetitions}`
 }
 

@@ -2,7 +2,6 @@
 
 import type { Context, Model } from '../../index.js'
 import { binaryPath, native } from '../../native/binding.js'
-import type { NativeSystemInfo } from '../../native/surface.js'
 import { abortable } from '../abortable.js'
 import { describeMachine } from '../bench/machine.js'
 import { modelPath } from '../built-in-model.js'
@@ -15,7 +14,7 @@ import { answer } from '../output.js'
 import { parseArgv } from '../program.js'
 import { packageVersion } from '../version.js'
 
-type Api = Pick<typeof import('../../index.js'), 'loadModel' | 'createContext' | 'setLogLevel'>
+type Api = Pick<typeof import('../../index.js'), 'createContext'>
 
 /** Enough for four chunks, and small for any model. */
 const TRIAL = { batchSize: 192, ubatchSize: 64, h2oLocal: 16, h2oHeavy: 16, h2o: true, predict: 0 }
@@ -34,23 +33,18 @@ export async function main(argv: readonly string[], io: CliIo): Promise<number> 
     notes,
   })
   if (!flags) return answer(io, text)
-  return doctor(flags, io, () => import('../../index.js'))
+  return doctor(flags, io)
 }
 
-/** The command with its flags parsed. Whatever it finds until something fails is printed before the error. */
-export async function doctor(
-  flags: DoctorFlags,
-  io: CliIo,
-  loadApi: () => Promise<Api>,
-  system: () => NativeSystemInfo = () => native().systemInfo(),
-): Promise<number> {
+/** Whatever it finds until something fails is printed before the error. */
+async function doctor(flags: DoctorFlags, io: CliIo): Promise<number> {
   const path = modelPath(flags, io)
   return abortable(io, async (output, signal) => {
     const report: Report = { machine: describeMachine() }
     try {
-      report.system = system()
+      report.system = native().systemInfo()
       report.binary = binaryPath()
-      const api = await loadApi()
+      const api = await import('../../index.js')
       if (flags.verbose) api.setLogLevel('info')
       const model = await api.loadModel({ ...modelOptions({ ...flags, model: path }), signal })
       try {

@@ -3,6 +3,7 @@ import { basename } from 'node:path'
 import type { Context, Model, PrefillResult } from '../../index.js'
 import type { NativeDevice, NativeSystemInfo } from '../../native/surface.js'
 import type { Machine } from '../bench/machine.js'
+import { gibibytes } from '../format.js'
 import { prefillLine } from '../summary.js'
 
 /** As far as it came: what is missing failed, and the error that ended it says why. */
@@ -71,8 +72,4 @@ export function toJson({ machine, binary, system, model, trial }: Report): objec
         }
       : null,
   }
-}
-
-function gibibytes(bytes: number): string {
-  return `${(bytes / 2 ** 30).toFixed(1)} GiB`
 }
