@@ -33,6 +33,9 @@ static select_problem random_problem(emu_random & rnd) {
         p.n_heavy = 7;
     }
 
+    p.n_sink = rnd.one_in(3) ? rnd.integer(1, 700) : 0;
+    p.n_step = rnd.one_in(3) ? rnd.integer(1, 600) : 0;
+
     ggml_h2o_tracked & t = p.tracked;
     t.n_mem     = sizes[rnd.integer(0, 6)];
     t.n_chunk   = sizes[rnd.integer(0, 6)];
@@ -87,6 +90,9 @@ static void cover(const select_problem & p, const std::vector<int32_t> & set, te
     count(n_tracked < p.n_heavy && !set.empty(), "fills");
     count(p.tracked.mem_end < p.tracked.chunk_pos, "removed");
     count(n_tracked > H2O_SELECT_THREADS, "rounds");
+    count(p.n_sink > 0 && p.n_sink < p.n_heavy, "sinks");
+    count(p.n_sink > p.tracked.chunk_pos && p.tracked.n_chunk > 0, "sinks in the chunk");
+    count(p.n_step > 0, "per voter");
 }
 
 bool run_select_case(emu_random & rnd, test_report & report) {
@@ -100,7 +106,7 @@ bool run_select_case(emu_random & rnd, test_report & report) {
     emu_seed(rnd.bits());
 
     const emu_buffer set(n_out*sizeof(int32_t));
-    emu_select({ tracked, p.pos, p.n_local, p.n_heavy, set.as<int32_t>(), p.n_set() }, p.n_head);
+    emu_select({ tracked, p.pos, p.n_local, p.n_heavy, p.n_sink, p.n_step, set.as<int32_t>(), p.n_set() }, p.n_head);
 
     // of the right set, so that a wrong one cannot lead out of it
     const std::vector<int32_t> expected_set = select_by_sets(p);
@@ -115,8 +121,8 @@ bool run_select_case(emu_random & rnd, test_report & report) {
     const bool ok_score = memcmp(score.data(), expected_score.data(), n_out*sizeof(float))   == 0;
 
     if (!ok_set || !ok_score) {
-        printf("FAIL %s pos=%d n_local=%d n_heavy=%d n_mem=%d mem_end=%d chunk_pos=%d n_chunk=%d\n",
-                ok_set ? "lookup" : "select", p.pos, p.n_local, p.n_heavy,
+        printf("FAIL %s pos=%d n_local=%d n_heavy=%d n_sink=%d n_step=%d n_mem=%d mem_end=%d chunk_pos=%d n_chunk=%d\n",
+                ok_set ? "lookup" : "select", p.pos, p.n_local, p.n_heavy, p.n_sink, p.n_step,
                 p.tracked.n_mem, p.tracked.mem_end, p.tracked.chunk_pos, p.tracked.n_chunk);
     }
     return ok_set && ok_score;

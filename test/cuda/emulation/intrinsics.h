@@ -1,4 +1,4 @@
-// The built-in variables and functions of CUDA C++ that the kernels use: barriers, shuffles, bit casts.
+// The built-in variables and functions of CUDA C++ that the kernels use: barriers, shuffles, IEEE division, bit casts.
 
 #pragma once
 
@@ -34,6 +34,10 @@ template <typename T>
 static inline T __shfl_up_sync(unsigned, T x, int n) {
     const T * all = emu_exchange(x);
     return emu_lane() >= n ? all[emu_lane() - n] : x;
+}
+
+static inline float __fdiv_rn(float a, float b) {
+    return a/b;
 }
 
 static inline uint32_t __float_as_uint(float x) {

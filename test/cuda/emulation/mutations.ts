@@ -36,4 +36,20 @@ export const MUTATIONS: Mutation[] = [
     to: 'ties_before <= n_ties',
     args: ['select', 10, 1],
   },
+  {
+    name: 'sinks-as-candidates',
+    unit: 'kernels-select.cpp',
+    header: 'h2o-select.cuh',
+    from: 'h2o_lower_bound(mem_pos, t.n.n_mem, n_sink)',
+    to: '0',
+    args: ['select', 30, 1],
+  },
+  {
+    name: 'one-voter-too-few',
+    unit: 'kernels-select.cpp',
+    header: 'h2o-select.cuh',
+    from: 'chunk_pos - p + n_step - 1',
+    to: 'chunk_pos - p - 1',
+    args: ['select', 30, 1],
+  },
 ]

@@ -28,11 +28,6 @@ static size_t h2o_select_smem_size(const ggml_tensor * dst) {
 }
 
 bool ggml_cuda_h2o_select_supported(int device, const ggml_tensor * dst) {
-    const ggml_h2o_op_params & p = *ggml_h2o_get_op_params(dst);
-    if (p.n_sink > 0 || p.n_step > 0) {
-        return false; // experiments have a CPU kernel only
-    }
-
     const size_t needed = h2o_select_smem_size(dst) + WARP_SIZE*sizeof(int);
     const size_t there  = ggml_cuda_info().devices[device].smpbo;
 
@@ -48,7 +43,7 @@ void ggml_cuda_h2o_select(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     const ggml_h2o_op_params & p = *ggml_h2o_get_op_params(dst);
 
     const h2o_select_args args = {
-        h2o_tracked_args_of(dst), p.pos, p.n_local, p.n_heavy,
+        h2o_tracked_args_of(dst), p.pos, p.n_local, p.n_heavy, p.n_sink, p.n_step,
         (int32_t *) dst->data, (int64_t) (dst->nb[1]/sizeof(int32_t)),
     };
 
