@@ -24,12 +24,8 @@ static void h2o_launch(ggml_backend_cuda_context & ctx, h2o_attn_args args) {
 }
 
 void h2o_launch_attn_plain(ggml_backend_cuda_context & ctx, h2o_attn_args args, int d) {
-    switch (d) {
-        case  64: h2o_launch< 64>(ctx, args); break;
-        case  80: h2o_launch< 80>(ctx, args); break;
-        case  96: h2o_launch< 96>(ctx, args); break;
-        case 128: h2o_launch<128>(ctx, args); break;
-        case 256: h2o_launch<256>(ctx, args); break;
-        default: GGML_ABORT("no kernel for this head size");
-    }
+    const bool has_kernels = h2o_with_head_size(d, [&](auto size) {
+        h2o_launch<decltype(size)::value>(ctx, args);
+    });
+    GGML_ASSERT(has_kernels);
 }

@@ -8,7 +8,7 @@ static int64_t h2o_head_size(const ggml_tensor * dst) {
 }
 
 static bool h2o_has_head_size(int64_t d) {
-    return d == 64 || d == 80 || d == 96 || d == 128 || d == 256;
+    return h2o_with_head_size(d, [](auto) {});
 }
 
 static bool h2o_reads_type(ggml_type type, int64_t d) {
