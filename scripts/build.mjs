@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-// npm run build: vendor (if needed), the native addon through cmake-js, then TypeScript to dist/.
+// npm run build: vendor (if needed), the native addon through cmake-js, then TypeScript to dist/. In an installed package
+// h2o-prefill build comes here, with --native.
 
-import { existsSync } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Failure, main } from './lib/fail.mjs'
@@ -10,7 +11,8 @@ import { runPackage } from './lib/run.mjs'
 import { compilerEnv, jobs, requireToolchain } from './lib/toolchain.mjs'
 import { vendor } from './lib/vendor.mjs'
 
-const HELP = `usage: npm run build [-- options]
+const HELP = `usage: npm run build [-- options]     in a checkout
+       h2o-prefill build [options]    in an installed package: the native addon, for this machine
 
   --native          the native addon only
   --ts              TypeScript only
@@ -22,6 +24,9 @@ const HELP = `usage: npm run build [-- options]
   --cpu             without CUDA again
   --if-missing      do nothing when both results are there
   -D KEY=VALUE      passed on to CMake
+
+It needs CMake, a C++17 compiler and git, and 6 minutes of two cores; with ccache, less when it is done again. --cuda
+needs the CUDA toolkit. llama.cpp's source comes through npm.
 `
 
 const ARCHS = /^(native|all|all-major|\d+[af]?(-real|-virtual)?(,\d+[af]?(-real|-virtual)?)*)$/
@@ -37,7 +42,19 @@ function cudaDefines({ cuda, cpu, jetson, 'cuda-arch': archs = jetson ? '87' : u
   return defines
 }
 
+function requireWritable(folder) {
+  try {
+    accessSync(folder, constants.W_OK)
+  } catch {
+    throw new Failure(
+      `${folder} is not writable, and the build goes there.`,
+      'Install the package in a folder of your own.',
+    )
+  }
+}
+
 function buildNative(paths, values) {
+  requireWritable(paths.root)
   requireToolchain()
   vendor(paths, { say: (line) => console.error(line) })
 
@@ -87,6 +104,6 @@ await main(() => {
 
   const paths = layout()
   if (values['if-missing'] && RESULTS.every((file) => existsSync(join(paths.root, file)))) return
-  if (!values.ts) buildNative(paths, values)
-  if (!values.native) buildTypeScript()
+  if (values.native || !values.ts) buildNative(paths, values)
+  if (values.ts || !values.native) buildTypeScript()
 })

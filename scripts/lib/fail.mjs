@@ -8,12 +8,16 @@ export class Failure extends Error {
   }
 }
 
-/** Runs a script's body: a Failure ends it with its message and exit code 1, anything else with its stack. */
+/**
+ * Runs a script's body: a Failure ends it with its message and exit code 1, what parseArgs does not know with exit code 2,
+ * anything else with its stack.
+ */
 export async function main(body) {
   try {
     await body()
   } catch (error) {
-    console.error(error instanceof Failure ? `error: ${error.message}` : error)
-    process.exitCode = 1
+    const isUsage = String(error?.code).startsWith('ERR_PARSE_ARGS')
+    console.error(isUsage || error instanceof Failure ? `error: ${error.message}` : error)
+    process.exitCode = isUsage ? 2 : 1
   }
 }

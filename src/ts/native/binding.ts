@@ -1,8 +1,8 @@
 /**
  * Finds and loads h2o_llama.node: the only `require` of a binary.
  *
- * H2O_LLAMA_BINARY names the file to load. Without it, node-gyp-build looks in build/Release (made by `npm run build`)
- * and then in prebuilds/. It happens at first use, so that what needs no binary (--help) works without one.
+ * H2O_LLAMA_BINARY names the file to load. Without it, node-gyp-build looks in build/Release (made by `h2o-prefill build`
+ * or, in a checkout, `npm run build`) and then in prebuilds/. It happens at first use, so that what needs no binary (--help) works without one.
  */
 
 import { existsSync, readFileSync } from 'node:fs'
@@ -39,7 +39,7 @@ function load(): NativeBinding {
       details: { tried, platform: `${process.platform}-${process.arch}`, reason: String(cause) },
       hint: given
         ? 'H2O_LLAMA_BINARY must name an h2o_llama.node for this platform'
-        : `build it: npm run build, in ${root}`,
+        : 'build it: npx h2o-prefill build (--cuda for an NVIDIA GPU, --help for more)',
       cause,
     })
   }

@@ -1,0 +1,94 @@
+// The package as a project that depends on it has it: packed, installed, its addon built by `h2o-prefill build`.
+
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { root, spawnCli } from '../cli/support/spawn.js'
+
+const TIMEOUT = 900_000 // the build takes a minute with ccache, 6 without
+
+let project: string
+let home: string
+
+/** Without what an npm that runs these tests says of itself. */
+function environment(): NodeJS.ProcessEnv {
+  const own = /^(npm_(package|lifecycle|command|execpath|node_execpath|config_local_prefix)|INIT_CWD)/
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)))
+}
+
+async function run(command: string, args: string[], cwd: string): Promise<string> {
+  const { stdout } = await promisify(execFile)(command, args, { cwd, env: environment() })
+  return stdout
+}
+
+beforeAll(async () => {
+  project = mkdtempSync(join(tmpdir(), 'h2o-installed-'))
+  home = join(project, 'node_modules/h2o-llama')
+  writeFileSync(join(project, 'package.json'), '{ "name": "service", "private": true }\n')
+
+  // no scripts: prepack would write dist/ anew while other tests run it
+  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', project], root)
+  const [archive] = readdirSync(project).filter((name) => name.endsWith('.tgz'))
+  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${archive}`], project)
+}, TIMEOUT)
+
+afterAll(() => rmSync(project, { recursive: true, force: true }))
+
+const doctor = (options?: { env: Record<string, string> }) =>
+  spawnCli(['doctor', '--json'], '', { home, ...options })
+
+test('before the build, the error says how to build', async () => {
+  const { code, err } = await doctor()
+  expect(code).toBe(4)
+  expect(err).toContain('hint: build it: npx h2o-prefill build')
+})
+
+test('build: a tool that is missing is named', async () => {
+  const { code, out, err } = await spawnCli(['build'], '', { home, env: { PATH: '' } })
+  expect(code).toBe(1)
+  expect(out).toBe('')
+  expect(err).toMatch(/needs CMake, git, .*apt-get install cmake git/s)
+})
+
+test('build: options that make no sense are usage errors, and --help goes to stdout', async () => {
+  expect(await spawnCli(['build', '--nope'], '', { home })).toMatchObject({
+    code: 2,
+    out: '',
+    err: expect.stringContaining("'--nope'"),
+  })
+  expect(await spawnCli(['build', '--help'], '', { home })).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('h2o-prefill build'),
+    err: '',
+  })
+})
+
+test(
+  'it builds its addon, and both kinds of import and the command line work',
+  async () => {
+    const built = await spawnCli(['build'], '', { home })
+    expect(built.code, built.err).toBe(0)
+    expect(built.out).toBe('')
+
+    const { code, out, err } = await doctor()
+    expect(code, err).toBe(0)
+    expect(JSON.parse(out)).toMatchObject({
+      binary: expect.stringContaining(join(home, 'build')),
+      trial: { path: 'h2o', chunks: 4, finite: true },
+    })
+
+    const use = 'm.loadModel(process.argv[1]).then((model) => console.log(model.architecture))'
+    const model = join(home, 'model/recall-q8_0.gguf')
+    const esm = await run(
+      process.execPath,
+      ['--input-type=module', '-e', `import * as m from 'h2o-llama'; ${use}`, model],
+      project,
+    )
+    const cjs = await run(process.execPath, ['-e', `const m = require('h2o-llama'); ${use}`, model], project)
+    expect([esm, cjs]).toEqual(['qwen3\n', 'qwen3\n'])
+  },
+  TIMEOUT,
+)
