@@ -1,7 +1,8 @@
-// The CUDA kernels do what plain loops do, and the same bits whatever the order of warps: on the host, with threads, shared
-// memory and tensor-core instructions emulated (test/cuda/emulation). No GPU is needed, only CUDA's headers.
+// The CUDA launchers and kernels do what plain loops do, and the same bits whatever the order of warps; a sparse prefill of a
+// model by them is that of the CPU: on the host, with threads, shared memory and tensor-core instructions emulated
+// (test/cuda/emulation). No GPU is needed, only CUDA's headers, and the libraries that npm run build leaves.
 //
-// What it cannot show: speed, what the device's compiler makes of the code, races within a warp.
+// What it cannot show: speed, what the device's compiler makes of the code, races within a warp, the rest of ggml-cuda.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -64,6 +65,17 @@ test.skipIf(headers === null)(
     const covered = [...output.matchAll(/^covered (.+) \d+$/gm)].map(([, name]) => name)
     expect([...covered].sort()).toEqual([...COVERED].sort())
     console.log(output.replace(/^covered .*\n/gm, ''))
+  },
+  600_000,
+)
+
+test.skipIf(headers === null)(
+  'a model prefilled by the launchers and kernels gives what it gives on the CPU',
+  () => {
+    const { status, output } = run(program, ['model'])
+    expect(status, output).toBe(0)
+    expect(output.match(/^ok /gm)).toHaveLength(16)
+    console.log(output)
   },
   600_000,
 )

@@ -1,18 +1,21 @@
 #include "attn-problem.h"
 
-#include "kernels.h"
+#include "fail.h"
+#include "launch.h"
+#include "op.h"
 
-#include <algorithm>
+#include "../ggml-h2o.h"
+
+#include "ggml-cpp.h"
+
 #include <cmath>
 
 attn_problem::attn_problem(const attn_shape & shape, emu_random & rnd) :
     shape(shape), scale(1.0f/sqrtf(shape.d)), cell0(shape.has_set ? 0 : rnd.integer(0, 7)) {
     const int n_spare = 5; // cells that a set leaves out
-    const int n_cells = shape.has_set ? shape.n_keys + n_spare : cell0 + shape.n_chunks*shape.n_keys;
+    n_cells = shape.has_set ? shape.n_keys + n_spare : cell0 + shape.n_chunks*shape.n_keys;
 
-    const std::vector<float> x = rnd.uniforms(shape.n_state()*shape.d, shape.is_large ? 150.0f : 8.0f);
-    q.reset(new emu_buffer(x.size()*sizeof(float)));
-    std::copy(x.begin(), x.end(), q->as<float>());
+    q = rnd.uniforms(shape.n_state()*shape.d, shape.is_large ? 150.0f : 8.0f);
 
     const int n_head = shape.n_head;
     k.reset(new test_cache({ shape.type_k, n_cells, n_head, shape.d, false,         shape.is_moved, false },         rnd));
@@ -31,38 +34,45 @@ attn_problem::attn_problem(const attn_shape & shape, emu_random & rnd) :
 attn_result<float> attn_by_kernels(const attn_problem & p) {
     const attn_shape & shape = p.shape;
 
-    const size_t n_o     = shape.n_state()*shape.d;
-    const size_t n_lse   = shape.n_state();
-    const size_t n_votes = shape.n_votes();
+    emu_current_device = { shape.is_mma ? 860 : 750, shape.wants_split ? 1000 : 1, 99*1024 };
 
-    const emu_buffer out((n_o + n_lse + n_votes)*sizeof(float));
+    const emu_buffer q  (p.q);
+    const emu_buffer set(p.set);
+    const emu_buffer o  (p.o_prev);
+    const emu_buffer lse(p.lse_prev);
 
-    h2o_attn_args args = {};
+    const ggml_context_ptr owner(ggml_init({ 16*ggml_tensor_overhead(), nullptr, true }));
 
-    args.q          = p.q->as<float>();
-    args.k          = p.k->view(p.cell0, shape.n_keys);
-    args.v          = p.v->view(p.cell0, shape.n_keys);
-    args.set        = shape.has_set  ? p.set.data()      : nullptr;
-    args.set_stride = shape.n_keys;
-    args.o_prev     = shape.has_prev ? p.o_prev.data()   : nullptr;
-    args.lse_prev   = shape.has_prev ? p.lse_prev.data() : nullptr;
-    args.o          = out.as<float>();
-    args.lse        = args.o   + n_o;
-    args.votes      = args.lse + n_lse;
-    args.n_rows     = shape.n_rows();
-    args.n_keys     = shape.n_keys;
-    args.n_head     = shape.n_head;
-    args.n_chunks   = shape.n_chunks;
-    args.n_group    = shape.n_group;
-    args.n_split    = shape.n_split;
-    args.causal     = shape.is_causal;
-    args.scale      = p.scale;
+    ggml_context * ctx = owner.get();
 
-    (shape.is_mma ? emu_attn_mma : emu_attn_plain)(args, shape.d);
+    const int d        = shape.d;
+    const int n_rows   = shape.n_rows();
+    const int n_head   = shape.n_head;
+    const int n_chunks = shape.n_chunks;
+    const int n_cells  = shape.has_set ? p.n_cells : shape.n_keys;
+
+    ggml_tensor * dst = ggml_h2o_attn(ctx,
+            emu_new_tensor(ctx, GGML_TYPE_F32, d, n_rows, n_head, n_chunks, q.data()),
+            p.k->view(ctx, p.cell0, n_cells, n_chunks),
+            p.v->view(ctx, p.cell0, n_cells, n_chunks),
+            shape.has_set  ? emu_new_tensor(ctx, GGML_TYPE_I32, shape.n_keys, n_head, 1, 1, set.data())    : nullptr,
+            shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, d, n_rows, n_head, n_chunks, o.data())     : nullptr,
+            shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, 1, n_rows, n_head, n_chunks, lse.data())   : nullptr,
+            shape.v_trans, shape.is_causal, shape.n_group, p.scale);
+
+    const emu_buffer out(ggml_nbytes(dst));
+    dst->data = out.data();
+
+    EMU_CHECK(emu_supports(dst), "a case without a kernel");
+    emu_compute(dst);
+
+    const float * begin_o     = out.as<float>();
+    const float * begin_lse   = begin_o   + shape.n_state()*d;
+    const float * begin_votes = begin_lse + shape.n_state();
 
     return {
-        { args.o,     args.o     + n_o },
-        { args.lse,   args.lse   + n_lse },
-        { args.votes, args.votes + n_votes },
+        { begin_o,     begin_lse },
+        { begin_lse,   begin_votes },
+        { begin_votes, begin_votes + shape.n_votes() },
     };
 }

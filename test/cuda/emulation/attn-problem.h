@@ -14,9 +14,9 @@ struct attn_shape {
     int n_keys;
     int n_head;
     int n_chunks;
-    int n_split;
 
     bool is_mma;
+    bool wants_split; // of the votes over blocks: with many multiprocessors
     bool is_causal;
     bool has_set;
     bool has_prev;
@@ -37,9 +37,10 @@ struct attn_problem {
     attn_shape shape;
 
     float scale;
-    int   cell0; // of the first key, without a set
+    int   cell0;   // of the first key, without a set
+    int   n_cells; // of the cache
 
-    std::unique_ptr<emu_buffer> q; // [n_chunks][n_head][n_rows][d]
+    std::vector<float>          q; // [n_chunks][n_head][n_rows][d]
     std::unique_ptr<test_cache> k;
     std::unique_ptr<test_cache> v;
     std::vector<int32_t>        set; // [n_head][n_keys]

@@ -6,7 +6,7 @@
 
 attn_result<double> attn_by_loops(const attn_problem & p) {
     const attn_shape & shape = p.shape;
-    const float      * q     = p.q->as<float>();
+    const float      * q     = p.q.data();
 
     const int d      = shape.d;
     const int n_rows = shape.n_rows();

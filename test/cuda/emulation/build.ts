@@ -1,7 +1,8 @@
-// Building the emulation with a host compiler and CUDA's headers, as it is or with one header of the kernels changed.
+// Building the emulation with a host compiler and CUDA's headers: the .cu files of the op as they are, or with one of their
+// files changed.
 
 import { execFile, spawnSync } from 'node:child_process'
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { findNvcc, GGML, includeOf, root, SOURCES } from '../nvcc.js'
@@ -10,7 +11,30 @@ import type { Mutation } from './mutations.js'
 const EMULATION = root('test/cuda/emulation')
 const CXX = 'g++'
 
-const UNITS = readdirSync(EMULATION).filter((name) => name.endsWith('.cpp'))
+const CUDA_UNITS = readdirSync(SOURCES).filter((name) => name.endsWith('.cu'))
+const UNITS = [
+  ...readdirSync(EMULATION).filter((name) => name.endsWith('.cpp')),
+  ...CUDA_UNITS,
+  'agreement.cpp',
+  'tiny-model.cpp',
+]
+
+const INCLUDES = [
+  'bench/gpu',
+  'test/native',
+  'src/native/h2o',
+  ...['include', 'src'].map((folder) => `vendor/llama.cpp/${folder}`),
+]
+  .map(root)
+  .concat(['include', 'src', 'src/ggml-cpu'].map((folder) => join(GGML, folder)))
+
+/** As npm run build leaves them. */
+const LIBRARIES = [
+  'src/libllama.a',
+  'ggml/src/libggml.a',
+  'ggml/src/libggml-cpu.a',
+  'ggml/src/libggml-base.a',
+].map((path) => root(`build/llama.cpp/${path}`))
 
 // what the emulation needs and not every toolkit, or system, has for the host
 const PROBE = `
@@ -40,6 +64,14 @@ export interface Result {
   output: string
 }
 
+/** kernel<<<grid, block, shared, stream>>>(args); is all that a host compiler cannot read. */
+function withoutLaunches(source: string): string {
+  return source.replace(
+    /([\w<>]+)<<<(.*?)>>>\((.*?)\);/gs,
+    (_, kernel, how, args) => `emu_launch((const void *) &${kernel}, ${how}, [&] { ${kernel}(${args}); });`,
+  )
+}
+
 /** One folder of objects and programs. */
 export class Build {
   constructor(
@@ -49,40 +81,51 @@ export class Build {
 
   /** -> the program */
   async unchanged(): Promise<string> {
-    for (const unit of UNITS) {
-      await this.compile(unit, SOURCES, [])
-    }
+    const ops = this.copyOps('unchanged')
+    for (const unit of UNITS) await this.compile(unit, ops, unit)
     return this.link('emulation', (unit) => unit)
   }
 
   /** After unchanged, whose other objects it takes. -> the program */
-  async mutated({ name, unit, header, from, to }: Mutation): Promise<string> {
-    const ops = join(this.folder, `${name}-ops`)
-    cpSync(join(SOURCES, '..'), ops, { recursive: true })
-
-    const path = join(ops, 'cuda', header)
+  async mutated({ name, unit, file, from, to }: Mutation): Promise<string> {
+    const ops = this.copyOps(name)
+    const path = join(ops, 'cuda', file)
     const parts = readFileSync(path, 'utf8').split(from)
-    if (parts.length !== 2) throw new Error(`${header} has "${from}" ${parts.length - 1} times, not once`)
+    if (parts.length !== 2) throw new Error(`${file} has "${from}" ${parts.length - 1} times, not once`)
     writeFileSync(path, parts.join(to))
 
-    // one head size shows it as well as all of them, and compiles in less time
-    await this.compile(unit, join(ops, 'cuda'), ['-DEMU_HEAD_SIZE=64'], `${name}-${unit}`)
+    await this.compile(unit, ops, `${name}-${unit}`)
     return this.link(name, (other) => (other === unit ? `${name}-${unit}` : other))
   }
 
-  private async compile(unit: string, sources: string, flags: string[], object = unit): Promise<void> {
+  /** src/native/h2o/ops, readable for a host compiler. -> the folder */
+  private copyOps(name: string): string {
+    const ops = join(this.folder, `${name}-ops`)
+    cpSync(join(SOURCES, '..'), ops, { recursive: true })
+    for (const unit of CUDA_UNITS) {
+      const path = join(ops, 'cuda', unit)
+      writeFileSync(path, withoutLaunches(readFileSync(path, 'utf8')))
+    }
+    return ops
+  }
+
+  private async compile(unit: string, ops: string, object: string): Promise<void> {
+    const places = [join(ops, 'cuda'), EMULATION, root('bench/gpu'), root('test/native')]
+    const path = places.map((place) => join(place, unit)).find(existsSync) as string
     await promisify(execFile)(CXX, [
-      ...['-c', '-std=c++17', '-O2', '-fno-strict-aliasing', ...flags],
+      // shared arrays are declared extern within functions, and need no initialization
+      ...['-c', '-std=c++17', '-O2', '-fno-strict-aliasing', '-fno-extern-tls-init'],
       ...['-Wall', '-Wextra', '-Wno-unknown-pragmas', '-Wno-unused-function'],
-      ...['-I', join(EMULATION, 'shim'), '-I', sources, ...this.headers, '-I', join(GGML, 'include')],
-      ...[join(EMULATION, unit), '-o', join(this.folder, `${object}.o`)],
+      ...['-I', join(EMULATION, 'shim'), '-I', join(ops, 'cuda'), ...this.headers],
+      ...INCLUDES.flatMap((include) => ['-I', include]),
+      ...['-x', 'c++', path, '-o', join(this.folder, `${object}.o`)],
     ])
   }
 
   private async link(program: string, objectOf: (unit: string) => string): Promise<string> {
     const path = join(this.folder, program)
     const objects = UNITS.map((unit) => join(this.folder, `${objectOf(unit)}.o`))
-    await promisify(execFile)(CXX, [...objects, '-o', path])
+    await promisify(execFile)(CXX, [...objects, ...LIBRARIES, '-fopenmp', '-o', path])
     return path
   }
 }

@@ -5,7 +5,7 @@
 #include "device-memory.h"
 #include "random.h"
 
-#include "h2o-attn-args.cuh"
+#include "ggml.h"
 
 #include <memory>
 #include <vector>
@@ -30,8 +30,8 @@ public:
         return decoded[((size_t) cell*shape.n_head + head)*shape.d + i];
     }
 
-    // for the kernels, from a cell on; n_keys: from chunk to chunk
-    h2o_kv view(int cell0, int n_keys) const;
+    // cells [cell0, cell0 + n_keys*n_chunks): [d, n_keys, n_head, n_chunks], or [n_keys, d, n_head, n_chunks] if transposed
+    ggml_tensor * view(ggml_context * ctx, int cell0, int n_keys, int n_chunks) const;
 
 private:
     cache_shape shape;

@@ -3,6 +3,7 @@
 #include "attn-problem.h"
 #include "block.h"
 #include "attn-limits.h"
+#include "launch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,20 +34,24 @@ static ggml_type random_type(bool is_mma, int d, bool is_trans, emu_random & rnd
 static attn_shape random_shape(int i, bool only_mma, emu_random & rnd) {
     static const int head_sizes[] = { 64, 80, 96, 128, 256 };
 
-    const int max_rows = 400; // what a case may cost
-
     attn_shape s = {};
+
+    // votes are split from 512 rows on, 256 without tensor cores; otherwise what a case costs is the limit
+    s.wants_split = rnd.one_in(5);
+
+    const int min_rows = s.wants_split ? 512 : 0;
+    const int max_rows = s.wants_split ? 900 : 400;
 
     s.d         = only_mma ? 64 : head_sizes[i % 5];
     s.is_mma    = only_mma || i/5 % 3 != 2;
     s.n_group   = 1 + i % 8;
-    s.n_queries = std::min(rnd.integer(1, rnd.one_in(4) ? 200 : 90), max_rows/s.n_group);
+    s.n_queries = rnd.integer(1, rnd.one_in(4) ? 200 : 90);
+    s.n_queries = std::max((min_rows + s.n_group - 1)/s.n_group, std::min(s.n_queries, max_rows/s.n_group));
     s.n_head    = rnd.integer(1, 2);
     s.is_causal = rnd.one_in(2);
     s.has_set   = !s.is_causal && !rnd.one_in(4);
     s.n_keys    = s.is_causal ? s.n_queries : rnd.integer(1, rnd.one_in(4) ? 300 : 150);
     s.n_chunks  = s.has_set ? 1 : rnd.integer(1, 2);
-    s.n_split   = rnd.one_in(3) ? rnd.integer(2, 4) : 1;
     s.has_prev  = rnd.one_in(2);
     s.is_moved  = rnd.one_in(4);
     s.is_large  = rnd.one_in(4);
@@ -78,7 +83,6 @@ static void cover(const attn_shape & s, test_report & report) {
     count(s.is_moved,      "moved");
     count(s.is_wide,       "wide");
     count(s.n_chunks > 1,  "chunks");
-    count(s.n_split > 1,   "split");
     count(s.n_rows() % 16 != 0 && s.n_keys % 16 != 0, "tails");
 }
 
@@ -103,8 +107,8 @@ static const emu_limit & limit_of(const attn_shape & s) {
 }
 
 static void print_shape(const attn_shape & s) {
-    printf("FAIL attn %s d=%d n_group=%d n_queries=%d n_keys=%d n_head=%d n_chunks=%d n_split=%d k=%s v=%s%s%s%s%s%s%s%s:",
-            s.is_mma ? "mma" : "plain", s.d, s.n_group, s.n_queries, s.n_keys, s.n_head, s.n_chunks, s.n_split,
+    printf("FAIL attn %s d=%d n_group=%d n_queries=%d n_keys=%d n_head=%d n_chunks=%d%s k=%s v=%s%s%s%s%s%s%s%s:",
+            s.is_mma ? "mma" : "plain", s.d, s.n_group, s.n_queries, s.n_keys, s.n_head, s.n_chunks, s.wants_split ? " split" : "",
             type_name(s.type_k), type_name(s.type_v), s.is_causal ? " causal" : "", s.has_set ? " set" : "",
             s.has_prev ? " prev" : "", s.v_trans ? " v_trans" : "", s.is_moved ? " moved" : "", s.is_large ? " large" : "",
             s.is_wide ? " wide" : "");
@@ -117,7 +121,11 @@ bool run_attn_case(int i, bool only_mma, emu_random & rnd, test_report & report)
 
     // the order of warps must not change a bit
     emu_seed(rnd.bits());
+    const int n_launches = emu_n_launches();
     const attn_result<float> got = attn_by_kernels(p);
+    if (emu_n_launches() - n_launches == 3) { // the third one adds the partial votes up
+        report.covered[shape.is_mma ? "mma split" : "plain split"]++;
+    }
     emu_seed(rnd.bits());
     const attn_result<float> again = attn_by_kernels(p);
 

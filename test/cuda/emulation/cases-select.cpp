@@ -2,13 +2,19 @@
 
 #include "block.h"
 #include "device-memory.h"
-#include "kernels.h"
+#include "fail.h"
+#include "launch.h"
+#include "op.h"
 #include "select-problem.h"
+
+#include "ggml-cpp.h"
 
 #include <climits>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+
+static const int N_THREADS = 1024; // of selection's block
 
 static float random_score(int kind, emu_random & rnd) {
     static const float ties[]    = { 0.0f, -0.0f, 1.0f }; // the zeros are equal
@@ -89,7 +95,7 @@ static void cover(const select_problem & p, const std::vector<int32_t> & set, te
     count(has_nan, "nan");
     count(n_tracked < p.n_heavy && !set.empty(), "fills");
     count(p.tracked.mem_end < p.tracked.chunk_pos, "removed");
-    count(n_tracked > H2O_SELECT_THREADS, "rounds");
+    count(n_tracked > N_THREADS, "rounds");
     count(p.n_sink > 0 && p.n_sink < p.n_heavy, "sinks");
     count(p.n_sink > p.tracked.chunk_pos && p.tracked.n_chunk > 0, "sinks in the chunk");
     count(p.n_step > 0, "per voter");
@@ -98,27 +104,44 @@ static void cover(const select_problem & p, const std::vector<int32_t> & set, te
 bool run_select_case(emu_random & rnd, test_report & report) {
     const select_problem p = random_problem(rnd);
 
-    const h2o_tracked_args tracked = {
-        p.mem_pos.data(), p.mem_score.data(), p.chunk_score.data(), p.n_mem_row, p.n_mem_row, p.n_chunk_row, p.tracked,
-    };
-    const size_t n_out = (size_t) p.n_set()*p.n_head;
-
-    emu_seed(rnd.bits());
-
-    const emu_buffer set(n_out*sizeof(int32_t));
-    emu_select({ tracked, p.pos, p.n_local, p.n_heavy, p.n_sink, p.n_step, set.as<int32_t>(), p.n_set() }, p.n_head);
-
-    // of the right set, so that a wrong one cannot lead out of it
+    // of the right set, so that a wrong one cannot lead lookup out of it
     const std::vector<int32_t> expected_set = select_by_sets(p);
 
-    const emu_buffer score(n_out*sizeof(float));
-    emu_lookup({ tracked, expected_set.data(), p.n_set(), score.as<float>(), p.n_set(), p.n_set() }, p.n_head);
+    const emu_buffer mem_pos    (p.mem_pos);
+    const emu_buffer mem_score  (p.mem_score);
+    const emu_buffer chunk_score(p.chunk_score);
+    const emu_buffer right_set  (expected_set);
+
+    const ggml_context_ptr owner(ggml_init({ 16*ggml_tensor_overhead(), nullptr, true }));
+
+    ggml_context * ctx = owner.get();
+
+    ggml_tensor * mp = emu_new_tensor(ctx, GGML_TYPE_I32, p.n_mem_row,   p.n_head, 1, 1, mem_pos.data());
+    ggml_tensor * ms = emu_new_tensor(ctx, GGML_TYPE_F32, p.n_mem_row,   p.n_head, 1, 1, mem_score.data());
+    ggml_tensor * cs = emu_new_tensor(ctx, GGML_TYPE_F32, p.n_chunk_row, p.n_head, 1, 1, chunk_score.data());
+
+    ggml_tensor * select = ggml_h2o_select(ctx, mp, ms, cs, p.tracked, p.pos, p.n_local, p.n_heavy);
+    ggml_h2o_select_set_variant(select, p.n_sink, p.n_step);
+
+    ggml_tensor * lookup = ggml_h2o_lookup(ctx,
+            emu_new_tensor(ctx, GGML_TYPE_I32, p.n_set(), p.n_head, 1, 1, right_set.data()), mp, ms, cs, p.tracked);
+
+    const emu_buffer set  (ggml_nbytes(select));
+    const emu_buffer score(ggml_nbytes(lookup));
+    select->data = set.data();
+    lookup->data = score.data();
+
+    emu_seed(rnd.bits());
+    for (ggml_tensor * dst : { select, lookup }) {
+        EMU_CHECK(emu_supports(dst), "a case without a kernel");
+        emu_compute(dst);
+    }
 
     const std::vector<float> expected_score = lookup_by_maps(p, expected_set);
     cover(p, expected_set, report);
 
-    const bool ok_set   = memcmp(set.data(),   expected_set.data(),   n_out*sizeof(int32_t)) == 0;
-    const bool ok_score = memcmp(score.data(), expected_score.data(), n_out*sizeof(float))   == 0;
+    const bool ok_set   = memcmp(set.data(),   expected_set.data(),   ggml_nbytes(select)) == 0;
+    const bool ok_score = memcmp(score.data(), expected_score.data(), ggml_nbytes(lookup))   == 0;
 
     if (!ok_set || !ok_score) {
         printf("FAIL %s pos=%d n_local=%d n_heavy=%d n_sink=%d n_step=%d n_mem=%d mem_end=%d chunk_pos=%d n_chunk=%d\n",

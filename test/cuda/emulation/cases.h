@@ -17,3 +17,6 @@ struct test_report {
 bool run_attn_case(int i, bool only_mma, emu_random & rnd, test_report & report);
 
 bool run_select_case(emu_random & rnd, test_report & report);
+
+// what supports_op answers; -> how many answers are wrong
+int run_support_cases();

@@ -29,7 +29,7 @@ static int find_thread_locals(dl_phdr_info * info, size_t, void * arg) {
     return 1;
 }
 
-void emu_fill_shared() {
+static const segment & shared_segment() {
     static const segment shared = [] {
         segment found;
         dl_iterate_phdr(find_thread_locals, &found);
@@ -37,15 +37,27 @@ void emu_fill_shared() {
                 "shared memory is not where it should be");
         return found;
     }();
-    memset(shared.data, 0xff, shared.size);
+    return shared;
 }
 
-void emu_check_dynamic(const void * dynamic, size_t size) {
-    const char * begin = (const char *) dynamic + size;
-    const char * end   = (const char *) dynamic + EMU_DYNAMIC_SIZE;
+emu_shared_memory::emu_shared_memory() : others(shared_segment().data, shared_segment().data + shared_segment().size) {}
 
-    EMU_CHECK(std::all_of(begin, end, [](char c) { return c == (char) 0xff; }),
-            "a kernel wrote past the shared memory that it asked for");
+emu_shared_memory::~emu_shared_memory() {
+    memcpy(shared_segment().data, others.data(), others.size());
+}
+
+void emu_shared_memory::clear() const {
+    memset(shared_segment().data, 0xff, shared_segment().size);
+}
+
+void emu_shared_memory::check_dynamic(size_t size) const {
+    for (const void * dynamic : { (const void *) h2o_smem, (const void *) h2o_select_smem }) {
+        const char * begin = (const char *) dynamic + size;
+        const char * end   = (const char *) dynamic + EMU_DYNAMIC_SIZE;
+
+        EMU_CHECK(std::all_of(begin, end, [](char c) { return c == (char) 0xff; }),
+                "a kernel wrote past the shared memory that it asked for");
+    }
 }
 
 emu_buffer::emu_buffer(size_t size) {

@@ -1,31 +1,28 @@
-// What kernel<<<grid, block, n_dynamic>>>() does: one block after the other, each with shared memory that holds nothing.
+// What kernel<<<grid, block, n_dynamic, stream>>>(...) does, written emu_launch(&kernel, grid, block, n_dynamic, stream, call)
+// by build.ts: one block after the other, each with shared memory that holds nothing.
 
 #pragma once
 
-#include "block.h"
-#include "device-memory.h"
+#include <driver_types.h>
+#include <vector_types.h>
 
-#include "fail.h"
-
+#include <cstddef>
 #include <functional>
 
-static inline void emu_launch(
-        dim3 grid, dim3 block, void * dynamic, size_t n_dynamic, const std::function<void()> & kernel) {
-    EMU_CHECK(n_dynamic <= EMU_DYNAMIC_SIZE, "a launch with more shared memory than there is");
+// what the launchers are told of the device; cc as ggml counts it: 860
+struct emu_device {
+    int    cc;
+    int    nsm;   // multiprocessors
+    size_t smpbo; // the most shared memory that a block can have
+};
 
-    emu_grid_dim  = grid;
-    emu_block_dim = block;
+extern emu_device emu_current_device;
 
-    for (unsigned z = 0; z < grid.z; ++z) {
-        for (unsigned y = 0; y < grid.y; ++y) {
-            for (unsigned x = 0; x < grid.x; ++x) {
-                emu_block_idx = dim3(x, y, z);
-                emu_fill_shared();
-                emu_run_block(kernel);
-                if (dynamic) {
-                    emu_check_dynamic(dynamic, n_dynamic);
-                }
-            }
-        }
-    }
-}
+// cudaFuncSetAttribute; without it a launch gets 48 KiB of dynamic shared memory at most
+void emu_allow_dynamic(const void * kernel, size_t n_dynamic);
+
+void emu_launch(
+        const void * kernel, dim3 grid, dim3 block, size_t n_dynamic, cudaStream_t stream, const std::function<void()> & call);
+
+// so far
+int emu_n_launches();

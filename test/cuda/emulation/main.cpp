@@ -1,21 +1,26 @@
 // The CUDA kernels on the host: threads, shared memory and tensor-core instructions are emulated, and what comes out is held
-// against plain loops.
+// against plain loops; or a whole model against the same one on the CPU.
 //
 //     emulation KERNELS N SEED        KERNELS: all, mma (tensor cores, head size 64) or select
+//     emulation model
 //
 // Prints a line "FAIL ..." per case that is wrong, then "covered NAME CASES" and "worst NAME NMSE"; ends with 1 if any is
 // wrong. The same arguments give the same cases and the same order of warps.
 
 #include "cases.h"
 #include "device-memory.h"
+#include "models.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 int main(int argc, char ** argv) {
+    if (argc == 2 && strcmp(argv[1], "model") == 0) {
+        return run_model_cases() == 0 ? 0 : 1;
+    }
     if (argc != 4) {
-        fprintf(stderr, "usage: %s all|mma|select N SEED\n", argv[0]);
+        fprintf(stderr, "usage: %s all|mma|select N SEED\n       %s model\n", argv[0], argv[0]);
         return 2;
     }
     const char * kernels = argv[1];
@@ -31,7 +36,7 @@ int main(int argc, char ** argv) {
 
     int n_attn   = 0;
     int n_select = 0;
-    int n_wrong  = 0;
+    int n_wrong  = only_mma || only_select ? 0 : run_support_cases();
 
     // selection is a quarter as often: one kernel, without head sizes
     for (int i = 0; i < n_cases; ++i) {

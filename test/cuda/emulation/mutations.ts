@@ -2,9 +2,9 @@
 
 export interface Mutation {
   name: string
-  /** Which file of the emulation has the kernels. */
+  /** The .cu file to compile anew, and which of its files is changed. */
   unit: string
-  header: string
+  file: string
   from: string
   to: string
   /** Arguments of the program. */
@@ -14,42 +14,58 @@ export interface Mutation {
 export const MUTATIONS: Mutation[] = [
   {
     name: 'missing-barrier',
-    unit: 'kernels-mma.cpp',
-    header: 'h2o-attn-mma.cuh',
+    unit: 'h2o-attn-mma.cu',
+    file: 'h2o-attn-mma.cuh',
     from: '__syncthreads(); // V is there, and nobody reads K any more',
     to: '',
     args: ['mma', 8, 1],
   },
   {
     name: 'mask-off-by-one',
-    unit: 'kernels-mma.cpp',
-    header: 'h2o-votes-mma.cuh',
+    unit: 'h2o-attn-mma.cu',
+    file: 'h2o-votes-mma.cuh',
     from: 'row + 0 >= first',
     to: 'row + 0 > first',
     args: ['mma', 8, 1],
   },
   {
     name: 'one-tie-too-many',
-    unit: 'kernels-select.cpp',
-    header: 'h2o-select.cuh',
+    unit: 'h2o-select.cu',
+    file: 'h2o-select.cuh',
     from: 'ties_before < n_ties',
     to: 'ties_before <= n_ties',
     args: ['select', 10, 1],
   },
   {
     name: 'sinks-as-candidates',
-    unit: 'kernels-select.cpp',
-    header: 'h2o-select.cuh',
+    unit: 'h2o-select.cu',
+    file: 'h2o-select.cuh',
     from: 'h2o_lower_bound(mem_pos, t.n.n_mem, n_sink)',
     to: '0',
     args: ['select', 30, 1],
   },
   {
     name: 'one-voter-too-few',
-    unit: 'kernels-select.cpp',
-    header: 'h2o-select.cuh',
+    unit: 'h2o-select.cu',
+    file: 'h2o-select.cuh',
     from: 'chunk_pos - p + n_step - 1',
     to: 'chunk_pos - p - 1',
     args: ['select', 30, 1],
+  },
+  {
+    name: 'all-heads-the-set-of-the-first',
+    unit: 'h2o-attn.cu',
+    file: 'h2o-attn.cu',
+    from: 'set->nb[1]/sizeof(int32_t)',
+    to: '0',
+    args: ['mma', 12, 1],
+  },
+  {
+    name: 'shared-memory-not-allowed',
+    unit: 'h2o-attn-mma.cu',
+    file: 'h2o-attn-mma.cu',
+    from: 'CUDA_SET_SHARED_MEMORY_LIMIT(h2o_attn_mma<D>,  attn::size_smem());',
+    to: '',
+    args: ['all', 5, 1],
   },
 ]

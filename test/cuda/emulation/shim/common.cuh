@@ -1,5 +1,5 @@
 // In the place of ggml-cuda's common.cuh: the language of kernels for a host compiler, and the little of the header that the
-// kernels use.
+// kernels and their launchers use.
 
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 
 #undef __global__
 #undef __device__
@@ -32,12 +33,19 @@
 // static where it stands in a function, and still right after extern; all threads of a block are fibers of one thread
 #define __shared__ thread_local
 
+#include "../device-memory.h"
+#include "../fail.h"
 #include "../intrinsics.h"
+#include "../launch.h"
 
 #define WARP_SIZE 32
 #define AMPERE_MMA_AVAILABLE
 
 #define NO_DEVICE_CODE abort()
+
+#define GGML_LOG_WARN(...) fprintf(stderr, __VA_ARGS__)
+
+#define CUDA_SET_SHARED_MEMORY_LIMIT(kernel, n) emu_allow_dynamic((const void *) &(kernel), n)
 
 using std::max;
 using std::min;
@@ -51,3 +59,44 @@ static inline int warp_prefix_inclusive_sum(int x) {
     }
     return x;
 }
+
+static inline bool ampere_mma_available(int cc) {
+    return cc >= 800;
+}
+
+struct ggml_cuda_device_info {
+    const emu_device * devices;
+};
+
+static inline ggml_cuda_device_info ggml_cuda_info() {
+    return { &emu_current_device };
+}
+
+struct ggml_cuda_pool {};
+
+struct ggml_backend_cuda_context {
+    int device = 0;
+
+    ggml_cuda_pool the_pool;
+
+    ggml_cuda_pool & pool()   { return the_pool; }
+    cudaStream_t     stream() { return nullptr; }
+};
+
+template <typename T>
+class ggml_cuda_pool_alloc {
+public:
+    explicit ggml_cuda_pool_alloc(ggml_cuda_pool &) {}
+
+    ggml_cuda_pool_alloc(ggml_cuda_pool &, size_t n) { alloc(n); }
+
+    T * alloc(size_t n) {
+        buffer.reset(new emu_buffer(n*sizeof(T)));
+        return get();
+    }
+
+    T * get() { return buffer->as<T>(); }
+
+private:
+    std::unique_ptr<emu_buffer> buffer;
+};

@@ -1,0 +1,41 @@
+// One model computed on the CPU and on a device, sparsely: do logits, votes and memory sets agree, does the device repeat
+// itself, and does the graph stay on it? What both give without H2O stands beside it, so that a miss can be told from one of
+// the backend's own products.
+
+#pragma once
+
+#include "h2o.h"
+#include "llama.h"
+
+#include <functional>
+#include <vector>
+
+struct agreement_case {
+    const char * name;
+    ggml_type    type;     // of the cache
+    bool         flash;
+    h2o_schedule schedule;
+    int          n_tail;   // tokens behind the last whole chunk, at most a chunk
+    double       max_nmse; // of the logits, and of the votes
+    double       min_same; // share of the members of the memory sets
+
+    h2o_experiments experiments = h2o_experiments_default();
+};
+
+// cache types, layouts of V, schedules, tails and variants, with what a device is held to
+const std::vector<agreement_case> & agreement_cases();
+
+struct agreement_setup {
+    llama_model * on_cpu;
+    llama_model * on_device;
+
+    int n_chunk;  // tokens
+    int n_chunks; // in calls of four: with three in the last one it is sparse with any tail
+    int n_local;
+    int n_heavy;
+
+    std::function<void(bool is_device)> before_decode; // may be empty
+};
+
+// prints a line; -> whether everything holds
+bool check_agreement(const agreement_setup & setup, const agreement_case & c);

@@ -1,0 +1,26 @@
+// In the place of ops/cpu/h2o-cpu.cpp in libggml-cpu.a: the linker takes what it finds first.
+
+#include "cpu-op.h"
+
+#include "fail.h"
+#include "op.h"
+
+#define ggml_compute_forward_h2o h2o_forward_on_cpu
+#include "../cpu/h2o-cpu.cpp"
+#undef ggml_compute_forward_h2o
+
+// of a build with CUDA: no device here
+extern "C" void * ggml_backend_cuda_reg() {
+    return nullptr;
+}
+
+bool emu_takes_cpu_ops = false;
+
+extern "C" void ggml_compute_forward_h2o(const ggml_compute_params * params, ggml_tensor * dst) {
+    if (!emu_takes_cpu_ops) {
+        h2o_forward_on_cpu(params, dst);
+    } else if (params->ith == 0) {
+        EMU_CHECK(emu_supports(dst), "a model asks for what has no kernel");
+        emu_compute(dst);
+    }
+}

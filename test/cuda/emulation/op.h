@@ -1,0 +1,13 @@
+// GGML_OP_H2O as the CUDA backend computes it, launchers and kernels, on tensors whose data lies in emu_buffers.
+
+#pragma once
+
+#include "ggml.h"
+
+// on emu_current_device
+void emu_compute (ggml_tensor * dst);
+bool emu_supports(const ggml_tensor * dst);
+
+// a tensor without a buffer: contiguous, over data that is there
+ggml_tensor * emu_new_tensor(
+        ggml_context * ctx, ggml_type type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3, const void * data);
