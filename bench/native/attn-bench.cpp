@@ -124,15 +124,14 @@ static void build_stock(runner & r, const options & opt, bool is_intra, std::mt1
 static void build_h2o(runner & r, const options & opt, bool is_intra, std::mt19937 & rng) {
     ggml_context * ctx = r.get_ctx();
 
-    const int n_group = opt.n_head/opt.n_head_kv;
     const int n_cells = is_intra ? opt.n_chunk : 8*opt.n_chunk;
 
-    ggml_tensor * q   = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, opt.d_head, n_group*opt.n_chunk, opt.n_head_kv);
+    ggml_tensor * q   = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, opt.d_head, opt.n_head,    opt.n_chunk);
     ggml_tensor * k   = ggml_new_tensor_3d(ctx, opt.type,      opt.d_head, opt.n_head_kv, n_cells);
     ggml_tensor * v   = ggml_new_tensor_3d(ctx, opt.type,      opt.d_head, opt.n_head_kv, n_cells);
     ggml_tensor * set = is_intra ? nullptr : ggml_new_tensor_2d(ctx, GGML_TYPE_I32, opt.n_mem, opt.n_head_kv);
 
-    r.build(ggml_h2o_attn(ctx, q, by_head(ctx, k), by_head(ctx, v), set, nullptr, nullptr, false, is_intra, n_group,
+    r.build(ggml_h2o_attn(ctx, q, by_head(ctx, k), by_head(ctx, v), set, nullptr, nullptr, false, is_intra,
                 1.0f/std::sqrt((float) opt.d_head)));
 
     for (ggml_tensor * t : { q, k, v }) {

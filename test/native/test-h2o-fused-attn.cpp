@@ -88,7 +88,7 @@ static void test_case(test_random & rnd) {
 
     // K: cell by cell; V: the same, or channel by channel
     test_graph g;
-    ggml_tensor * q       = ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, p.d_k, n_rows, n_head, p.n_chunks);
+    ggml_tensor * q       = ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, p.d_k, n_head*p.n_group, p.n_queries, p.n_chunks);
     ggml_tensor * k_cache = ggml_new_tensor_2d(g.ctx.get(), p.type_k, p.d_k*n_head, p.n_cells);
     ggml_tensor * v_cache = p.v_trans
         ? ggml_new_tensor_2d(g.ctx.get(), p.type_v, p.n_cells, p.d_v*n_head)
@@ -110,10 +110,10 @@ static void test_case(test_random & rnd) {
             v_cache->nb[1], nb_v, n_seen*v_cache->nb[1], begin*v_cache->nb[1]);
 
     ggml_tensor * set = p.causal ? nullptr : ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_I32, p.n_mem, n_head);
-    ggml_tensor * o   = p.has_state ? ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, p.d_v, n_rows, n_head, p.n_chunks) : nullptr;
-    ggml_tensor * lse = p.has_state ? ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, 1,     n_rows, n_head, p.n_chunks) : nullptr;
+    ggml_tensor * o   = p.has_state ? ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, p.d_v, n_head*p.n_group, p.n_queries, p.n_chunks) : nullptr;
+    ggml_tensor * lse = p.has_state ? ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, 1,     n_head*p.n_group, p.n_queries, p.n_chunks) : nullptr;
 
-    ggml_tensor * result = ggml_h2o_attn(g.ctx.get(), q, k, v, set, o, lse, p.v_trans, p.causal, p.n_group, scale);
+    ggml_tensor * result = ggml_h2o_attn(g.ctx.get(), q, k, v, set, o, lse, p.v_trans, p.causal, scale);
 
     std::vector<float> q_values   = random_values(rnd, ggml_nelements(q),       3.0f);
     std::vector<float> k_values   = random_values(rnd, ggml_nelements(k_cache), 3.0f);
@@ -166,13 +166,16 @@ static void test_case(test_random & rnd) {
         for (int row = 0; row < n_rows; ++row) {
             const int n_visible = p.causal ? row/p.n_group + 1 : n_keys;
 
+            // by token and head
+            const size_t at = ((size_t) (ic*p.n_queries + row/p.n_group)*n_head + ih)*p.n_group + row%p.n_group;
+
             const auto cell = [&](int j) { return p.causal ? p.pos + ic*p.n_queries + j : members[ih*p.n_mem + j]; };
 
             std::vector<double> w(n_visible);
             for (int j = 0; j < n_visible; ++j) {
                 double dot = 0.0;
                 for (int id = 0; id < p.d_k; ++id) {
-                    dot += (double) q_values[(ib*n_rows + row)*p.d_k + id]*k_values[((size_t) cell(j)*n_head + ih)*p.d_k + id];
+                    dot += (double) q_values[at*p.d_k + id]*k_values[((size_t) cell(j)*n_head + ih)*p.d_k + id];
                 }
                 w[j] = dot*scale;
             }
@@ -186,10 +189,10 @@ static void test_case(test_random & rnd) {
                 w[j] /= l;
                 votes[j] += w[j];
             }
-            CHECK(near(got_lse[ib*n_rows + row], m + std::log(l)));
+            CHECK(near(got_lse[at], m + std::log(l)));
 
             // the share of this block in the joint softmax
-            const double share = p.has_state ? 1.0/(1.0 + std::exp(lse_values[ib*n_rows + row] - m - std::log(l))) : 1.0;
+            const double share = p.has_state ? 1.0/(1.0 + std::exp(lse_values[at] - m - std::log(l))) : 1.0;
 
             for (int id = 0; id < p.d_v; ++id) {
                 double expected = 0.0;
@@ -200,9 +203,9 @@ static void test_case(test_random & rnd) {
                 }
                 expected *= share;
                 if (p.has_state) {
-                    expected += (1.0 - share)*o_values[(ib*n_rows + row)*p.d_v + id];
+                    expected += (1.0 - share)*o_values[at*p.d_v + id];
                 }
-                CHECK(near(got_o[(ib*n_rows + row)*p.d_v + id], expected));
+                CHECK(near(got_o[at*p.d_v + id], expected));
             }
         }
         for (int j = 0; j < n_keys; ++j) {

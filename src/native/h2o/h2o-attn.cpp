@@ -107,6 +107,11 @@ static ggml_tensor * h2o_unfold(ggml_context * ctx, ggml_tensor * t, int64_t n_g
     return ggml_cont_2d(ctx, t, t->ne[0]*t->ne[1], t->ne[2]*t->ne[3]);
 }
 
+// tokens [token, token + n_queries*n_chunks), for the fused op: contiguous [d, n_head, n_tokens] -> [d, n_head, n_queries, n_chunks]
+static ggml_tensor * h2o_view_tokens(ggml_context * ctx, ggml_tensor * t, int64_t token, int64_t n_queries, int64_t n_chunks) {
+    return ggml_view_4d(ctx, t, t->ne[0], t->ne[1], n_queries, n_chunks, t->nb[1], t->nb[2], n_queries*t->nb[2], token*t->nb[2]);
+}
+
 // cells [pos, pos + n_keys*n_chunks) of the K cache -> [d_k, n_keys, n_head_kv, n_chunks], in place
 static ggml_tensor * h2o_view_k(ggml_context * ctx, ggml_tensor * k, int64_t pos, int64_t n_keys, int64_t n_chunks) {
     return ggml_view_4d(ctx, k, k->ne[0], n_keys, k->ne[1], n_chunks, k->nb[2], k->nb[1], n_keys*k->nb[2], pos*k->nb[2]);
@@ -176,8 +181,10 @@ struct h2o_intra {
     int32_t ic;       // first chunk
     int32_t n_chunks;
 
-    ggml_tensor  * q; // [d_k, rows, n_head_kv, n_chunks]
-    h2o_attn_block b; // o becomes the fused output, chunk by chunk
+    // fused: q and b.o as [d, n_head, n_queries, n_chunks], b.lse as [1, n_head, n_queries, n_chunks]
+    // composed: the group folded into the rows, [d, rows, n_head_kv, n_chunks] and [1, rows, n_head_kv, n_chunks]
+    ggml_tensor  * q;
+    h2o_attn_block b; // o becomes the output of all keys, chunk by chunk
 };
 
 // the memory set of one chunk, and after the inter attention its votes
@@ -209,6 +216,8 @@ struct h2o_layer {
 
     float kq_scale;
     int   il;
+
+    bool is_fused() const { return inp.cache->get_fused(); }
 };
 
 }
@@ -223,26 +232,28 @@ static ggml_tensor * h2o_view_votes(ggml_context * ctx, ggml_tensor * votes, int
 }
 
 // the parts of the result of ggml_h2o_attn
-static h2o_attn_block h2o_unpack_attn(ggml_context * ctx, ggml_tensor * t, const ggml_tensor * q, int64_t d_v, int64_t n_keys) {
-    const int64_t n_rows   = q->ne[1];
-    const int64_t n_head   = q->ne[2];
-    const int64_t n_chunks = q->ne[3];
-
+static h2o_attn_block h2o_unpack_attn(
+        ggml_context * ctx, ggml_tensor * t, const ggml_tensor * q, int64_t d_v, int64_t n_keys, int64_t n_head_kv) {
     size_t offset = 0;
 
-    const auto take = [&](int64_t ne0, int64_t ne1) {
+    const auto take = [&](int64_t ne0, int64_t ne1, int64_t ne2) {
         const size_t nb = sizeof(float);
 
-        ggml_tensor * part = ggml_view_4d(ctx, t, ne0, ne1, n_head, n_chunks, nb*ne0, nb*ne0*ne1, nb*ne0*ne1*n_head, offset);
+        ggml_tensor * part = ggml_view_4d(ctx, t, ne0, ne1, ne2, q->ne[3], nb*ne0, nb*ne0*ne1, nb*ne0*ne1*ne2, offset);
         offset += ggml_nbytes(part);
         return part;
     };
 
-    ggml_tensor * o     = take(d_v, n_rows);
-    ggml_tensor * lse   = take(1,   n_rows);
-    ggml_tensor * votes = take(n_keys, 1);
+    ggml_tensor * o     = take(d_v, q->ne[1], q->ne[2]);
+    ggml_tensor * lse   = take(1,   q->ne[1], q->ne[2]);
+    ggml_tensor * votes = take(n_keys, 1, n_head_kv);
 
     return { o, lse, votes, nullptr };
+}
+
+// o or lse by token: [d*n_head, n_tokens]
+static ggml_tensor * h2o_by_token(const h2o_layer & l, ggml_tensor * t) {
+    return l.is_fused() ? ggml_reshape_2d(l.ctx, t, t->ne[0]*t->ne[1], t->ne[2]*t->ne[3]) : h2o_unfold(l.ctx, t, l.inp.n_group);
 }
 
 //
@@ -278,21 +289,25 @@ static h2o_intra h2o_build_intra_of(const h2o_layer & l, int32_t ic, int32_t n_c
     const int32_t   n_keys = l.plan.chunk_len(ic);
     const llama_pos pos    = l.plan.chunk_pos(ic);
 
-    ggml_tensor * q = h2o_fold(l.ctx, l.q, l.inp.n_group, (ic - l.plan.ic_begin)*l.plan.n_chunk, n_keys, n_chunks);
+    const int64_t token = (ic - l.plan.ic_begin)*l.plan.n_chunk;
+
     ggml_tensor * k = h2o_view_k(l.ctx, l.k, pos, n_keys, n_chunks);
 
-    if (l.inp.cache->get_fused()) {
+    if (l.is_fused()) {
         const bool v_trans = h2o_is_transposed(l.v);
 
+        ggml_tensor * q = h2o_view_tokens(l.ctx, l.q, token, n_keys, n_chunks);
         ggml_tensor * v = v_trans ? h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks) : h2o_view_k(l.ctx, l.v, pos, n_keys, n_chunks);
-        ggml_tensor * t = ggml_h2o_attn(l.ctx, q, k, v, nullptr, nullptr, nullptr, v_trans, true, l.inp.n_group, l.kq_scale);
+        ggml_tensor * t = ggml_h2o_attn(l.ctx, q, k, v, nullptr, nullptr, nullptr, v_trans, true, l.kq_scale);
 
-        h2o_intra res = { ic, n_chunks, q, h2o_unpack_attn(l.ctx, t, q, v->ne[v_trans ? 1 : 0], n_keys) };
+        h2o_intra res = { ic, n_chunks, q, h2o_unpack_attn(l.ctx, t, q, v->ne[v_trans ? 1 : 0], n_keys, k->ne[2]) };
         res.b.votes = h2o_build_initial_scores(l, res.b.votes);
         return res;
     }
 
     const bool are_votes_plain = !h2o_needs_composed(l.plan.experiments);
+
+    ggml_tensor * q = h2o_fold(l.ctx, l.q, l.inp.n_group, token, n_keys, n_chunks);
 
     h2o_intra res = { ic, n_chunks, q,
         h2o_build_attn_block(l.ctx, q, k, h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks),
@@ -339,7 +354,7 @@ static std::vector<h2o_intra> h2o_build_intra(const h2o_layer & l, const F & use
 
     const int32_t ic_tail = l.plan.ic_begin + l.plan.n_graph_full();
 
-    int32_t n_batched = l.inp.cache->get_fused() ? ic_tail : h2o_n_chunks_batched(l.plan.n_chunk, l.q->ne[1]);
+    int32_t n_batched = l.is_fused() ? ic_tail : h2o_n_chunks_batched(l.plan.n_chunk, l.q->ne[1]);
     if (l.plan.experiments.vote_fused) {
         n_batched = 1; // the weights wait for the memory
     }
@@ -369,13 +384,15 @@ static h2o_intra h2o_load_intra(const h2o_layer & l) {
         const int64_t n_head = l.q->ne[1];
 
         t = ggml_view_3d(l.ctx, t, t->ne[0]/n_head, n_head, n_keys, t->nb[1]/n_head, t->nb[1], ic*l.plan.n_chunk*t->nb[1]);
-        return h2o_fold(l.ctx, t, l.inp.n_group, 0, n_keys, 1);
+        return l.is_fused() ? ggml_cast(l.ctx, t, GGML_TYPE_F32) : h2o_fold(l.ctx, t, l.inp.n_group, 0, n_keys, 1);
     };
 
     ggml_tensor * votes = ggml_view_4d(l.ctx, cached.votes, n_keys, 1, cached.votes->ne[1], 1,
             cached.votes->nb[1], cached.votes->nb[1], cached.votes->nb[2], ic*cached.votes->nb[2]);
 
-    return { ic, 1, h2o_fold(l.ctx, l.q, l.inp.n_group, 0, n_keys, 1), { load(cached.o), load(cached.lse), votes, nullptr } };
+    ggml_tensor * q = l.is_fused() ? h2o_view_tokens(l.ctx, l.q, 0, n_keys, 1) : h2o_fold(l.ctx, l.q, l.inp.n_group, 0, n_keys, 1);
+
+    return { ic, 1, q, { load(cached.o), load(cached.lse), votes, nullptr } };
 }
 
 static void h2o_build_store(const h2o_layer & l, ggml_tensor * src, ggml_tensor * dst) {
@@ -386,7 +403,7 @@ static void h2o_store_intra(const h2o_layer & l, const h2o_intra & chunks) {
     const h2o_layer_intra & cached = l.inp.cache->get_intra(l.il);
 
     const auto store = [&](ggml_tensor * src, ggml_tensor * dst) {
-        src = h2o_unfold(l.ctx, src, l.inp.n_group);
+        src = h2o_by_token(l, src);
         h2o_build_store(l, src, ggml_view_2d(l.ctx, dst, src->ne[0], src->ne[1], dst->nb[1], chunks.ic*l.plan.n_chunk*dst->nb[1]));
     };
 
@@ -420,11 +437,11 @@ static void h2o_build_inter(const h2o_layer & l, h2o_intra & chunks, int32_t i, 
 
     h2o_attn_block inter;
 
-    if (l.inp.cache->get_fused()) {
+    if (l.is_fused()) {
         ggml_tensor * t = ggml_h2o_attn(l.ctx, q, h2o_view_cells(l.ctx, l.k), h2o_view_cells(l.ctx, l.v), mem.pos, o, lse,
-                h2o_is_transposed(l.v), false, l.inp.n_group, l.kq_scale);
+                h2o_is_transposed(l.v), false, l.kq_scale);
 
-        inter = h2o_unpack_attn(l.ctx, t, q, o->ne[0], mem.pos->ne[0]);
+        inter = h2o_unpack_attn(l.ctx, t, q, o->ne[0], mem.pos->ne[0], mem.pos->ne[1]);
         o     = inter.o;
     } else {
         const bool are_votes_plain = !h2o_needs_composed(e);
@@ -450,7 +467,7 @@ static void h2o_build_inter(const h2o_layer & l, h2o_intra & chunks, int32_t i, 
     mem.score = ggml_add(l.ctx, mem.score, ggml_reshape_2d(l.ctx, inter.votes, mem.score->ne[0], mem.score->ne[1]));
 
     ggml_tensor * all = chunks.b.o;
-    chunks.b.o = ggml_set_inplace(l.ctx, all, o, all->nb[1], all->nb[2], all->nb[3], i*all->nb[3]);
+    chunks.b.o = chunks.n_chunks == 1 ? o : ggml_set_inplace(l.ctx, all, o, all->nb[1], all->nb[2], all->nb[3], i*all->nb[3]);
 }
 
 // what the next graph or call inherits goes into the buffer that this graph does not read
@@ -536,6 +553,9 @@ ggml_tensor * h2o_build_attn_layer(
         ggml_tensor                    * v,
         float                            kq_scale,
         int                              il) {
+    if (inp.cache->get_fused()) { // what the op takes; so it is behind RoPE
+        q = q->type != GGML_TYPE_F32 ? ggml_cast(g.ctx0, q, GGML_TYPE_F32) : ggml_is_contiguous(q) ? q : ggml_cont(g.ctx0, q);
+    }
     const h2o_layer l = { g, inp, inp.plan, g.ctx0, q, k, v, kq_scale, il };
 
     // votes that wait for the memory keep their weights alive: such a chunk is done before the next one begins
@@ -571,7 +591,7 @@ ggml_tensor * h2o_build_attn_layer(
     ggml_tensor * cur = nullptr;
 
     for (const h2o_intra & chunks : intra) {
-        ggml_tensor * o = h2o_unfold(l.ctx, chunks.b.o, inp.n_group);
+        ggml_tensor * o = h2o_by_token(l, chunks.b.o);
 
         cur = cur ? ggml_concat(l.ctx, cur, o, 1) : o;
     }

@@ -117,11 +117,11 @@ static bool h2o_device_runs_attn(
 
     const int64_t n = 64; // queries and keys
 
-    ggml_tensor * q = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, n, 1);
+    ggml_tensor * q = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, 1, n);
     ggml_tensor * k = ggml_new_tensor_3d(ctx.get(), type_k, d_k, n, 1);
     ggml_tensor * v = v_trans ? ggml_new_tensor_3d(ctx.get(), type_v, n, d_v, 1) : ggml_new_tensor_3d(ctx.get(), type_v, d_v, n, 1);
 
-    return ggml_backend_dev_supports_op(dev, ggml_h2o_attn(ctx.get(), q, k, v, nullptr, nullptr, nullptr, v_trans, true, 1, 1.0f));
+    return ggml_backend_dev_supports_op(dev, ggml_h2o_attn(ctx.get(), q, k, v, nullptr, nullptr, nullptr, v_trans, true, 1.0f));
 }
 
 bool h2o_has_fused_attn(const llama_model & model, const llama_cparams & cparams, ggml_type type_k, ggml_type type_v) {

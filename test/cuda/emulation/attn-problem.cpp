@@ -46,19 +46,19 @@ attn_result<float> attn_by_kernels(const attn_problem & p) {
     ggml_context * ctx = owner.get();
 
     const int d        = shape.d;
-    const int n_rows   = shape.n_rows();
-    const int n_head   = shape.n_head;
+    const int n_head   = shape.n_head*shape.n_group;
+    const int n_tokens = shape.n_queries;
     const int n_chunks = shape.n_chunks;
     const int n_cells  = shape.has_set ? p.n_cells : shape.n_keys;
 
     ggml_tensor * dst = ggml_h2o_attn(ctx,
-            emu_new_tensor(ctx, GGML_TYPE_F32, d, n_rows, n_head, n_chunks, q.data()),
+            emu_new_tensor(ctx, GGML_TYPE_F32, d, n_head, n_tokens, n_chunks, q.data()),
             p.k->view(ctx, p.cell0, n_cells, n_chunks),
             p.v->view(ctx, p.cell0, n_cells, n_chunks),
-            shape.has_set  ? emu_new_tensor(ctx, GGML_TYPE_I32, shape.n_keys, n_head, 1, 1, set.data())    : nullptr,
-            shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, d, n_rows, n_head, n_chunks, o.data())     : nullptr,
-            shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, 1, n_rows, n_head, n_chunks, lse.data())   : nullptr,
-            shape.v_trans, shape.is_causal, shape.n_group, p.scale);
+            shape.has_set  ? emu_new_tensor(ctx, GGML_TYPE_I32, shape.n_keys, shape.n_head, 1, 1, set.data())  : nullptr,
+            shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, d, n_head, n_tokens, n_chunks, o.data())      : nullptr,
+            shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, 1, n_head, n_tokens, n_chunks, lse.data())    : nullptr,
+            shape.v_trans, shape.is_causal, p.scale);
 
     const emu_buffer out(ggml_nbytes(dst));
     dst->data = out.data();

@@ -40,7 +40,7 @@ struct attn_problem {
     int   cell0;   // of the first key, without a set
     int   n_cells; // of the cache
 
-    std::vector<float>          q; // [n_chunks][n_head][n_rows][d]
+    std::vector<float>          q; // [n_chunks][n_queries][n_head][n_group][d]
     std::unique_ptr<test_cache> k;
     std::unique_ptr<test_cache> v;
     std::vector<int32_t>        set; // [n_head][n_keys]
@@ -56,8 +56,8 @@ struct attn_problem {
 
 template <typename T>
 struct attn_result {
-    std::vector<T> o;     // [n_chunks][n_head][n_rows][d]
-    std::vector<T> lse;   // [n_chunks][n_head][n_rows]
+    std::vector<T> o;     // as q
+    std::vector<T> lse;   // [n_chunks][n_queries][n_head][n_group]
     std::vector<T> votes; // [n_chunks][n_head][n_keys]
 };
 

@@ -23,7 +23,8 @@ attn_result<double> attn_by_loops(const attn_problem & p) {
             double * votes = &res.votes[((size_t) ic*shape.n_head + ih)*shape.n_keys];
 
             for (int ir = 0; ir < n_rows; ++ir) {
-                const size_t row    = ((size_t) ic*shape.n_head + ih)*n_rows + ir;
+                const size_t query  = (size_t) ic*shape.n_queries + ir/shape.n_group;
+                const size_t row    = (query*shape.n_head + ih)*shape.n_group + ir%shape.n_group;
                 const int    n_seen = shape.is_causal ? ir/shape.n_group + 1 : shape.n_keys;
 
                 double s_max = -INFINITY;

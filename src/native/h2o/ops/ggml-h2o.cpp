@@ -87,28 +87,29 @@ ggml_tensor * ggml_h2o_attn(
         ggml_tensor  * lse,
         bool           v_trans,
         bool           causal,
-        int32_t        n_group,
         float          scale) {
-    const int64_t n_rows    = q->ne[1];
-    const int64_t n_head_kv = q->ne[2];
+    const int64_t n_head    = q->ne[1];
+    const int64_t n_head_kv = k->ne[2];
+    const int64_t n_queries = q->ne[2];
     const int64_t n_chunks  = q->ne[3];
+    const int64_t n_states  = n_head*n_queries*n_chunks;
     const int64_t n_keys    = set ? set->ne[0] : k->ne[1];
     const int64_t d_v       = v->ne[v_trans ? 1 : 0];
 
     GGML_ASSERT(q->type == GGML_TYPE_F32 && ggml_is_contiguous(q));
-    GGML_ASSERT(q->ne[0] == k->ne[0] && n_head_kv == k->ne[2] && n_head_kv == v->ne[2] && n_chunks == k->ne[3] && n_chunks == v->ne[3]);
+    GGML_ASSERT(q->ne[0] == k->ne[0] && n_head % n_head_kv == 0 && n_head_kv == v->ne[2] && n_chunks == k->ne[3] && n_chunks == v->ne[3]);
     GGML_ASSERT(k->ne[1] == v->ne[v_trans ? 0 : 1]);
     GGML_ASSERT(k->nb[0] == ggml_type_size(k->type) && v->nb[0] == ggml_type_size(v->type));
     GGML_ASSERT(!v_trans || !ggml_is_quantized(v->type));
     GGML_ASSERT(!set || (set->type == GGML_TYPE_I32 && set->nb[0] == sizeof(int32_t) && set->ne[1] == n_head_kv && n_chunks == 1));
-    GGML_ASSERT(!causal || (!set && n_rows == n_group*n_keys));
+    GGML_ASSERT(!causal || (!set && n_queries == n_keys));
     GGML_ASSERT(!o == !lse);
-    GGML_ASSERT(!o || (ggml_is_contiguous(o)   && ggml_nelements(o)   == d_v*n_rows*n_head_kv*n_chunks));
-    GGML_ASSERT(!o || (ggml_is_contiguous(lse) && ggml_nelements(lse) ==     n_rows*n_head_kv*n_chunks));
+    GGML_ASSERT(!o || (ggml_is_contiguous(o)   && ggml_nelements(o)   == n_states*d_v));
+    GGML_ASSERT(!o || (ggml_is_contiguous(lse) && ggml_nelements(lse) == n_states));
 
-    ggml_tensor * result = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, ((d_v + 1)*n_rows + n_keys)*n_head_kv*n_chunks);
+    ggml_tensor * result = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, (d_v + 1)*n_states + n_keys*n_head_kv*n_chunks);
 
-    const ggml_h2o_attn_params params = { GGML_H2O_OP_ATTN, v_trans, causal, n_group, scale };
+    const ggml_h2o_attn_params params = { GGML_H2O_OP_ATTN, v_trans, causal, scale };
     ggml_set_op_params(result, &params, sizeof(params));
 
     result->op     = GGML_OP_H2O;

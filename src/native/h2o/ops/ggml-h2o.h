@@ -62,15 +62,15 @@ GGML_API struct ggml_tensor * ggml_h2o_lookup(
 
 // Attention of a block of queries over a block of keys, fused: one visit of the logits gives the output, the row statistics
 // and the column sums, and no logits are ever stored (section 2, rules 1, 2, 4, 5, and with a previous state rule 6).
-//   q        F32 [d_k, n_rows, n_head_kv, n_chunks] contiguous; row = query*n_group + head of the group
+//   q        F32 [d_k, n_head, n_queries, n_chunks] contiguous; the heads of a KV head's group are neighbours
 //   k        any [d_k, n_keys, n_head_kv, n_chunks]
 //   v        any [d_v, n_keys, n_head_kv, n_chunks], or with v_trans [n_keys, d_v, n_head_kv, n_chunks] and no quantised type
 //   set      I32 [n_mem, n_head_kv] or null: the keys of a head are rows set[.] of k and v; n_chunks = 1 then
-//   o, lse   F32, the state of the same queries over other keys, or both null: the output is then that of all keys together,
-//            while votes count the keys of this block alone
+//   o, lse   F32 [d_v, n_head, n_queries, n_chunks] and [n_head, n_queries, n_chunks], contiguous: the state of the same queries
+//            over other keys, or both null. The output is then that of all keys together, while lse and votes are of this
+//            block alone
 // causal: query i sees keys j <= i; else all of them
-// -> F32, one after the other: o [d_v, n_rows, n_head_kv, n_chunks], lse [n_rows, n_head_kv, n_chunks] of this block alone,
-//    votes [n_keys, n_head_kv, n_chunks]
+// -> F32, one after the other: o and lse as above, votes [n_keys, n_head_kv, n_chunks]
 GGML_API struct ggml_tensor * ggml_h2o_attn(
         struct ggml_context * ctx,
         struct ggml_tensor  * q,
@@ -81,7 +81,6 @@ GGML_API struct ggml_tensor * ggml_h2o_attn(
         struct ggml_tensor  * lse,
         bool                  v_trans,
         bool                  causal,
-        int32_t               n_group,
         float                 scale);
 
 //
@@ -105,7 +104,6 @@ struct ggml_h2o_attn_params {
     int32_t op; // enum ggml_h2o_op
     int32_t v_trans;
     int32_t causal;
-    int32_t n_group;
     float   scale;
 };
 

@@ -42,13 +42,13 @@ struct test_h2o_attn : public test_h2o_case {
     }
 
     ggml_tensor * build_graph(ggml_context * ctx) override {
-        q       = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d, n_rows, n_head_kv, n_chunks);
+        q       = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d, n_head_kv*n_group, n_queries, n_chunks);
         k_cache = ggml_new_tensor_2d(ctx, type_k, d*n_head_kv, n_cells);
         v_cache = v_trans ? ggml_new_tensor_2d(ctx, type_v, n_cells, d*n_head_kv)
                           : ggml_new_tensor_2d(ctx, type_v, d*n_head_kv, n_cells);
         set     = n_mem     ? ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head_kv) : nullptr;
-        o       = has_state ? ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d, n_rows, n_head_kv, n_chunks) : nullptr;
-        lse     = has_state ? ggml_new_tensor_3d(ctx, GGML_TYPE_F32, n_rows, n_head_kv, n_chunks) : nullptr;
+        o       = has_state ? ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d, n_head_kv*n_group, n_queries, n_chunks) : nullptr;
+        lse     = has_state ? ggml_new_tensor_3d(ctx, GGML_TYPE_F32, n_head_kv*n_group, n_queries, n_chunks) : nullptr;
 
         // a memory set chooses from all cells
         const int n = n_mem ? n_cells : n_queries;
@@ -63,7 +63,7 @@ struct test_h2o_attn : public test_h2o_case {
                                             n*v_cache->nb[0], p*v_cache->nb[0])
                                   : rows(v_cache);
 
-        return ggml_h2o_attn(ctx, q, k, v, set, o, lse, v_trans, !n_mem, n_group, scale());
+        return ggml_h2o_attn(ctx, q, k, v, set, o, lse, v_trans, !n_mem, scale());
     }
 
     void initialize_tensors(ggml_context * ctx) override {
@@ -94,7 +94,7 @@ struct test_h2o_attn : public test_h2o_case {
             for (int h = 0; h < n_head_kv; h++) {
                 std::vector<double> votes(n_keys, 0.0);
                 for (int r = 0; r < n_rows; r++) {
-                    const size_t row    = ((size_t) c*n_head_kv + h)*n_rows + r;
+                    const size_t row    = ((size_t) (c*n_queries + r/n_group)*n_head_kv + h)*n_group + r%n_group;
                     const int    n_seen = n_mem ? n_mem : r/n_group + 1;
                     const auto   cell   = [&](int j) { return n_mem ? idxs[h*n_mem + j] : pos + c*n_queries + j; };
 

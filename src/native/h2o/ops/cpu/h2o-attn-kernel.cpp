@@ -35,8 +35,8 @@ struct h2o_attn_op {
     explicit h2o_attn_op(const ggml_tensor * dst) :
         p(*ggml_h2o_get_attn_params(dst)),
         q(dst->src[0]), k(dst->src[1]), v(dst->src[2]), set(dst->src[3]), o_prev(dst->src[4]), lse_prev(dst->src[5]),
-        d_k(q->ne[0]), d_v(v->ne[p.v_trans ? 1 : 0]), n_rows(q->ne[1]), n_head(q->ne[2]), n_chunks(q->ne[3]),
-        n_keys(set ? set->ne[0] : k->ne[1]), n_tiles((n_rows + H2O_TILE - 1)/H2O_TILE) {}
+        d_k(q->ne[0]), d_v(v->ne[p.v_trans ? 1 : 0]), n_head(k->ne[2]), n_group(q->ne[1]/n_head), n_rows(q->ne[2]*n_group),
+        n_chunks(q->ne[3]), n_keys(set ? set->ne[0] : k->ne[1]), n_tiles((n_rows + H2O_TILE - 1)/H2O_TILE) {}
 
     const ggml_h2o_attn_params & p;
 
@@ -49,8 +49,9 @@ struct h2o_attn_op {
 
     const int64_t d_k;
     const int64_t d_v;
-    const int64_t n_rows;
-    const int64_t n_head;
+    const int64_t n_head;  // KV heads
+    const int64_t n_group; // query heads of each
+    const int64_t n_rows;  // of a KV head and chunk: query*n_group + head of the group
     const int64_t n_chunks;
     const int64_t n_keys;
     const int64_t n_tiles;
@@ -68,7 +69,12 @@ struct h2o_attn_op {
     int64_t size_thread() const { return size_logits() + size_tile() + size_row(); }
 
     // keys that the rows before row_end can see
-    int64_t n_visible(int64_t row_end) const { return p.causal ? (row_end - 1)/p.n_group + 1 : n_keys; }
+    int64_t n_visible(int64_t row_end) const { return p.causal ? (row_end - 1)/n_group + 1 : n_keys; }
+
+    // a row's place in q, o and lse
+    int64_t index(int64_t ic, int64_t ih, int64_t row) const {
+        return ((ic*n_rows + row/n_group*n_group)*n_head + ih*n_group) + row%n_group;
+    }
 };
 
 struct h2o_attn_work {
@@ -191,14 +197,16 @@ static void h2o_attn_tile(const h2o_attn_op & op, const h2o_attn_work & w, ggml_
     const int64_t row0 = tile*H2O_TILE;
     const int64_t n    = std::min<int64_t>(H2O_TILE, op.n_rows - row0);
     const int64_t ld   = op.ld_logits();
-    const int64_t head = ic*op.n_head + ih;
 
     // whole micro-tiles of rows: the rest is zeros and is not looked at
     const int n_gemm = (n + H2O_GEMM_RM - 1)/H2O_GEMM_RM*H2O_GEMM_RM;
 
-    const float * q = (const float *) op.q->data + (head*op.n_rows + row0)*op.d_k;
-    for (int64_t i = 0; i < n*op.d_k; ++i) {
-        w.q[i] = q[i]*op.p.scale;
+    for (int64_t i = 0; i < n; ++i) {
+        const float * q = (const float *) op.q->data + op.index(ic, ih, row0 + i)*op.d_k;
+
+        for (int64_t j = 0; j < op.d_k; ++j) {
+            w.q[i*op.d_k + j] = q[j]*op.p.scale;
+        }
     }
     std::fill(w.q + n*op.d_k, w.q + n_gemm*op.d_k, 0.0f);
 
@@ -209,17 +217,15 @@ static void h2o_attn_tile(const h2o_attn_op & op, const h2o_attn_work & w, ggml_
         h2o_gemm_panel(n_gemm, op.d_k, w.q, op.d_k, w.k + ih*op.size_k() + key*op.d_k, w.logits + key, ld);
     }
 
-    float * o     = (float *) dst->data;
-    float * lse   = o   + op.d_v*op.n_rows*op.n_head*op.n_chunks;
-    float * votes = w.votes + ih*op.size_votes() + tile*op.n_keys;
-
-    lse += head*op.n_rows + row0;
-    o   += (head*op.n_rows + row0)*op.d_v;
+    float * dst_o   = (float *) dst->data;
+    float * dst_lse = dst_o   + op.d_v*op.n_rows*op.n_head*op.n_chunks;
+    float * votes   = w.votes + ih*op.size_votes() + tile*op.n_keys;
 
     std::fill(votes, votes + n_vis, 0.0f);
 
     // the weights stay without their 1/l: votes and output get it
     float scale[H2O_TILE];
+    float lse  [H2O_TILE];
 
     for (int64_t i = 0; i < n; ++i) {
         float * x = w.logits + i*ld;
@@ -251,21 +257,26 @@ static void h2o_attn_tile(const h2o_attn_op & op, const h2o_attn_work & w, ggml_
     for (int64_t i = 0; i < n; ++i) {
         const float * x = w.o + i*ld_o;
 
+        const int64_t row = op.index(ic, ih, row0 + i);
+        float       * o   = dst_o + row*op.d_v;
+
+        dst_lse[row] = lse[i];
+
         if (!op.o_prev) {
             for (int64_t j = 0; j < op.d_v; ++j) {
-                o[i*op.d_v + j] = x[j]*scale[i];
+                o[j] = x[j]*scale[i];
             }
             continue;
         }
 
-        const float * y = (const float *) op.o_prev->data + (head*op.n_rows + row0 + i)*op.d_v;
+        const float * y = (const float *) op.o_prev->data + row*op.d_v;
 
-        const float diff = lse[i] - ((const float *) op.lse_prev->data)[head*op.n_rows + row0 + i];
+        const float diff = lse[i] - ((const float *) op.lse_prev->data)[row];
         const float wx   = h2o_sigmoid( diff)*scale[i];
         const float wy   = h2o_sigmoid(-diff);
 
         for (int64_t j = 0; j < op.d_v; ++j) {
-            o[i*op.d_v + j] = x[j]*wx + y[j]*wy;
+            o[j] = x[j]*wx + y[j]*wy;
         }
     }
 }

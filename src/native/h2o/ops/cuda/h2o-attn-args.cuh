@@ -19,8 +19,9 @@ struct h2o_kv {
     bool      is_vec;   // not is_trans, and 8 channels lie at an address that is a multiple of 16
 };
 
+// A row is a query and a head of the group: row = query*n_group + head of the group.
 struct h2o_attn_args {
-    const float * q;
+    const float * q;   // [d, n_head*n_group, n_queries, n_chunks], as o and o_prev
 
     h2o_kv k;
     h2o_kv v;
@@ -32,13 +33,13 @@ struct h2o_attn_args {
     const float * lse_prev;
 
     float * o;
-    float * lse;
-    float * votes;
+    float * lse;   // [n_head*n_group, n_queries, n_chunks], as lse_prev
+    float * votes; // [n_keys, n_head, n_chunks]
 
     half  * q_scaled;    // [d, n_rows, n_head, n_chunks]: what the first visit leaves for the second; tensor-core path only
     float * votes_split; // [n_keys, n_head, n_chunks, n_split]: partial votes, to be summed in order; null if n_split = 1
 
-    int n_rows;
+    int n_rows;   // of a KV head and chunk
     int n_keys;
     int n_head;   // KV heads
     int n_chunks;
@@ -47,6 +48,21 @@ struct h2o_attn_args {
 
     bool  causal;
     float scale;
+};
+
+// the rows of one KV head and chunk: where they are in q, o and lse
+struct h2o_rows {
+    int64_t first;
+    int     n_group;
+    int     n_head_all;
+
+    __device__ __forceinline__ h2o_rows(const h2o_attn_args & args, int head, int chunk) :
+        first((int64_t) chunk*args.n_rows*args.n_head + head*args.n_group),
+        n_group(args.n_group), n_head_all(args.n_head*args.n_group) {}
+
+    __device__ __forceinline__ int64_t at(int row) const {
+        return first + (int64_t) (row/n_group)*n_head_all + row%n_group;
+    }
 };
 
 // keys that rows before row_end see

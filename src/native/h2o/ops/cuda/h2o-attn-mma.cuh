@@ -79,7 +79,7 @@ static __device__ __forceinline__ void h2o_softmax_step(
     }
 }
 
-// one row of the result, with the previous state if there is one; row counts over all heads and chunks
+// one row of the result, with the previous state if there is one
 template <int D>
 static __device__ __forceinline__ void h2o_store_row(
         const h2o_attn_args & args, const h2o_tile_c (&o)[D/16], float m, float l_sum, int i, int64_t row, bool is_row, int lane) {
@@ -140,8 +140,9 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_at
     const int row0   = (gridDim.x - 1 - blockIdx.x)*shape::n_rows;
     const int n_rows = min(shape::n_rows, args.n_rows - row0);
 
-    const int64_t state = (int64_t) (chunk*args.n_head + head)*args.n_rows + row0;
+    const int64_t state = (int64_t) (chunk*args.n_head + head)*args.n_rows + row0; // in q_scaled
 
+    const h2o_rows    rows(args, head, chunk);
     const h2o_kv_head k(args, args.k, head, chunk);
     const h2o_kv_head v(args, args.v, head, chunk);
 
@@ -150,7 +151,7 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_at
 
     h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_k, args.k, k, 0, n_vis, tid);
     h2o_load_tile_q <D, shape::n_rows, shape::n_threads>(
-            tile_q, args.q + state*D, args.q_scaled + state*D, args.scale*H2O_LOG2E, n_rows, tid);
+            tile_q, args.q, rows, args.q_scaled + state*D, args.scale*H2O_LOG2E, row0, n_rows, tid);
 
     h2o_tile_c o[shape::n_m][D/16];
     float      m[shape::n_m][2];
@@ -261,7 +262,7 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_at
         for (int i = 0; i < 2; ++i) {
             const int row = row_warp + im*16 + i*8 + lane/4;
 
-            h2o_store_row<D>(args, o[im], m[im][i], l[im][i], i, state + row, row < n_rows, lane);
+            h2o_store_row<D>(args, o[im], m[im][i], l[im][i], i, rows.at(row0 + row), row < n_rows, lane);
         }
     }
 #else

@@ -59,11 +59,12 @@ static __device__ __forceinline__ void h2o_load_plain_kv(
 }
 
 template <int D>
-static __device__ __forceinline__ void h2o_load_plain_q(float * tile, const float * q, float scale, int n_rows, int tid) {
+static __device__ __forceinline__ void h2o_load_plain_q(
+        float * tile, const float * q, const h2o_rows & rows, float scale, int row0, int n_rows, int tid) {
     using shape = h2o_plain_shape<D>;
 
     for (int i = tid; i < shape::n_rows*D; i += shape::n_threads) {
-        tile[i/D*shape::stride + i%D] = i/D < n_rows ? q[i]*scale : 0.0f;
+        tile[i/D*shape::stride + i%D] = i/D < n_rows ? q[rows.at(row0 + i/D)*D + i%D]*scale : 0.0f;
     }
 }
 
@@ -113,12 +114,11 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_attn
     const int n_rows = min(shape::n_rows, args.n_rows - row0);
     const int n_vis  = h2o_n_visible(args, row0 + n_rows);
 
-    const int64_t state = (int64_t) (chunk*args.n_head + head)*args.n_rows + row0;
-
+    const h2o_rows    rows(args, head, chunk);
     const h2o_kv_head k(args, args.k, head, chunk);
     const h2o_kv_head v(args, args.v, head, chunk);
 
-    h2o_load_plain_q<D>(tile_q, args.q + state*D, args.scale, n_rows, tid);
+    h2o_load_plain_q<D>(tile_q, args.q, rows, args.scale, row0, n_rows, tid);
 
     float o[shape::rows_of_thread][D/shape::n_x] = {};
     float m[shape::rows_of_thread];
@@ -196,17 +196,19 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_attn
             continue;
         }
 
+        const int64_t at_row = rows.at(row0 + row);
+
         const float lse = m[i] + logf(l[i]);
         if (x == 0) {
-            args.lse[state + row] = lse;
+            args.lse[at_row] = lse;
         }
 
-        const float share  = args.o_prev ? h2o_share(lse, args.lse_prev[state + row]) : 1.0f;
+        const float share  = args.o_prev ? h2o_share(lse, args.lse_prev[at_row]) : 1.0f;
         const float weight = share/l[i];
-        const float other  = args.o_prev ? h2o_share(args.lse_prev[state + row], lse) : 0.0f;
+        const float other  = args.o_prev ? h2o_share(args.lse_prev[at_row], lse) : 0.0f;
 #pragma unroll
         for (int j = 0; j < D/shape::n_x; ++j) {
-            const int64_t at = (state + row)*D + x + j*shape::n_x;
+            const int64_t at = at_row*D + x + j*shape::n_x;
 
             args.o[at] = o[i][j]*weight + (args.o_prev ? args.o_prev[at]*other : 0.0f);
         }
@@ -232,6 +234,7 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_vote
 
     const int64_t ih = (int64_t) chunk*args.n_head + head;
 
+    const h2o_rows    rows(args, head, chunk);
     const h2o_kv_head k(args, args.k, head, chunk);
 
     h2o_load_plain_kv<D>(tile_k, args.k, k, key0, args.n_keys, tid);
@@ -246,7 +249,7 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_vote
 
     for (int row0 = row_begin; row0 < row_end; row0 += shape::n_rows) {
         __syncthreads(); // nobody reads the last rows any more
-        h2o_load_plain_q<D>(tile_q, args.q + (ih*args.n_rows + row0)*D, args.scale, row_end - row0, tid);
+        h2o_load_plain_q<D>(tile_q, args.q, rows, args.scale, row0, row_end - row0, tid);
         __syncthreads();
 
         float s[shape::rows_of_thread][shape::keys_of_thread];
@@ -255,7 +258,7 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_vote
 #pragma unroll
         for (int i = 0; i < shape::rows_of_thread; ++i) {
             const int   row = row0 + y + i*shape::n_y;
-            const float lse = row < row_end ? args.lse[ih*args.n_rows + row] : INFINITY; // no weight
+            const float lse = row < row_end ? args.lse[rows.at(row)] : INFINITY; // no weight
 #pragma unroll
             for (int j = 0; j < shape::keys_of_thread; ++j) {
                 const float w = expf(s[i][j] - lse);

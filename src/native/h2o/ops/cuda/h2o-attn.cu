@@ -66,6 +66,8 @@ static h2o_attn_args h2o_attn_args_of(const ggml_tensor * dst) {
     const ggml_tensor * v   = dst->src[2];
     const ggml_tensor * set = dst->src[3];
 
+    const int64_t n_head  = k->ne[2];
+    const int64_t n_group = q->ne[1]/n_head;
     const int64_t n_state = q->ne[1]*q->ne[2]*q->ne[3];
 
     h2o_attn_args args = {};
@@ -80,11 +82,11 @@ static h2o_attn_args h2o_attn_args_of(const ggml_tensor * dst) {
     args.o          = (float *) dst->data;
     args.lse        = args.o   + n_state*h2o_head_size(dst);
     args.votes      = args.lse + n_state;
-    args.n_rows     = q->ne[1];
+    args.n_rows     = q->ne[2]*n_group;
     args.n_keys     = set ? set->ne[0] : k->ne[1];
-    args.n_head     = q->ne[2];
+    args.n_head     = n_head;
     args.n_chunks   = q->ne[3];
-    args.n_group    = p.n_group;
+    args.n_group    = n_group;
     args.n_split    = 1;
     args.causal     = p.causal;
     args.scale      = p.scale;

@@ -93,10 +93,10 @@ static __device__ __forceinline__ void h2o_load_tile_kv(
     }
 }
 
-// n_rows rows of q, scaled, as F16; also left in q_scaled for the second visit. Rows past n_rows are zeros.
+// rows [row0, row0 + n_rows) of q, scaled, as F16; also left in q_scaled for the second visit. Rows past them are zeros.
 template <int D, int n_tile, int n_threads>
 static __device__ __forceinline__ void h2o_load_tile_q(
-        half2 * tile, const float * q, half * q_scaled, float scale, int n_rows, int tid) {
+        half2 * tile, const float * q, const h2o_rows & rows, half * q_scaled, float scale, int row0, int n_rows, int tid) {
     constexpr int n_pieces = D/8;
     constexpr int n_loads  = n_tile*n_pieces/n_threads;
     constexpr int n_ahead  = h2o_loads_ahead(n_loads);
@@ -112,8 +112,10 @@ static __device__ __forceinline__ void h2o_load_tile_q(
             const int i = (i0 + j)*n_threads + tid;
 
             if (i/n_pieces < n_rows) {
-                x[j][0] = ((const float4 *) q)[2*i + 0];
-                x[j][1] = ((const float4 *) q)[2*i + 1];
+                const float4 * src = (const float4 *) (q + rows.at(row0 + i/n_pieces)*D + i%n_pieces*8);
+
+                x[j][0] = src[0];
+                x[j][1] = src[1];
             }
         }
 

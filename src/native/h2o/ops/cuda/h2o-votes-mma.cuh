@@ -71,8 +71,9 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
     const int row_end   = min(args.n_rows, row_begin + n_share);
     const int row_all   = h2o_first_row(args, min(args.n_keys, key0 + shape::n_keys) - 1); // from here on every key is seen
 
-    const half  * q   = args.q_scaled + ih*args.n_rows*D;
-    const float * lse = args.lse      + ih*args.n_rows;
+    const half * q = args.q_scaled + ih*args.n_rows*D;
+
+    const h2o_rows rows(args, head, chunk);
 
     const auto load = [&](int row0) {
         const int i = (row0 - row_begin)/shape::n_rows % 2;
@@ -81,7 +82,7 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
                 tiles_q + i*shape::n_rows*stride, q + (int64_t) row0*D, row_end - row0, tid);
 
         if (tid < shape::n_rows) {
-            lses[i*shape::n_rows + tid] = row0 + tid < row_end ? lse[row0 + tid]*H2O_LOG2E : INFINITY; // no weight
+            lses[i*shape::n_rows + tid] = row0 + tid < row_end ? args.lse[rows.at(row0 + tid)]*H2O_LOG2E : INFINITY; // no weight
         }
     };
 
