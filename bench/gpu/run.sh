@@ -11,6 +11,7 @@
 #   sanitize      memcheck, racecheck and synccheck on small cases
 #   ops           each step of the method at the shapes of a layer of Qwen3-8B and 1.7B
 #   bench         see bench/gpu/compare.py --help
+#   dry-run       needs no GPU: the launches of prefills, on a runtime without a device
 #
 #   --arch 90         chips to compile for, a list as CMake takes it
 #   --out FOLDER      builds, models, results and logs; default build-gpu
@@ -160,6 +161,11 @@ stage_ops() {
     "$bin/op-bench" 8 4 128 || failed=1
     "$bin/op-bench" 8 2 128 || failed=1
     return $failed
+}
+
+stage_dry-run() {
+    small_model
+    python3 bench/gpu/dry-run/dry_run.py --bin "$bin" --runtime "$bin/libdry-run-cuda.so" --model "$out/small.gguf"
 }
 
 stage_bench() {

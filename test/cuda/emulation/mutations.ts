@@ -40,8 +40,8 @@ export const MUTATIONS: Mutation[] = [
     name: 'sinks-as-candidates',
     unit: 'h2o-select.cu',
     file: 'h2o-select.cuh',
-    from: 'h2o_lower_bound(mem_pos, t.n.n_mem, n_sink)',
-    to: '0',
+    from: 'is_member && p < n_sink',
+    to: 'false',
     args: ['select', 30, 1],
   },
   {

@@ -122,9 +122,17 @@ static __global__ void __launch_bounds__(H2O_SELECT_THREADS, 1) h2o_select(const
     const int n_sink      = min(args.n_sink, min(args.n_heavy, local_begin));
     const int n_heavy     = args.n_heavy - n_sink;
 
-    // candidates: tracked positions from n_sink to Local
-    const int mem_begin   = h2o_lower_bound(mem_pos, t.n.n_mem, n_sink);
-    const int mem_end     = h2o_lower_bound(mem_pos, t.n.n_mem, min(t.n.mem_end, local_begin));
+    // candidates: tracked positions from n_sink to Local; counted, since a search waits for memory once per step
+    int mem_begin = 0;
+    int mem_end   = 0;
+    for (int i0 = 0; i0 < t.n.n_mem; i0 += H2O_SELECT_THREADS) {
+        const int  i         = i0 + tid;
+        const bool is_member = i < t.n.n_mem;
+        const int  p         = is_member ? mem_pos[i] : 0;
+
+        mem_begin += __syncthreads_count(is_member && p < n_sink);
+        mem_end   += __syncthreads_count(is_member && p < min(t.n.mem_end, local_begin));
+    }
     const int chunk_begin = min(max(n_sink      - t.n.chunk_pos, 0), t.n.n_chunk);
     const int chunk_end   = min(max(local_begin - t.n.chunk_pos, 0), t.n.n_chunk);
 

@@ -1,0 +1,91 @@
+"""Prefills on a CUDA runtime that has no device behind it: does everything stay on the device, within its limits, and of what
+launches does a prefill consist? Needs the build of run.sh and no GPU. What is computed means nothing.
+
+  dry_run.py --bin FOLDER --runtime LIBRARY --model FILE
+"""
+
+import argparse
+import array
+import collections
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+VOCAB = 4096  # of the model
+S, N = 1024, 8192 + 100  # tokens: two calls of four chunks, and one with a tail
+
+H2O = ["--h2o-local", "256", "--h2o-heavy", "256"]
+CASES = {
+    "dense, f16": ["-ub", "4096"],
+    "h2o, f16": ["-ub", str(S), *H2O],
+    "h2o, f16, -fa off": ["-ub", str(S), *H2O, "-fa", "off"],
+    "h2o, f32, -fa off": ["-ub", str(S), *H2O, "-fa", "off", "-ctk", "f32", "-ctv", "f32"],
+    "h2o, bf16": ["-ub", str(S), *H2O, "-ctk", "bf16", "-ctv", "bf16"],
+    "h2o, q8_0": ["-ub", str(S), *H2O, "-ctk", "q8_0", "-ctv", "q8_0"],
+    "h2o, one call": ["-ub", str(S), *H2O, "-b", str(N)],
+    "h2o, two-pass": ["-ub", str(S), *H2O, "--h2o-schedule", "two-pass"],
+}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("--bin", "--runtime", "--model"):
+        parser.add_argument(name, required=True)
+    args = parser.parse_args()
+
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = os.path.join(folder, "tokens")
+        draw = random.Random(1)
+        with open(tokens, "wb") as file:
+            array.array("i", (draw.randrange(VOCAB) for _ in range(N))).tofile(file)
+
+        problems = [f"{name}: {problem}" for name, flags in CASES.items() for problem in run(args, folder, tokens, name, flags)]
+
+    for problem in problems:
+        print(f"FAILED: {problem}")
+    return 1 if problems else 0
+
+
+def run(args, folder, tokens, name, flags):
+    """Prints what a prefill consists of; gives what is wrong with it."""
+    log = os.path.join(folder, "log")
+    open(log, "w").close()
+    command = [os.path.join(args.bin, "h2o-bench"), args.model, tokens, "-n", str(N), "-c", str(N), "-b", "4096", "-fa", "on"]
+    command += ["-t", "1", "-ngl", "99", "-w", "0", "-r", "1", *flags]
+    env = {**os.environ, "LD_PRELOAD": os.path.abspath(args.runtime), "DRY_RUN_LOG": log, "GGML_NO_BACKTRACE": "1"}
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        return [f"status {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"]
+
+    with open(log) as file:
+        events = [line.rstrip("\n").split("\t") for line in file]
+
+    launches = collections.Counter(kernel(event[1]) for event in events if event[0] == "launch")
+    to_host = sum(int(event[2]) for event in events if event[:2] == ["copy", "to-host"])
+
+    print(f"== {name}: {launches.total()} launches, {to_host} bytes to the host")
+    print("   " + ", ".join(f"{n} {kernel_name}" for kernel_name, n in launches.most_common()))
+
+    problems = [f"no device takes {' '.join(event[1:])}" for event in events if event[0] == "limit"]
+    if not launches:
+        problems.append("nothing was launched")
+    if to_host != 4 * VOCAB:
+        problems.append(f"{to_host} bytes went to the host, not the {4 * VOCAB} of the last token's logits")
+    if "dense" not in name:
+        h2o = json.loads(done.stdout.splitlines()[-1])["h2o"]
+        if not h2o["fused"] or not h2o["sparseCalls"]:
+            problems.append(f"not sparse and fused: {h2o}")
+    return problems
+
+
+def kernel(name):
+    """The kernel's name without its arguments."""
+    return re.sub(r"^void ", "", name).split("(")[0].split("<")[0].strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
