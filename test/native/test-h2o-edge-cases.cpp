@@ -1,5 +1,6 @@
 // Boundaries: prompts of N = S, S + 1, 2S - 1, 2S, 2S + 128 and 3500 tokens at S = 1024, every length around small chunks,
-// tails shorter than L, the smallest and largest memory, calls that begin anywhere, and a call that is aborted.
+// tails shorter than L, the smallest and largest memory, calls that begin anywhere, a call that is aborted, and calls that
+// H2O does not serve.
 
 #include "naive.h"
 #include "testing.h"
@@ -222,6 +223,59 @@ static void test_abort(const tiny_model & model, test_context_params params) {
     }
 }
 
+// calls that are no causal sequence of tokens at consecutive positions are stock's, and say why
+static void test_refused_calls(const tiny_model & model, test_context_params params) {
+    params.capture = false;
+
+    const int n = 3*params.n_chunk;
+
+    enum refused { EMBEDDINGS, NON_CAUSAL, POSITIONS };
+
+    for (const auto & [what, reason] : {
+            std::pair(EMBEDDINGS, H2O_REASON_EMBEDDING_INPUT),
+            std::pair(NON_CAUSAL, H2O_REASON_NON_CAUSAL),
+            std::pair(POSITIONS,  H2O_REASON_POSITIONS_NOT_CONSECUTIVE) }) {
+        const auto run = [&, what = what](const test_context_params & params) {
+            test_context ctx(model, params);
+
+            const int n_embd   = what == EMBEDDINGS ? model.params.n_embd : 0;
+            const int n_tokens = what == NON_CAUSAL ? params.n_chunk : n; // upstream takes no more
+
+            llama_set_causal_attn(ctx.get(), what != NON_CAUSAL);
+
+            llama_batch batch = llama_batch_init(n_tokens, n_embd, 1);
+            batch.n_tokens = n_tokens;
+
+            const std::vector<llama_token> tokens = tiny_prompt(n_tokens);
+            for (int i = 0; i < n_tokens; ++i) {
+                for (int j = 0; j < n_embd; ++j) {
+                    batch.embd[i*n_embd + j] = std::sin(i*n_embd + j);
+                }
+                if (!n_embd) {
+                    batch.token[i] = tokens[i];
+                }
+                batch.pos[i]       = what == POSITIONS && i >= n/2 ? i - 1 : i; // one of them twice
+                batch.n_seq_id[i]  = 1;
+                batch.seq_id[i][0] = 0;
+                batch.logits[i]    = true;
+            }
+            CHECK(llama_decode(ctx.get(), batch) == 0);
+            llama_batch_free(batch);
+
+            h2o_call call;
+            CHECK(h2o_get_last_call(ctx.get(), &call));
+
+            const float * logits = llama_get_logits(ctx.get());
+            return std::pair(call, std::vector<float>(logits, logits + n_tokens*model.params.n_vocab));
+        };
+
+        const auto [call, logits] = run(params);
+
+        CHECK(call.path == H2O_PATH_DENSE && call.reason == reason);
+        CHECK(logits == run(params.off()).second);
+    }
+}
+
 int main() {
     const tiny_model model;
 
@@ -241,6 +295,7 @@ int main() {
 
         test_graph_reuse(model, params);
         test_abort(model, params);
+        test_refused_calls(model, params);
     }
 
     printf("H2O edge cases passed\n");
