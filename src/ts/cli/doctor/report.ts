@@ -2,8 +2,8 @@
 import { basename } from 'node:path'
 import type { Context, Model, PrefillResult } from '../../index.js'
 import type { NativeDevice, NativeSystemInfo } from '../../native/surface.js'
-import type { Machine } from '../bench/machine.js'
 import { gibibytes } from '../format.js'
+import type { Machine } from '../machine.js'
 import { prefillLine } from '../summary.js'
 
 /** As far as it came: what is missing failed, and the error that ended it says why. */

@@ -1,6 +1,6 @@
-// The machine that the figures are of.
+// The machine: what doctor says of it, and what figures are of.
 import { availableParallelism, cpus, loadavg, machine as machineName, release, totalmem, type } from 'node:os'
-import { packageVersion } from '../version.js'
+import { packageVersion } from './version.js'
 
 export interface Machine {
   cpu: string
