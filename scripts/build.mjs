@@ -2,7 +2,7 @@
 // npm run build: vendor (if needed), the native addon through cmake-js, then TypeScript to dist/. In an installed package
 // h2o-prefill build comes here, with --native.
 
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, constants, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Failure, main } from './lib/fail.mjs'
@@ -70,7 +70,8 @@ function buildNative(paths, values) {
   cmakeJs('build', '--parallel', jobs(), ...target)
 }
 
-function buildTypeScript() {
+function buildTypeScript(paths) {
+  rmSync(join(paths.root, 'dist'), { recursive: true, force: true }) // what has lost its source
   runPackage('typescript', 'bin/tsc', ['-p', 'tsconfig.build.json'])
 }
 
@@ -105,5 +106,5 @@ await main(() => {
   const paths = layout()
   if (values['if-missing'] && RESULTS.every((file) => existsSync(join(paths.root, file)))) return
   if (values.native || !values.ts) buildNative(paths, values)
-  if (values.ts || !values.native) buildTypeScript()
+  if (values.ts || !values.native) buildTypeScript(paths)
 })
