@@ -115,6 +115,8 @@ export class Build {
     await promisify(execFile)(CXX, [
       // shared arrays are declared extern within functions, and need no initialization
       ...['-c', '-std=c++17', '-O2', '-fno-strict-aliasing', '-fno-extern-tls-init'],
+      // a device does not forgive a vector that is not aligned; with a trap, no runtime is needed
+      ...['-fsanitize=alignment', '-fsanitize-undefined-trap-on-error'],
       ...['-Wall', '-Wextra', '-Wno-unknown-pragmas', '-Wno-unused-function'],
       ...['-I', join(EMULATION, 'shim'), '-I', join(ops, 'cuda'), ...this.headers],
       ...INCLUDES.flatMap((include) => ['-I', include]),

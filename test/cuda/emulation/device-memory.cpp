@@ -78,9 +78,12 @@ emu_buffer::~emu_buffer() {
     munmap(mapping, n_mapped);
 }
 
-static void on_fault(int) {
-    static const char text[] = "FAIL emulation: a kernel read or wrote past a buffer\n";
-    if (write(STDOUT_FILENO, text, sizeof(text) - 1) < 0) {
+static void on_fault(int signal) {
+    static const char past[]      = "FAIL emulation: a kernel read or wrote past a buffer\n";
+    static const char unaligned[] = "FAIL emulation: an access that is not aligned as its type is\n";
+
+    const bool is_past = signal == SIGSEGV;
+    if (write(STDOUT_FILENO, is_past ? past : unaligned, (is_past ? sizeof(past) : sizeof(unaligned)) - 1) < 0) {
         _exit(2);
     }
     _exit(1);
@@ -88,4 +91,5 @@ static void on_fault(int) {
 
 void emu_report_faults() {
     signal(SIGSEGV, on_fault);
+    signal(SIGILL,  on_fault);
 }

@@ -68,4 +68,12 @@ export const MUTATIONS: Mutation[] = [
     to: '',
     args: ['all', 5, 1],
   },
+  {
+    name: 'vectors-from-anywhere',
+    unit: 'h2o-attn.cu',
+    file: 'h2o-attn.cu',
+    from: '&& (uintptr_t) t->data % 16 == 0;',
+    to: ';',
+    args: ['all', 100, 1],
+  },
 ]
