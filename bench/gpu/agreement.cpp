@@ -3,8 +3,10 @@
 #include "llama-context.h" // the scheduler
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <random>
 
 const std::vector<agreement_case> & agreement_cases() {
@@ -121,6 +123,9 @@ static outcome decode_once(const agreement_setup & s, bool is_device, const agre
 }
 
 static double nmse(const std::vector<float> & a, const std::vector<float> & b) {
+    if (a.size() != b.size()) {
+        return INFINITY; // one of them was not sparse
+    }
     double err = 0.0;
     double sum = 0.0;
     for (size_t i = 0; i < a.size(); ++i) {

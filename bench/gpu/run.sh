@@ -164,6 +164,11 @@ stage_ops() {
 }
 
 stage_dry-run() {
+    if ldd "$bin/h2o-bench" | grep -q 'libcuda\.so'; then
+        echo "virtual memory management asks the driver: build with --out build-dry --cmake-arg -DGGML_CUDA_NO_VMM=ON" >&2
+        return 1
+    fi
+    compile "$out/patched" dry-run-cuda
     small_model
     python3 bench/gpu/dry-run/dry_run.py --bin "$bin" --runtime "$bin/libdry-run-cuda.so" --model "$out/small.gguf"
 }

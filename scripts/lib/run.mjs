@@ -20,15 +20,21 @@ export function run(command, args, { cwd = PROJECT_ROOT, env = {} } = {}) {
   }
 }
 
-/** Runs a program of an npm package (devDependency) with this Node. */
-export function runPackage(name, bin, args, options) {
-  let home
+/** The folder of an npm package that this one depends on. */
+export function homeOfPackage(name) {
   try {
-    home = dirname(createRequire(join(PROJECT_ROOT, 'package.json')).resolve(`${name}/package.json`))
+    return dirname(createRequire(join(PROJECT_ROOT, 'package.json')).resolve(`${name}/package.json`))
   } catch {
-    throw new Failure(`the npm package ${name} is not installed.`, 'Run `npm ci` first.')
+    throw new Failure(
+      `the npm package ${name} is not installed.`,
+      'In a checkout: npm ci. Else install h2o-llama again.',
+    )
   }
-  run(process.execPath, [join(home, bin), ...args], options)
+}
+
+/** Runs a program of such a package with this Node. */
+export function runPackage(name, bin, args, options) {
+  run(process.execPath, [join(homeOfPackage(name), bin), ...args], options)
 }
 
 export function has(command) {

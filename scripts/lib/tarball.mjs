@@ -12,9 +12,9 @@ export function integrityOf(bytes) {
 }
 
 function npmPack(spec, into) {
-  const args = ['pack', spec, '--ignore-scripts', '--silent', '--pack-destination', into]
+  const args = ['pack', spec, '--ignore-scripts', '--silent'] // into the working directory
   const cli = process.env.npm_execpath
-  const [command, rest] = cli?.endsWith('.js') ? [process.execPath, [cli, ...args]] : ['npm', args]
+  const [command, rest] = /npm-cli\.js$/.test(cli ?? '') ? [process.execPath, [cli, ...args]] : ['npm', args]
   const shell = command === 'npm' && process.platform === 'win32'
   const run = spawnSync(command, rest, {
     cwd: into,
@@ -25,7 +25,7 @@ function npmPack(spec, into) {
   if (run.status !== 0) {
     throw new Failure(
       `npm could not fetch ${spec}:\n${(run.stderr || String(run.error ?? '')).trim()}`,
-      'Name a local copy instead: npm run vendor -- --from PATH\n' +
+      'Name a local copy instead: h2o-prefill build --from PATH, in a checkout npm run vendor -- --from PATH\n' +
         '(a llama.cpp checkout that has the pinned tree, a git bundle, or the .tgz of that package).',
     )
   }
@@ -38,7 +38,7 @@ export function readTarball(file, pin) {
   if (found !== pin.npm.integrity) {
     throw new Failure(
       `${file} is not the pinned tarball.\n  pinned: ${pin.npm.integrity}\n  found:  ${found}`,
-      'Delete that file and run `npm run vendor` again. If it happens again, do not use what your registry serves.',
+      'Delete that file and try again. If it happens again, do not use what your registry serves.',
     )
   }
   return bytes

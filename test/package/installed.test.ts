@@ -1,7 +1,7 @@
 // The package as a project that depends on it has it: packed, installed, its addon built by `h2o-prefill build`.
 
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -33,6 +33,9 @@ beforeAll(async () => {
   await run('npm', ['pack', '--ignore-scripts', '--pack-destination', project], root)
   const [archive] = readdirSync(project).filter((name) => name.endsWith('.tgz'))
   await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${archive}`], project)
+
+  // what the checkout has fetched of llama.cpp already
+  cpSync(join(root, 'vendor/.cache'), join(home, 'vendor/.cache'), { recursive: true })
 }, TIMEOUT)
 
 afterAll(() => rmSync(project, { recursive: true, force: true }))
@@ -53,12 +56,18 @@ test('build: a tool that is missing is named', async () => {
   expect(err).toMatch(/needs CMake, git, .*apt-get install cmake git/s)
 })
 
-test('build: options that make no sense are usage errors, and --help goes to stdout', async () => {
-  expect(await spawnCli(['build', '--nope'], '', { home })).toMatchObject({
-    code: 2,
-    out: '',
-    err: expect.stringContaining("'--nope'"),
-  })
+test.each([
+  [['--nope'], "'--nope'"],
+  [['--cuda-arch', '90'], '--cuda-arch goes with --cuda'],
+  [['--cuda', '--cuda-arch', 'new'], 'not a list of architectures'],
+  [['--ts'], 'leave out --ts'],
+])('build %j is a usage error', async (argv, message) => {
+  const { code, out, err } = await spawnCli(['build', ...argv], '', { home })
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+  expect(err).toContain(message)
+})
+
+test('build --help goes to stdout', async () => {
   expect(await spawnCli(['build', '--help'], '', { home })).toMatchObject({
     code: 0,
     out: expect.stringContaining('h2o-prefill build'),

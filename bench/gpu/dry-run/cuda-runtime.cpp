@@ -275,11 +275,19 @@ cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t * graph) {
     *graph = (cudaGraph_t) &is_capturing;
     return cudaSuccess;
 }
+#if CUDART_VERSION >= 12000
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t * exec, cudaGraph_t, unsigned long long) {
+#else
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t * exec, cudaGraph_t, cudaGraphNode_t *, char *, size_t) {
+#endif
     *exec = (cudaGraphExec_t) &is_capturing;
     return cudaSuccess;
 }
+#if CUDART_VERSION >= 12000
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t, cudaGraph_t, cudaGraphExecUpdateResultInfo *) { return cudaSuccess; }
+#else
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t, cudaGraph_t, cudaGraphNode_t *, cudaGraphExecUpdateResult *) { return cudaSuccess; }
+#endif
 cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) { note("graph\n"); return cudaSuccess; }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t)          { return cudaSuccess; }
 cudaError_t cudaGraphDestroy(cudaGraph_t)                  { return cudaSuccess; }

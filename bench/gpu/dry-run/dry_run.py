@@ -16,18 +16,20 @@ import sys
 import tempfile
 
 VOCAB = 4096  # of the model
-S, N = 1024, 8192 + 100  # tokens: two calls of four chunks, and one with a tail
+S = 1024
+CALLS = [4096, 3072, 1124]  # tokens; the last one a chunk and a tail, with a memory of the calls before it
+N = sum(CALLS)
+REPETITIONS = 2
 
-H2O = ["--h2o-local", "256", "--h2o-heavy", "256"]
+H2O = ["-ub", str(S), "--h2o-local", "256", "--h2o-heavy", "256"]
 CASES = {
     "dense, f16": ["-ub", "4096"],
-    "h2o, f16": ["-ub", str(S), *H2O],
-    "h2o, f16, -fa off": ["-ub", str(S), *H2O, "-fa", "off"],
-    "h2o, f32, -fa off": ["-ub", str(S), *H2O, "-fa", "off", "-ctk", "f32", "-ctv", "f32"],
-    "h2o, bf16": ["-ub", str(S), *H2O, "-ctk", "bf16", "-ctv", "bf16"],
-    "h2o, q8_0": ["-ub", str(S), *H2O, "-ctk", "q8_0", "-ctv", "q8_0"],
-    "h2o, one call": ["-ub", str(S), *H2O, "-b", str(N)],
-    "h2o, two-pass": ["-ub", str(S), *H2O, "--h2o-schedule", "two-pass"],
+    "h2o, f16": H2O,
+    "h2o, f16, -fa off": [*H2O, "-fa", "off"],
+    "h2o, f32, -fa off": [*H2O, "-fa", "off", "-ctk", "f32", "-ctv", "f32"],
+    "h2o, bf16": [*H2O, "-ctk", "bf16", "-ctv", "bf16"],
+    "h2o, q8_0": [*H2O, "-ctk", "q8_0", "-ctv", "q8_0"],
+    "h2o, two-pass": [*H2O, "--h2o-schedule", "two-pass"],
 }
 
 
@@ -55,7 +57,7 @@ def run(args, folder, tokens, name, flags):
     log = os.path.join(folder, "log")
     open(log, "w").close()
     command = [os.path.join(args.bin, "h2o-bench"), args.model, tokens, "-n", str(N), "-c", str(N), "-b", "4096", "-fa", "on"]
-    command += ["-t", "1", "-ngl", "99", "-w", "0", "-r", "1", *flags]
+    command += ["-t", "1", "-ngl", "99", "-w", "0", "-r", str(REPETITIONS), "--calls", ",".join(map(str, CALLS)), *flags]
     env = {**os.environ, "LD_PRELOAD": os.path.abspath(args.runtime), "DRY_RUN_LOG": log, "GGML_NO_BACKTRACE": "1"}
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
@@ -64,21 +66,27 @@ def run(args, folder, tokens, name, flags):
     with open(log) as file:
         events = [line.rstrip("\n").split("\t") for line in file]
 
-    launches = collections.Counter(kernel(event[1]) for event in events if event[0] == "launch")
-    to_host = sum(int(event[2]) for event in events if event[:2] == ["copy", "to-host"])
+    # the logits are what ends a prefill
+    logits = [i for i, event in enumerate(events) if event[:2] == ["copy", "to-host"]]
+    first = events[: logits[0] if logits else None]
 
-    print(f"== {name}: {launches.total()} launches, {to_host} bytes to the host")
+    launches = collections.Counter(kernel(event[1]) for event in first if event[0] == "launch")
+    to_host = [int(events[i][2]) for i in logits]
+
+    print(f"== {name}: {sum(launches.values())} launches, to the host {to_host[:1]} bytes")
     print("   " + ", ".join(f"{n} {kernel_name}" for kernel_name, n in launches.most_common()))
 
     problems = [f"no device takes {' '.join(event[1:])}" for event in events if event[0] == "limit"]
     if not launches:
         problems.append("nothing was launched")
-    if to_host != 4 * VOCAB:
-        problems.append(f"{to_host} bytes went to the host, not the {4 * VOCAB} of the last token's logits")
+    if to_host != [4 * VOCAB] * REPETITIONS:
+        problems.append(f"{to_host} bytes went to the host, not the {4 * VOCAB} of the last token's logits in each prefill")
+    if any(event[0] == "malloc" for event in events[len(first) :]):
+        problems.append("the first prefill was not the last to ask for memory")
     if "dense" not in name:
         h2o = json.loads(done.stdout.splitlines()[-1])["h2o"]
-        if not h2o["fused"] or not h2o["sparseCalls"]:
-            problems.append(f"not sparse and fused: {h2o}")
+        if not h2o["fused"] or h2o["sparseCalls"] != REPETITIONS * len(CALLS):
+            problems.append(f"not sparse in every call, or not fused: {h2o}")
     return problems
 
 

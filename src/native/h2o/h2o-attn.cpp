@@ -384,7 +384,10 @@ static h2o_intra h2o_load_intra(const h2o_layer & l) {
         const int64_t n_head = l.q->ne[1];
 
         t = ggml_view_3d(l.ctx, t, t->ne[0]/n_head, n_head, n_keys, t->nb[1]/n_head, t->nb[1], ic*l.plan.n_chunk*t->nb[1]);
-        return l.is_fused() ? ggml_cast(l.ctx, t, GGML_TYPE_F32) : h2o_fold(l.ctx, t, l.inp.n_group, 0, n_keys, 1);
+        if (!l.is_fused()) {
+            return h2o_fold(l.ctx, t, l.inp.n_group, 0, n_keys, 1);
+        }
+        return t->type == GGML_TYPE_F32 ? t : ggml_cast(l.ctx, t, GGML_TYPE_F32);
     };
 
     ggml_tensor * votes = ggml_view_4d(l.ctx, cached.votes, n_keys, 1, cached.votes->ne[1], 1,
@@ -553,7 +556,7 @@ ggml_tensor * h2o_build_attn_layer(
         ggml_tensor                    * v,
         float                            kq_scale,
         int                              il) {
-    if (inp.cache->get_fused()) { // what the op takes; so it is behind RoPE
+    if (inp.cache->get_fused()) { // the op wants it contiguous, and behind RoPE it is
         q = q->type != GGML_TYPE_F32 ? ggml_cast(g.ctx0, q, GGML_TYPE_F32) : ggml_is_contiguous(q) ? q : ggml_cont(g.ctx0, q);
     }
     const h2o_layer l = { g, inp, inp.plan, g.ctx0, q, k, v, kq_scale, il };

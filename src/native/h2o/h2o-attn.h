@@ -35,7 +35,8 @@ ggml_tensor * h2o_build_attn_layer(
 //
 
 // attention of a block of queries over a block of keys: the online-softmax state and the votes
-// rows = n_group*n_queries; ne[2] = n_head_kv; ne[3] = chunks
+// rows = n_group*n_queries; ne[2] = n_head_kv; ne[3] = chunks. Of the fused op, o and lse are by token and head instead:
+// [d_v, n_head, n_queries, n_chunks] and [1, n_head, n_queries, n_chunks]
 struct h2o_attn_block {
     ggml_tensor * o;     // F32 [d_v, rows, n_head_kv, n_chunks] normalised output
     ggml_tensor * lse;   // F32 [1,   rows, n_head_kv, n_chunks] m + log(l)

@@ -23,7 +23,7 @@ public:
 
     const uint32_t n_kv;
 
-    // query heads per KV head; they are folded into the rows of the group, row = token*n_group + head
+    // query heads per KV head; a graph of stock ops folds them into the rows of the group, row = token*n_group + head
     const int64_t n_group;
 
     // for attention as a graph of stock ops, the ones for a trace of the mass too; null where this graph has no use for it

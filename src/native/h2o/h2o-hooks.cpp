@@ -193,7 +193,7 @@ ggml_tensor * h2o_build_attn(
 
     if (!g.cparams.offload_kqv) {
         // as build_attn_mha does: everything between the KV store and the attention output runs on the CPU
-        ggml_backend_sched_set_tensor_backend(g.sched, cur, g.backend_cpu);
+        ggml_backend_sched_set_tensor_backend(g.sched, cur->view_src ? cur->view_src : cur, g.backend_cpu);
     }
 
     h2o->n_layers_built++;

@@ -91,5 +91,6 @@ static void on_fault(int signal) {
 
 void emu_report_faults() {
     signal(SIGSEGV, on_fault);
-    signal(SIGILL,  on_fault);
+    signal(SIGILL,  on_fault); // of a trap on x86
+    signal(SIGTRAP, on_fault); // and on Arm
 }

@@ -63,8 +63,12 @@ static __device__ __forceinline__ void h2o_load_plain_q(
         float * tile, const float * q, const h2o_rows & rows, float scale, int row0, int n_rows, int tid) {
     using shape = h2o_plain_shape<D>;
 
-    for (int i = tid; i < shape::n_rows*D; i += shape::n_threads) {
-        tile[i/D*shape::stride + i%D] = i/D < n_rows ? q[rows.at(row0 + i/D)*D + i%D]*scale : 0.0f;
+    for (int row = tid/shape::n_x; row < shape::n_rows; row += shape::n_y) {
+        const float * src = q + rows.at(row0 + row)*D;
+
+        for (int i = tid%shape::n_x; i < D; i += shape::n_x) {
+            tile[row*shape::stride + i] = row < n_rows ? src[i]*scale : 0.0f;
+        }
     }
 }
 

@@ -68,7 +68,7 @@ static __device__ __forceinline__ float h2o_rank(float score, int32_t p, int32_t
     }
     const int n_voters = p < chunk_pos ? 1 + (chunk_pos - p + n_step - 1)/n_step : 1;
 
-    return __fdiv_rn(score, n_voters); // as on the CPU: ggml compiles with --use_fast_math
+    return __fdiv_rn(score, n_voters); // as on the CPU, but for subnormals: ggml compiles with --use_fast_math
 }
 
 // how many of keys[0, n) are at least t; for the whole block
