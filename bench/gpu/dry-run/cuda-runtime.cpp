@@ -1,9 +1,9 @@
-// A stand-in for the CUDA runtime and cuBLAS, to be preloaded: one device whose memory is the host's, and whose kernels do
-// nothing. So ggml-cuda's host code runs to its end without a GPU, and what it asks of the device is written to the file that
+// A stand-in for the CUDA runtime and cuBLAS, to be preloaded: a device, or DRY_RUN_DEVICES of them, whose memory is the
+// host's and whose kernels do nothing. So ggml-cuda's host code runs to its end without a GPU, and what it asks of the device is written to the file that
 // DRY_RUN_LOG names, a line each with tabs between:
 //
-//   launch NAME GRID BLOCK SHARED    copy KIND BYTES    set BYTES    malloc BYTES    graph
-//   limit NAME GRID BLOCK SHARED     a launch that no device would take
+//   launch NAME GRID BLOCK SHARED DEVICE    copy KIND BYTES    set BYTES    malloc BYTES    graph
+//   limit NAME GRID BLOCK SHARED DEVICE     a launch that no device would take
 
 #include <cuda_runtime_api.h>
 
@@ -32,6 +32,8 @@ static std::map<void *, size_t>            sizes;   // of device memory
 static size_t                              n_used;
 static bool                                is_capturing;
 static std::mutex                          mutex;
+
+static thread_local int current_device = 0;
 
 static void note(const char * format, ...) {
     static FILE * file = getenv("DRY_RUN_LOG") ? fopen(getenv("DRY_RUN_LOG"), "a") : nullptr;
@@ -63,8 +65,8 @@ static cudaError_t launch(const void * kernel, dim3 grid, dim3 block, size_t n_s
     const bool is_possible = n_blocks > 0 && grid.x <= 0x7fffffff && grid.y <= 0xffff && grid.z <= 0xffff &&
         n_threads > 0 && n_threads <= 1024 && block.z <= 64 && n_smem <= std::max(SMEM, allowed[kernel]);
 
-    note("%s\t%s\t%u %u %u\t%u %u %u\t%zu\n", is_possible ? "launch" : "limit", name_of(kernel).c_str(),
-            grid.x, grid.y, grid.z, block.x, block.y, block.z, n_smem);
+    note("%s\t%s\t%u %u %u\t%u %u %u\t%zu\t%d\n", is_possible ? "launch" : "limit", name_of(kernel).c_str(),
+            grid.x, grid.y, grid.z, block.x, block.y, block.z, n_smem, current_device);
     return cudaSuccess;
 }
 
@@ -163,9 +165,13 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int * n, cons
     return cudaSuccess;
 }
 
-cudaError_t cudaGetDeviceCount(int * n)  { *n = 1; return cudaSuccess; }
-cudaError_t cudaGetDevice(int * device)  { *device = 0; return cudaSuccess; }
-cudaError_t cudaSetDevice(int)           { return cudaSuccess; }
+cudaError_t cudaGetDeviceCount(int * n) {
+    const char * text = getenv("DRY_RUN_DEVICES");
+    *n = text ? atoi(text) : 1;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int * device)  { *device = current_device; return cudaSuccess; }
+cudaError_t cudaSetDevice(int device)    { current_device = device; return cudaSuccess; }
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 cudaError_t cudaDeviceSynchronize()      { return cudaSuccess; }
 
@@ -188,8 +194,8 @@ cudaError_t cudaDeviceGetAttribute(int * value, cudaDeviceAttr attribute, int) {
              attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? SMEM_OPT_IN : 0;
     return cudaSuccess;
 }
-cudaError_t cudaDeviceGetPCIBusId(char * id, int n, int) {
-    snprintf(id, n, "0000:00:00.0");
+cudaError_t cudaDeviceGetPCIBusId(char * id, int n, int device) {
+    snprintf(id, n, "0000:%02x:00.0", device);
     return cudaSuccess;
 }
 cudaError_t cudaDeviceCanAccessPeer(int * can, int, int)   { *can = 0; return cudaSuccess; }
@@ -252,7 +258,11 @@ cudaError_t cudaMemcpy2DAsync(
     }
     return cudaSuccess;
 }
-cudaError_t cudaMemcpyPeerAsync(void *, int, const void *, int, size_t, cudaStream_t) { return cudaErrorNotSupported; }
+cudaError_t cudaMemcpyPeerAsync(void * dst, int, const void * src, int, size_t n, cudaStream_t) {
+    note("copy\tto-peer\t%zu\n", n);
+    memmove(dst, src, n);
+    return cudaSuccess;
+}
 cudaError_t cudaMemset(void *, int, size_t n)                    { note("set\t%zu\n", n); return cudaSuccess; }
 cudaError_t cudaMemsetAsync(void *, int, size_t n, cudaStream_t) { note("set\t%zu\n", n); return cudaSuccess; }
 
@@ -297,7 +307,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t)                  { return cudaSuccess;
 //
 
 static int product() {
-    note("launch\tcublas\t\t\t0\n");
+    note("launch\tcublas\t\t\t0\t%d\n", current_device);
     return 0;
 }
 

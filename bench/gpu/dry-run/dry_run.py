@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-VOCAB = 4096  # of the model
+VOCAB, HIDDEN = 4096, 1024  # of the model
 S = 1024
 CALLS = [4096, 3072, 1124]  # tokens; the last one a chunk and a tail, with a memory of the calls before it
 N = sum(CALLS)
@@ -30,6 +30,8 @@ CASES = {
     "h2o, bf16": [*H2O, "-ctk", "bf16", "-ctv", "bf16"],
     "h2o, q8_0": [*H2O, "-ctk", "q8_0", "-ctv", "q8_0"],
     "h2o, two-pass": [*H2O, "--h2o-schedule", "two-pass"],
+    "dense, two devices": ["-ub", "4096"],
+    "h2o, two devices": H2O,
 }
 
 
@@ -58,7 +60,9 @@ def run(args, folder, tokens, name, flags):
     open(log, "w").close()
     command = [os.path.join(args.bin, "h2o-bench"), args.model, tokens, "-n", str(N), "-c", str(N), "-b", "4096", "-fa", "on"]
     command += ["-t", "1", "-ngl", "99", "-w", "0", "-r", str(REPETITIONS), "--calls", ",".join(map(str, CALLS)), *flags]
+    n_devices = 2 if "two devices" in name else 1
     env = {**os.environ, "LD_PRELOAD": os.path.abspath(args.runtime), "DRY_RUN_LOG": log, "GGML_NO_BACKTRACE": "1"}
+    env["DRY_RUN_DEVICES"] = str(n_devices)
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
         return [f"status {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"]
@@ -72,8 +76,9 @@ def run(args, folder, tokens, name, flags):
 
     launches = collections.Counter(kernel(event[1]) for event in first if event[0] == "launch")
     to_host = [int(events[i][2]) for i in logits]
+    to_peer = sum(int(event[2]) for event in first if event[:2] == ["copy", "to-peer"])
 
-    print(f"== {name}: {sum(launches.values())} launches, to the host {to_host[:1]} bytes")
+    print(f"== {name}: {sum(launches.values())} launches, {sum(to_host[:1])} bytes to the host, {to_peer} to another device")
     print("   " + ", ".join(f"{n} {kernel_name}" for kernel_name, n in launches.most_common()))
 
     problems = [f"no device takes {' '.join(event[1:])}" for event in events if event[0] == "limit"]
@@ -81,6 +86,10 @@ def run(args, folder, tokens, name, flags):
         problems.append("nothing was launched")
     if to_host != [4 * VOCAB] * REPETITIONS:
         problems.append(f"{to_host} bytes went to the host, not the {4 * VOCAB} of the last token's logits in each prefill")
+    if to_peer != (n_devices - 1) * 4 * N * HIDDEN:
+        problems.append(f"{to_peer} bytes went to another device: more than what one layer hands to the next")
+    if len({event[5] for event in first if event[0] == "launch"}) != n_devices:
+        problems.append("not every device has work")
     if any(event[0] == "malloc" for event in events[len(first) :]):
         problems.append("the first prefill was not the last to ask for memory")
     if "dense" not in name:
