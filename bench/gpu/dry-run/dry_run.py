@@ -29,6 +29,7 @@ CASES = {
     "h2o, f32, -fa off": [*H2O, "-fa", "off", "-ctk", "f32", "-ctv", "f32"],
     "h2o, bf16": [*H2O, "-ctk", "bf16", "-ctv", "bf16"],
     "h2o, q8_0": [*H2O, "-ctk", "q8_0", "-ctv", "q8_0"],
+    "h2o, q4_0, composed": [*H2O, "-ctk", "q4_0", "-ctv", "q4_0"],  # no kernel reads it: a graph of stock ops
     "h2o, two-pass": [*H2O, "--h2o-schedule", "two-pass"],
     "dense, two devices": ["-ub", "4096"],
     "h2o, two devices": H2O,
@@ -94,8 +95,8 @@ def run(args, folder, tokens, name, flags):
         problems.append("the first prefill was not the last to ask for memory")
     if "dense" not in name:
         h2o = json.loads(done.stdout.splitlines()[-1])["h2o"]
-        if not h2o["fused"] or h2o["sparseCalls"] != REPETITIONS * len(CALLS):
-            problems.append(f"not sparse in every call, or not fused: {h2o}")
+        if h2o["fused"] == ("composed" in name) or h2o["sparseCalls"] != REPETITIONS * len(CALLS):
+            problems.append(f"not sparse in every call, or not fused where it should be: {h2o}")
     return problems
 
 
