@@ -74,7 +74,7 @@ function buildNative(paths, values) {
 }
 
 function buildTypeScript(paths) {
-  homeOfPackage('typescript')
+  homeOfPackage('typescript') // or fail, before anything goes
   rmSync(join(paths.root, 'dist'), { recursive: true, force: true }) // what has lost its source
   runPackage('typescript', 'bin/tsc', ['-p', 'tsconfig.build.json'])
 }

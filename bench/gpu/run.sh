@@ -170,7 +170,7 @@ stage_dry-run() {
     fi
     compile "$out/patched" dry-run-cuda
     small_model
-    python3 bench/gpu/dry-run/dry_run.py --bin "$bin" --runtime "$bin/libdry-run-cuda.so" --model "$out/small.gguf"
+    python3 bench/gpu/dry_run.py --bin "$bin" --runtime "$bin/libdry-run-cuda.so" --model "$out/small.gguf"
 }
 
 stage_bench() {

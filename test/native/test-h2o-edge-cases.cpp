@@ -262,11 +262,7 @@ static void test_refused_calls(const tiny_model & model, test_context_params par
             CHECK(llama_decode(ctx.get(), batch) == 0);
             llama_batch_free(batch);
 
-            h2o_call call;
-            CHECK(h2o_get_last_call(ctx.get(), &call));
-
-            const float * logits = llama_get_logits(ctx.get());
-            return std::pair(call, std::vector<float>(logits, logits + n_tokens*model.params.n_vocab));
+            return std::pair(ctx.call(), ctx.logits());
         };
 
         const auto [call, logits] = run(params);

@@ -29,7 +29,7 @@ beforeAll(async () => {
   home = join(project, 'node_modules/h2o-llama')
   writeFileSync(join(project, 'package.json'), '{ "name": "service", "private": true }\n')
 
-  // no scripts: prepack would write dist/ anew while other tests run it
+  // no scripts: prepack would only write dist/ anew
   await run('npm', ['pack', '--ignore-scripts', '--pack-destination', project], root)
   const [archive] = readdirSync(project).filter((name) => name.endsWith('.tgz'))
   await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${archive}`], project)
@@ -40,8 +40,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
-const doctor = (options?: { env: Record<string, string> }) =>
-  spawnCli(['doctor', '--json'], '', { home, ...options })
+const doctor = () => spawnCli(['doctor', '--json'], '', { home })
 
 test('before the build, the error says how to build', async () => {
   const { code, err } = await doctor()

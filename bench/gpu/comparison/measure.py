@@ -95,10 +95,8 @@ class Bench:
 
     def tokens_file(self, model):
         if model not in self.tokens:
-            draw = random.Random(1)
             self.tokens[model] = os.path.join(self.args.work, f"{model}.tokens")
-            with open(self.tokens[model], "wb") as file:
-                array.array("i", (draw.randrange(MODELS[model].vocab) for _ in range(self.n_tokens))).tofile(file)
+            write_tokens(self.tokens[model], self.n_tokens, MODELS[model].vocab)
         return self.tokens[model]
 
 
@@ -115,9 +113,16 @@ def flaw_of(row, contender, n, reps):
     return None
 
 
-def run(command, timeout):
-    """What a process printed and its time: the fastest repetition, or the one without cuts of a profile."""
-    env = {**os.environ, "GGML_NO_BACKTRACE": "1"}  # a debugger would wait for the timeout
+def write_tokens(path, n, vocab):
+    """A prompt for the bench programs: always the same."""
+    draw = random.Random(1)
+    with open(path, "wb") as file:
+        array.array("i", (draw.randrange(vocab) for _ in range(n))).tofile(file)
+
+
+def run(command, timeout=None, variables=None):
+    """What a bench program printed and its time: the fastest repetition, or the one without cuts of a profile."""
+    env = {**os.environ, "GGML_NO_BACKTRACE": "1", **(variables or {})}  # a debugger would wait for the timeout
     try:
         out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, env=env)
     except subprocess.TimeoutExpired as e:

@@ -251,6 +251,12 @@ static h2o_attn_block h2o_unpack_attn(
     return { o, lse, votes, nullptr };
 }
 
+// the queries of n_chunks chunks from a token of this graph on, see h2o_intra
+static ggml_tensor * h2o_queries(const h2o_layer & l, int64_t token, int64_t n_queries, int64_t n_chunks) {
+    return l.is_fused() ? h2o_view_tokens(l.ctx, l.q, token, n_queries, n_chunks)
+                        : h2o_fold(l.ctx, l.q, l.inp.n_group, token, n_queries, n_chunks);
+}
+
 // o or lse by token: [d*n_head, n_tokens]
 static ggml_tensor * h2o_by_token(const h2o_layer & l, ggml_tensor * t) {
     return l.is_fused() ? ggml_reshape_2d(l.ctx, t, t->ne[0]*t->ne[1], t->ne[2]*t->ne[3]) : h2o_unfold(l.ctx, t, l.inp.n_group);
@@ -289,14 +295,12 @@ static h2o_intra h2o_build_intra_of(const h2o_layer & l, int32_t ic, int32_t n_c
     const int32_t   n_keys = l.plan.chunk_len(ic);
     const llama_pos pos    = l.plan.chunk_pos(ic);
 
-    const int64_t token = (ic - l.plan.ic_begin)*l.plan.n_chunk;
-
+    ggml_tensor * q = h2o_queries(l, (ic - l.plan.ic_begin)*l.plan.n_chunk, n_keys, n_chunks);
     ggml_tensor * k = h2o_view_k(l.ctx, l.k, pos, n_keys, n_chunks);
 
     if (l.is_fused()) {
         const bool v_trans = h2o_is_transposed(l.v);
 
-        ggml_tensor * q = h2o_view_tokens(l.ctx, l.q, token, n_keys, n_chunks);
         ggml_tensor * v = v_trans ? h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks) : h2o_view_k(l.ctx, l.v, pos, n_keys, n_chunks);
         ggml_tensor * t = ggml_h2o_attn(l.ctx, q, k, v, nullptr, nullptr, nullptr, v_trans, true, l.kq_scale);
 
@@ -306,8 +310,6 @@ static h2o_intra h2o_build_intra_of(const h2o_layer & l, int32_t ic, int32_t n_c
     }
 
     const bool are_votes_plain = !h2o_needs_composed(l.plan.experiments);
-
-    ggml_tensor * q = h2o_fold(l.ctx, l.q, l.inp.n_group, token, n_keys, n_chunks);
 
     h2o_intra res = { ic, n_chunks, q,
         h2o_build_attn_block(l.ctx, q, k, h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks),
@@ -393,9 +395,7 @@ static h2o_intra h2o_load_intra(const h2o_layer & l) {
     ggml_tensor * votes = ggml_view_4d(l.ctx, cached.votes, n_keys, 1, cached.votes->ne[1], 1,
             cached.votes->nb[1], cached.votes->nb[1], cached.votes->nb[2], ic*cached.votes->nb[2]);
 
-    ggml_tensor * q = l.is_fused() ? h2o_view_tokens(l.ctx, l.q, 0, n_keys, 1) : h2o_fold(l.ctx, l.q, l.inp.n_group, 0, n_keys, 1);
-
-    return { ic, 1, q, { load(cached.o), load(cached.lse), votes, nullptr } };
+    return { ic, 1, h2o_queries(l, 0, n_keys, 1), { load(cached.o), load(cached.lse), votes, nullptr } };
 }
 
 static void h2o_build_store(const h2o_layer & l, ggml_tensor * src, ggml_tensor * dst) {

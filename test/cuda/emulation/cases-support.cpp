@@ -7,13 +7,11 @@
 
 #include "../ggml-h2o.h"
 
-#include "ggml-cpp.h"
-
 #include <climits>
 #include <cstdio>
 
 static bool is_attn_supported(ggml_type type_k, ggml_type type_v, int d) {
-    const ggml_context_ptr ctx(ggml_init({ 16*ggml_tensor_overhead(), nullptr, true }));
+    const ggml_context_ptr ctx = emu_new_context();
 
     ggml_tensor * q = ggml_new_tensor_4d(ctx.get(), GGML_TYPE_F32, d, 4, 4, 1);
     ggml_tensor * k = ggml_new_tensor_4d(ctx.get(), type_k, d, 4, 2, 1);
@@ -23,7 +21,7 @@ static bool is_attn_supported(ggml_type type_k, ggml_type type_v, int d) {
 }
 
 static bool is_select_supported(int n_mem, int n_chunk, int n_heavy) {
-    const ggml_context_ptr ctx(ggml_init({ 16*ggml_tensor_overhead(), nullptr, true }));
+    const ggml_context_ptr ctx = emu_new_context();
 
     ggml_tensor * mem_pos     = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_I32, n_mem,   2);
     ggml_tensor * mem_score   = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, n_mem,   2);

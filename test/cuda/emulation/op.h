@@ -2,11 +2,14 @@
 
 #pragma once
 
-#include "ggml.h"
+#include "ggml-cpp.h"
 
-// on emu_current_device
+// on emu_current_device, which has to have a kernel for it
 void emu_compute (ggml_tensor * dst);
 bool emu_supports(const ggml_tensor * dst);
+
+// for the tensors of one case, without their data
+ggml_context_ptr emu_new_context();
 
 // a tensor without a buffer: contiguous, over data that is there
 ggml_tensor * emu_new_tensor(

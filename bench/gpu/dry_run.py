@@ -5,23 +5,21 @@ launches does a prefill consist? Needs the build of run.sh and no GPU. What is c
 """
 
 import argparse
-import array
 import collections
-import json
 import os
-import random
 import re
-import subprocess
 import sys
 import tempfile
 
+from comparison.contenders import HEAVY, LOCAL, S
+from comparison.measure import run, write_tokens
+
 VOCAB, HIDDEN = 4096, 1024  # of the model
-S = 1024
 CALLS = [4096, 3072, 1124]  # tokens; the last one a chunk and a tail, with a memory of the calls before it
 N = sum(CALLS)
 REPETITIONS = 2
 
-H2O = ["-ub", str(S), "--h2o-local", "256", "--h2o-heavy", "256"]
+H2O = ["-ub", str(S), "--h2o-local", str(LOCAL), "--h2o-heavy", str(HEAVY)]
 CASES = {
     "dense, f16": ["-ub", "4096"],
     "h2o, f16": H2O,
@@ -44,29 +42,26 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         tokens = os.path.join(folder, "tokens")
-        draw = random.Random(1)
-        with open(tokens, "wb") as file:
-            array.array("i", (draw.randrange(VOCAB) for _ in range(N))).tofile(file)
+        write_tokens(tokens, N, VOCAB)
 
-        problems = [f"{name}: {problem}" for name, flags in CASES.items() for problem in run(args, folder, tokens, name, flags)]
+        problems = [f"{name}: {problem}" for name, flags in CASES.items() for problem in check(args, folder, tokens, name, flags)]
 
     for problem in problems:
         print(f"FAILED: {problem}")
     return 1 if problems else 0
 
 
-def run(args, folder, tokens, name, flags):
+def check(args, folder, tokens, name, flags):
     """Prints what a prefill consists of; gives what is wrong with it."""
     log = os.path.join(folder, "log")
     open(log, "w").close()
     command = [os.path.join(args.bin, "h2o-bench"), args.model, tokens, "-n", str(N), "-c", str(N), "-b", "4096", "-fa", "on"]
     command += ["-t", "1", "-ngl", "99", "-w", "0", "-r", str(REPETITIONS), "--calls", ",".join(map(str, CALLS)), *flags]
     n_devices = 2 if "two devices" in name else 1
-    env = {**os.environ, "LD_PRELOAD": os.path.abspath(args.runtime), "DRY_RUN_LOG": log, "GGML_NO_BACKTRACE": "1"}
-    env["DRY_RUN_DEVICES"] = str(n_devices)
-    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        return [f"status {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"]
+    preloaded = {"LD_PRELOAD": os.path.abspath(args.runtime), "DRY_RUN_LOG": log, "DRY_RUN_DEVICES": str(n_devices)}
+    row = run(command, variables=preloaded)
+    if "error" in row:
+        return [row["error"]]
 
     with open(log) as file:
         events = [line.rstrip("\n").split("\t") for line in file]
@@ -94,7 +89,7 @@ def run(args, folder, tokens, name, flags):
     if any(event[0] == "malloc" for event in events[len(first) :]):
         problems.append("the first prefill was not the last to ask for memory")
     if "dense" not in name:
-        h2o = json.loads(done.stdout.splitlines()[-1])["h2o"]
+        h2o = row["out"]["h2o"]
         if h2o["fused"] == ("composed" in name) or h2o["sparseCalls"] != REPETITIONS * len(CALLS):
             problems.append(f"not sparse in every call, or not fused where it should be: {h2o}")
     return problems
