@@ -11,7 +11,7 @@ const HELP = `usage: npm run vendor [-- options]
 
   --from PATH   take upstream from a llama.cpp checkout, a git bundle or the npm .tgz instead of the registry
   --force       drop edits in vendor/llama.cpp that are in no patch (a copy is left in vendor/.cache)
-  --stock       make vendor/llama.cpp-stock instead: the same upstream without patches, for parity tests
+  --stock       make vendor/llama.cpp-stock instead: the same upstream without our patches, for parity tests
 `
 
 await main(() => {

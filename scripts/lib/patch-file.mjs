@@ -3,7 +3,8 @@
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/
 
 /**
- * { header, diff, subject, reason, files: [{ path, hunks: [{ line, rows: [{ kind, text, line }] }] }] }
+ * { header, diff, subject, reason, stock, files: [{ path, hunks: [{ line, rows: [{ kind, text, line }] }] }] }
+ * `stock`: its header says "Trees: patched, stock", so the tree that we call stock gets it, too.
  * `kind` is '+', '-' or ' '; a row's `line` is its line in the patched file (for '-': where it was taken out).
  */
 export function parsePatch(text) {
@@ -12,8 +13,9 @@ export function parsePatch(text) {
   const header = text.slice(0, at).replace(/(?<=[^\n])$/, '\n')
   const diff = text.slice(at)
   const subject = /^Subject: *(.+)$/m.exec(header)?.[1] ?? null
+  const stock = /^Trees: *patched, *stock *$/m.test(header)
   const reason = header.replace(/^[A-Z][\w-]*: .*$/gm, '').trim()
-  return { header, diff, subject, reason, files: parseDiff(diff) }
+  return { header, diff, subject, reason, stock, files: parseDiff(diff) }
 }
 
 export function parseDiff(diff) {

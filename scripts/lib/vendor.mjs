@@ -25,42 +25,49 @@ export function vendor(paths, options = {}) {
   }
 
   tree.linkSources(paths.sources)
-  const old = tree.stamp()
-  const same = old?.base === stamp.base && old.patches === stamp.patches
-  if (same && !options.force) return { done: 'nothing', files: [] }
+  if (isMadeFrom(tree, stamp) && !options.force) return { done: 'nothing', files: [] }
   const files = update(tree, paths, pin, patches, stamp, options)
   return { done: 'updated', files }
 }
 
-/** Makes vendor/llama.cpp-stock: the same subset, no patches, no sources of ours. */
+/** Makes vendor/llama.cpp-stock: the same subset, only the patches that mend both trees, no sources of ours. */
 export function vendorStock(paths, options = {}) {
   const pin = readPin(paths.pinFile)
+  const patches = readSeries(paths).filter((patch) => patch.stock)
+  const stamp = { base: pin.subset.tree, patches: seriesHash(patches) }
   const tree = new Tree(paths.stockTree)
-  const stamp = { base: pin.subset.tree, patches: null, tree: pin.subset.tree }
-  if (tree.exists() && tree.isOurs() && tree.stamp()?.base === stamp.base && !options.force) {
+  if (tree.exists() && tree.isOurs() && isMadeFrom(tree, stamp) && !options.force) {
     return { done: 'nothing', files: [] }
   }
   if (tree.exists()) rmSync(paths.stockTree, { recursive: true })
-  const files = inScratch(paths.stockTree, (folder) => {
-    const fresh = new Tree(folder)
-    fresh.create(baselineBundle({ pin, cache: paths.cache, ...options }))
-    fresh.writeStamp(stamp)
-    return []
-  })
+  const files = inScratch(paths.stockTree, (folder) =>
+    fill(new Tree(folder), paths, pin, patches, stamp, options),
+  )
   return { done: 'created', files }
+}
+
+function isMadeFrom(tree, stamp) {
+  const found = tree.stamp()
+  return found?.base === stamp.base && found.patches === stamp.patches
 }
 
 function makeTree(paths, pin, patches, stamp, options) {
   return inScratch(paths.tree, (folder) => {
     const tree = new Tree(folder)
-    tree.create(baselineBundle({ pin, cache: paths.cache, ...options }))
-    checkBase(tree, pin)
-    const to = tree.withIndex((index) => patchedTree(tree.git, pin.subset.tree, patches, index))
-    const files = tree.switch(pin.subset.tree, to)
+    const files = fill(tree, paths, pin, patches, stamp, options)
     tree.linkSources(paths.sources)
-    tree.writeStamp({ ...stamp, tree: to })
     return files
   })
+}
+
+/** Makes the repository in an empty folder, with the patches in its files; returns the files they changed. */
+function fill(tree, paths, pin, patches, stamp, options) {
+  tree.create(baselineBundle({ pin, cache: paths.cache, ...options }))
+  checkBase(tree, pin)
+  const to = tree.withIndex((index) => patchedTree(tree.git, pin.subset.tree, patches, index))
+  const files = tree.switch(pin.subset.tree, to)
+  tree.writeStamp({ ...stamp, tree: to })
+  return files
 }
 
 function update(tree, paths, pin, patches, stamp, options) {

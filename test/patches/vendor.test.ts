@@ -33,12 +33,21 @@ describe('making the tree', () => {
     expect(git(a.paths.tree, 'status', '--short')).toBe('M src/CMakeLists.txt\n M src/graph.cpp')
   })
 
-  test('the stock tree is the same subset without patches and without our sources', () => {
+  test('the stock tree is the same subset without our patches and our sources', () => {
     const p = patchedProject()
     expect(vendorStock(p.paths, { from: p.upstream })).toMatchObject({ done: 'created' })
     expect(vendorStock(p.paths, { from: p.upstream })).toMatchObject({ done: 'nothing' })
     expect(git(p.paths.stockTree, 'status', '--short')).toBe('')
     expect(existsSync(join(p.paths.stockTree, 'h2o'))).toBe(false)
+  })
+
+  test('a patch for both trees is in the stock tree, and makes it anew when it comes', () => {
+    const p = patchedProject()
+    vendorStock(p.paths, { from: p.upstream })
+    p.write('patches/cmake.patch', p.read('patches/cmake.patch').replace('\n', '\nTrees: patched, stock\n'))
+    expect(vendorStock(p.paths, { from: p.upstream })).toMatchObject({ done: 'created', files: [CMAKE] })
+    expect(vendorStock(p.paths, { from: p.upstream })).toMatchObject({ done: 'nothing' })
+    expect(git(p.paths.stockTree, 'status', '--short')).toBe('M src/CMakeLists.txt')
   })
 
   test('a folder that somebody else made is left alone', () => {
