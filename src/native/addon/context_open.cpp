@@ -191,6 +191,8 @@ void context_open_job::run() {
             {{"log", log.text()}});
     }
 
+    state->threads.start(state->ctx);
+
     state->memory = llama_get_memory(state->ctx);
     if (!state->memory) {
         throw failure("ERR_H2O_CONTEXT_CREATE", "the model keeps no memory of earlier tokens (an embedding model?)",

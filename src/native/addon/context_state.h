@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "cpu_threads.h"
 #include "model_load.h"
 
 #include "h2o.h"
@@ -51,6 +52,7 @@ struct context_state {
     static bool on_node(void * self);
 
     model_ptr       model;
+    cpu_threads     threads;
     llama_context * ctx    = nullptr;
     llama_memory_t  memory = nullptr;
 

@@ -3,6 +3,7 @@ set(H2O_DIR ${CMAKE_CURRENT_LIST_DIR}/..)
 
 target_sources(${GGML_CPU_NAME} PRIVATE
     ${H2O_DIR}/ops/cpu/h2o-attn-kernel.cpp
+    ${H2O_DIR}/ops/cpu/h2o-barrier.cpp
     ${H2O_DIR}/ops/cpu/h2o-cpu.cpp
     ${H2O_DIR}/ops/cpu/h2o-select.cpp
     )
