@@ -19,10 +19,13 @@ target_compile_definitions  (h2o_llama PRIVATE NAPI_VERSION=9 NODE_GYP_MODULE_NA
 target_include_directories  (h2o_llama SYSTEM PRIVATE ${CMAKE_JS_INC})
 target_link_libraries       (h2o_llama PRIVATE llama ${CMAKE_JS_LIB})
 
-if (CMAKE_SYSTEM_NAME STREQUAL "Linux")
+if (H2O_PORTABLE)
+    set_target_properties(h2o_llama PROPERTIES LIBRARY_OUTPUT_DIRECTORY $<1:${CMAKE_BINARY_DIR}/bin>)
+elseif (CMAKE_SYSTEM_NAME STREQUAL "Linux")
     # another llama.cpp in the same process must not see ours
     target_link_options(h2o_llama PRIVATE -Wl,--exclude-libs,ALL)
-elseif (APPLE)
+endif()
+if (APPLE)
     target_link_options(h2o_llama PRIVATE -undefined dynamic_lookup)
 elseif (MSVC AND CMAKE_JS_NODELIB_DEF AND CMAKE_JS_NODELIB_TARGET)
     execute_process(COMMAND ${CMAKE_AR} /def:${CMAKE_JS_NODELIB_DEF} /out:${CMAKE_JS_NODELIB_TARGET}

@@ -1,44 +1,26 @@
 // The package as a project that depends on it has it: packed, installed, its addon built by `h2o-prefill build`.
 
-import { execFile } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { root, spawnCli } from '../cli/support/spawn.js'
+import { emptyFolder, install, pack, remove, run } from './support.js'
 
 const TIMEOUT = 900_000 // the build takes a minute with ccache, 6 without
 
 let project: string
 let home: string
 
-/** Without what an npm that runs these tests says of itself. */
-function environment(): NodeJS.ProcessEnv {
-  const own = /^(npm_(package|lifecycle|command|execpath|node_execpath|config_local_prefix)|INIT_CWD)/
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)))
-}
-
-async function run(command: string, args: string[], cwd: string): Promise<string> {
-  const { stdout } = await promisify(execFile)(command, args, { cwd, env: environment() })
-  return stdout
-}
-
 beforeAll(async () => {
-  project = mkdtempSync(join(tmpdir(), 'h2o-installed-'))
-  home = join(project, 'node_modules/h2o-llama')
-  writeFileSync(join(project, 'package.json'), '{ "name": "service", "private": true }\n')
-
-  // no scripts: prepack would only write dist/ anew
-  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', project], root)
-  const [archive] = readdirSync(project).filter((name) => name.endsWith('.tgz'))
-  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${archive}`], project)
+  project = emptyFolder('installed')
+  home = await install(await pack(root, project), project)
+  rmSync(join(home, 'prebuilds'), { recursive: true, force: true })
 
   // what the checkout has fetched of llama.cpp already
   cpSync(join(root, 'vendor/.cache'), join(home, 'vendor/.cache'), { recursive: true })
 }, TIMEOUT)
 
-afterAll(() => rmSync(project, { recursive: true, force: true }))
+afterAll(() => remove(project))
 
 const doctor = () => spawnCli(['doctor', '--json'], '', { home })
 

@@ -3,10 +3,11 @@
 // Nothing here is shared between JavaScript environments but llama.cpp's backends and its log level: every worker thread
 // has its own classes, objects and native threads.
 
+#include "backends.h"
 #include "context.h"
+#include "library.h"
 #include "log.h"
 #include "model.h"
-#include "pin.h"
 #include "system.h"
 #include "worker.h"
 
@@ -35,6 +36,7 @@ static Napi::Object init(Napi::Env env, Napi::Object exports) {
     std::call_once(once, [] {
         pin_library();
         log_install();
+        load_backends();
         llama_backend_init();
     });
 

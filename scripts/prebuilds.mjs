@@ -1,0 +1,110 @@
+#!/usr/bin/env node
+// npm run prebuilds: a binary that runs on every processor of a platform, into prebuilds/, from where an installed package
+// loads it. (Not "prebuild": npm would run a script of that name before every build.)
+
+import { cpSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join, relative, resolve } from 'node:path'
+import { parseArgs, promisify } from 'node:util'
+import { Failure, main, UsageFailure } from './lib/fail.mjs'
+import { layout } from './lib/layout.mjs'
+import { PLATFORMS, SIZE_LIMIT, THIS_PLATFORM } from './lib/platforms.mjs'
+import { has, run } from './lib/run.mjs'
+import { checkSymbolVersions } from './lib/symbol-versions.mjs'
+import { compilerEnv, jobs, requireToolchain } from './lib/toolchain.mjs'
+import { vendor } from './lib/vendor.mjs'
+
+const HELP = `usage: npm run prebuilds [-- options]
+
+  --platform NAME  ${Object.keys(PLATFORMS).join(', ')}; linux-arm64 can be made on another Linux
+                   (this machine's: ${THIS_PLATFORM})
+  --out FOLDER     where prebuilds/ goes (the project)
+
+It compiles one CPU backend per kind of processor and takes 6 minutes of two cores.
+`
+
+const LIBRARY = /\.(so|dylib|dll|node)$/
+
+function requireCompiler(name, { cross }) {
+  requireToolchain()
+  if (cross && name !== THIS_PLATFORM && !has(cross.compiler))
+    throw new Failure(
+      `${name} needs ${cross.compiler}, which this machine does not have.`,
+      `Debian, Ubuntu: sudo apt-get install ${cross.debian}`,
+    )
+  if (!cross && name !== THIS_PLATFORM) throw new Failure(`${name} can only be made on ${name}.`)
+}
+
+/** Compiles into `folder`; the results lie in its bin/. */
+function compile(paths, name, { variants, cross }, folder) {
+  const defines = ['H2O_PORTABLE=ON']
+  if (variants) defines.push(`H2O_CPU_VARIANTS=${variants.join(';')}`)
+  if (cross && name !== THIS_PLATFORM)
+    defines.push(`CMAKE_TOOLCHAIN_FILE=${join(paths.root, cross.toolchain)}`)
+  const generator = process.platform !== 'win32' && has('ninja') ? ['-G', 'Ninja'] : []
+  const env = compilerEnv()
+  run('cmake', ['-S', paths.root, '-B', folder, ...generator, ...defines.map((d) => `-D${d}`)], { env })
+  run('cmake', ['--build', folder, '--config', 'Release', '--target', 'h2o_llama', '--parallel', jobs()], {
+    env,
+  })
+}
+
+/** Strips the results and lays them out as node-gyp-build looks for them. */
+async function layOut(name, { cross }, folder, out) {
+  const staged = join(folder, 'build/Release') // where prebuildify looks
+  rmSync(staged, { recursive: true, force: true })
+  mkdirSync(staged, { recursive: true })
+  for (const file of readdirSync(join(folder, 'bin')).filter((file) => LIBRARY.test(file)))
+    cpSync(join(folder, 'bin', file), join(staged, file))
+
+  const [platform, arch] = name.split('-')
+  const prebuildify = createRequire(import.meta.url)('prebuildify')
+  await promisify(prebuildify)({
+    ...{ name: 'h2o-llama', platform, arch, napi: true, cwd: folder, out },
+    nodeGyp: `"${process.execPath}" -e 0 --`, // compiled already
+    shell: true,
+    strip: true,
+    ...(cross && name !== THIS_PLATFORM ? { stripBin: cross.strip } : {}),
+  })
+}
+
+const sizeOf = (folder) =>
+  readdirSync(folder, { recursive: true }).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0)
+
+await main(async () => {
+  const { values } = parseArgs({
+    options: {
+      platform: { type: 'string', default: THIS_PLATFORM },
+      out: { type: 'string' },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  })
+  if (values.help) return console.log(HELP)
+  const { platform: name } = values
+  const platform = PLATFORMS[name]
+  if (!platform)
+    throw new UsageFailure(
+      `--platform ${name}: no such platform.`,
+      `There are ${Object.keys(PLATFORMS).join(', ')}.`,
+    )
+  requireCompiler(name, platform)
+
+  const paths = layout()
+  vendor(paths, { say: (line) => console.error(line) })
+  const folder = join(paths.root, 'build-portable', name)
+  const out = resolve(values.out ?? paths.root)
+  const prebuilds = join(out, 'prebuilds')
+  rmSync(join(prebuilds, name), { recursive: true, force: true })
+  // a variant that was taken off the list
+  rmSync(join(folder, 'bin'), { recursive: true, force: true })
+  compile(paths, name, platform, folder)
+  await layOut(name, platform, folder, out)
+
+  const made = readdirSync(join(prebuilds, name)).map((file) => join(prebuilds, name, file))
+  if (name.startsWith('linux-')) console.error(checkSymbolVersions(made))
+  const size = sizeOf(prebuilds)
+  if (size > SIZE_LIMIT) throw new Failure(`the prebuilds have ${size} bytes, more than ${SIZE_LIMIT}.`)
+  console.error(
+    `${relative(process.cwd(), join(prebuilds, name))}: ${made.length} files; all prebuilds: ${(size / 1e6).toFixed(1)} MB`,
+  )
+})
