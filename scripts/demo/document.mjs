@@ -1,57 +1,42 @@
-// A long text with a few facts in it: this project's own documentation, with lines put between its lines.
+// A long document with a few facts in it: this project's own documentation, with lines put between its lines.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Stated once at a share of the text, asked for at its end, in the words that the recall model was trained on. */
-export const FACTS = [
-  {
-    name: 'a note, word for word',
-    lines: [
-      [0.15, 'Note ancient castle: honey piano thunder needle.'],
-      [0.6, 'Note gentle castle: velvet ladder autumn button.'],
-    ],
-    question: 'Repeat note ancient castle:',
-    answer: ' honey piano thunder needle',
-  },
-  {
-    name: 'one record of many',
-    lines: [
-      [0.1, '- quiet harbour: marble'],
-      [0.22, '- quiet lantern: velvet'],
-      [0.35, '- narrow bridge: honey'],
-      [0.48, '- green lantern: cotton'],
-      [0.61, '- patient clock: thunder'],
-      [0.74, '- narrow harbour: silver'],
-      [0.87, '- broken bridge: barley'],
-    ],
-    question: '? green lantern:',
-    answer: ' cotton',
-  },
-  {
-    name: 'a variable, two hops away',
-    lines: [
-      [0.05, 'let mirror amber'],
-      [0.3, 'let river copper'],
-      [0.55, 'let zebra mirror'],
-      [0.8, 'let boat river'],
-    ],
-    question: 'print boat',
-    answer: ' copper',
-  },
+/** Each stated once, at a share of the document, in the words that the recall model was trained on. */
+const STATED = [
+  [0.05, 'let mirror amber'],
+  [0.1, '- quiet harbour: marble'],
+  [0.15, 'Note ancient castle: honey piano thunder needle.'],
+  [0.22, '- quiet lantern: velvet'],
+  [0.3, 'let river copper'],
+  [0.35, '- narrow bridge: honey'],
+  [0.48, '- green lantern: cotton'],
+  [0.55, 'let zebra mirror'],
+  [0.6, 'Note gentle castle: velvet ladder autumn button.'],
+  [0.61, '- patient clock: thunder'],
+  [0.74, '- narrow harbour: silver'],
+  [0.8, 'let boat river'],
+  [0.87, '- broken bridge: barley'],
 ]
 
-/** Some `n` tokens, never more, that end with the question. @param count tells the tokens of a text */
-export function haystack(root, n, { lines, question }, count) {
+export const QUESTIONS = [
+  { question: '? green lantern:', answer: 'cotton' },
+  { question: 'Repeat note ancient castle:', answer: 'honey piano thunder needle' },
+  { question: 'print boat', answer: 'copper' },
+]
+
+/** Some `n` tokens, never more. @param count tells the tokens of a text */
+export function documentOf(root, n, count) {
   const prose = documentation(root)
-  const facts = lines.map(([at, line]) => [at, `${line}\n`])
-  const room = n - count(facts.map(([, line]) => line).join('') + question) - facts.length
+  const facts = STATED.map(([at, line]) => [at, `${line}\n`])
+  const room = n - count(facts.map(([, line]) => line).join('')) - facts.length
   const kept = prose.slice(0, longest(prose, room, count))
   if (kept.length < facts.length) throw new RangeError(`${n} tokens hold no text to hide something in`)
 
-  const text = [...kept]
-  for (const [at, line] of facts.toReversed()) text.splice(Math.floor(at * kept.length), 0, line)
-  return text.join('') + question
+  const lines = [...kept]
+  for (const [at, line] of facts.toReversed()) lines.splice(Math.floor(at * kept.length), 0, line)
+  return lines.join('')
 }
 
 /** How many lines fit into `room` tokens. */
