@@ -25,7 +25,8 @@ export function requireCudaToolkit(defines) {
   const found = look(defines)
   if (!found) return [] // no opinion: the configuration itself says what it does not like
   const noVmm = defines.some((define) => /^GGML_CUDA_NO_VMM(:\w+)?=(ON|1|TRUE|YES)$/i.test(define))
-  const missing = Object.keys(PARTS).filter((part) => !found[part] && !(part === 'driver' && noVmm))
+  const parts = found.runtime ? Object.keys(PARTS) : ['nvcc', 'runtime'] // without it, CMake looks for no other
+  const missing = parts.filter((part) => !found[part] && !(part === 'driver' && noVmm))
   if (missing.length > 0) throw incomplete(missing, found)
 
   const compilerIsGiven =

@@ -12,7 +12,10 @@ const SHOWN = 40 // lines of the log
 const ERROR = /^FAILED: |\berror\b.*?:|^CMake Error/i
 
 export class LoggedBuild {
-  /** @param {string} name what is built  @param {string} file where its log goes  @param stream where the progress goes */
+  /**
+   * @param {string} name what is built  @param {string} file where its log goes
+   * @param {{ write(text: string): unknown, isTTY?: boolean, columns?: number }} stream where the progress goes
+   */
   constructor(name, file, stream = process.stderr) {
     this.file = file
     mkdirSync(dirname(file), { recursive: true })
@@ -20,7 +23,11 @@ export class LoggedBuild {
     this.progress = new Progress(name, relative(PROJECT_ROOT, file), stream)
   }
 
-  /** Runs one command of it. `todo` is told if it fails. */
+  /**
+   * Runs one command of it. `todo` is told if it fails.
+   * @param {string} command  @param {string[]} args
+   * @param {{ env?: NodeJS.ProcessEnv, cwd?: string, todo?: string }} options
+   */
   async run(command, args, { env = {}, cwd = PROJECT_ROOT, todo } = {}) {
     const line = [command, ...args].join(' ')
     appendFileSync(this.file, `$ ${line}\n`)
