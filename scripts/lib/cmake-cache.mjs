@@ -12,8 +12,9 @@ export async function keepingCache(folder, configure) {
   try {
     await configure()
   } catch (error) {
+    rmSync(file, { force: true })
     if (before) writeFileSync(file, before)
-    else rmSync(file, { force: true })
+    else rmSync(join(folder, 'CMakeFiles'), { recursive: true, force: true })
     throw error
   }
 }

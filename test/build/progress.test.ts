@@ -50,7 +50,7 @@ test('a terminal: one line, drawn anew, never wider than it', () => {
   const drawn = terminal.writes.slice(0, -1)
   expect(drawn.length).toBeGreaterThan(360)
   for (const text of drawn) {
-    expect(text).toMatch(/^\r[^\n]*\x1b\[K$/)
+    expect([text.startsWith('\r'), text.includes('\n'), text.endsWith('\x1b[K')]).toEqual([true, false, true])
     expect(text.length - '\r\x1b[K'.length).toBeLessThan(30)
   }
   expect(terminal.writes.at(-1)).toBe('addon: done, 360 steps, 6:00\n')
