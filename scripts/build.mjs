@@ -78,9 +78,13 @@ async function buildNative(paths, values) {
   const options = { env: compilerEnv(), todo: cuda ? 'To do without CUDA: --cpu' : undefined }
   const cmakeJs = join(homeOfPackage('cmake-js'), 'bin/cmake-js')
   const cached = defines.map((define) => `--CD${define}`)
-  await keepingCache(folder, () =>
-    build.run(process.execPath, [cmakeJs, 'configure', '--log-level', 'warn', ...cached], options),
-  )
+  const configure = () =>
+    build.run(process.execPath, [cmakeJs, 'configure', '--log-level', 'warn', ...cached], options)
+  await keepingCache(folder, async () => {
+    await configure()
+    // with another nvcc than before, CMake begins anew and forgets what it was told
+    if (cuda && !isOn(folder, 'GGML_CUDA')) await configure()
+  })
   const programs = values.bench ? ['h2o-bench', 'attn-bench'] : [] // no part of `all`
   const all = values.tests || values.tools
   const compile = ['--build', folder, '--config', 'Release', '--parallel', jobs()]

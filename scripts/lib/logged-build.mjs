@@ -20,7 +20,7 @@ export class LoggedBuild {
     this.file = file
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, '')
-    this.progress = new Progress(name, relative(PROJECT_ROOT, file), stream)
+    this.progress = new Progress(name, asTyped(file), stream)
   }
 
   /**
@@ -68,6 +68,12 @@ export class LoggedBuild {
       )
     })
   }
+}
+
+/** The name by which the reader's shell finds it. */
+function asTyped(file) {
+  const path = relative(process.cwd(), file)
+  return path.startsWith('..') ? file : path
 }
 
 /** From the first error on, or the end. */
