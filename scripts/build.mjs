@@ -5,7 +5,7 @@
 import { accessSync, constants, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { isOn, keepingCache } from './lib/cmake-cache.mjs'
+import { isOn, isTrue, keepingCache } from './lib/cmake-cache.mjs'
 import { requireCudaToolkit } from './lib/cuda-toolkit.mjs'
 import { Failure, main, UsageFailure } from './lib/fail.mjs'
 import { layout } from './lib/layout.mjs'
@@ -49,6 +49,12 @@ function cudaDefines({ cuda, cpu, jetson, 'cuda-arch': archs = jetson ? '87' : u
   return defines
 }
 
+/** undefined: as the build folder has it. */
+function wantsCuda(defines) {
+  const asked = defines.findLast((define) => /^GGML_CUDA(:\w+)?=/.test(define))
+  return asked && isTrue(asked.slice(asked.indexOf('=') + 1))
+}
+
 function requireWritable(folder) {
   try {
     accessSync(folder, constants.W_OK)
@@ -69,8 +75,9 @@ async function buildNative(paths, values) {
   if (values.tests && existsSync(join(paths.root, 'test/native/CMakeLists.txt')))
     defines.push('H2O_BUILD_TESTS=ON')
   if (values.tools) defines.push('H2O_BUILD_TOOLS=ON')
-  const cuda = !values.cpu && (defines.includes('GGML_CUDA=ON') || isOn(folder, 'GGML_CUDA'))
-  if (cuda) defines.push(...requireCudaToolkit(defines))
+  const isCuda = isOn(folder, 'GGML_CUDA')
+  const cuda = wantsCuda(defines) ?? isCuda
+  if (cuda && !isCuda) defines.push(...requireCudaToolkit(defines)) // else it was whole, where the cache says
 
   vendor(paths, { from: values.from, say: (line) => console.error(line) })
 

@@ -29,7 +29,9 @@ function forgetCompilers(folder) {
 /** Is an option on in this build folder? */
 export function isOn(folder, option) {
   const file = cacheOf(folder)
-  return (
-    existsSync(file) && new RegExp(`^${option}:\\w+=(ON|1|TRUE|YES)$`, 'im').test(readFileSync(file, 'utf8'))
-  )
+  if (!existsSync(file)) return false
+  const entry = new RegExp(`^${option}:\\w+=(.*)$`, 'm').exec(readFileSync(file, 'utf8'))
+  return entry !== null && isTrue(entry[1])
 }
+
+export const isTrue = (value) => /^(ON|1|TRUE|YES)$/i.test(value)
