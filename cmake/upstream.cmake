@@ -47,6 +47,7 @@ macro(h2o_add_upstream TREE)
     foreach (part ${ARGN})
         set(LLAMA_BUILD_${part} ON CACHE BOOL "" FORCE)
     endforeach()
+    set(LLAMA_ALL_WARNINGS OFF CACHE BOOL "" FORCE) # upstream's to mend; our own files bring theirs (CMakeLists.txt)
     set(LLAMA_OPENSSL OFF CACHE BOOL "") # nothing here downloads models
     set(GGML_CCACHE OFF CACHE BOOL "" FORCE) # the launcher above does it
     add_subdirectory(${TREE} ${CMAKE_BINARY_DIR}/llama.cpp EXCLUDE_FROM_ALL)

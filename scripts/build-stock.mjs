@@ -5,13 +5,14 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { keepingCache } from './lib/cmake-cache.mjs'
 import { main } from './lib/fail.mjs'
 import { layout } from './lib/layout.mjs'
-import { has, run } from './lib/run.mjs'
-import { compilerEnv, jobs, requireToolchain } from './lib/toolchain.mjs'
+import { LoggedBuild } from './lib/logged-build.mjs'
+import { compilerEnv, generator, jobs, requireToolchain } from './lib/toolchain.mjs'
 import { vendorStock } from './lib/vendor.mjs'
 
-await main(() => {
+await main(async () => {
   const { values } = parseArgs({
     options: {
       target: { type: 'string', multiple: true, default: ['stock-logits', 'stock-bench'] },
@@ -24,11 +25,14 @@ await main(() => {
 
   const out = join(paths.root, 'build-stock')
   const fresh = !existsSync(join(out, 'CMakeCache.txt'))
-  const generator = fresh && process.platform !== 'win32' && has('ninja') ? ['-G', 'Ninja'] : []
   const defines = (values.define ?? []).map((define) => `-D${define}`)
-  const env = compilerEnv()
-  run('cmake', ['-S', join(paths.root, 'test/parity/stock'), '-B', out, ...generator, ...defines], { env })
-  run('cmake', ['--build', out, '--config', 'Release', '--target', ...values.target, '--parallel', jobs()], {
-    env,
-  })
+  const options = { env: compilerEnv() }
+  const build = new LoggedBuild('stock llama.cpp', join(out, 'build.log'))
+  const source = join(paths.root, 'test/parity/stock')
+  await keepingCache(out, () =>
+    build.run('cmake', ['-S', source, '-B', out, ...(fresh ? generator() : []), ...defines], options),
+  )
+  const cmake = ['--build', out, '--config', 'Release', '--parallel', jobs(), '--target', ...values.target]
+  await build.run('cmake', cmake, options)
+  build.done()
 })

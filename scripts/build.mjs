@@ -1,13 +1,16 @@
 #!/usr/bin/env node
 // npm run build: vendor (if needed), the native addon through cmake-js, then TypeScript to dist/. In an installed package
-// h2o-prefill build comes here, with --native.
+// h2o-prefill build comes here, with --native. What compilers print goes to build/build.log.
 
 import { accessSync, constants, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { isOn, isTrue, keepingCache } from './lib/cmake-cache.mjs'
+import { requireCudaToolkit } from './lib/cuda-toolkit.mjs'
 import { Failure, main, UsageFailure } from './lib/fail.mjs'
 import { layout } from './lib/layout.mjs'
-import { homeOfPackage, runPackage } from './lib/run.mjs'
+import { LoggedBuild } from './lib/logged-build.mjs'
+import { homeOfPackage } from './lib/run.mjs'
 import { compilerEnv, jobs, requireToolchain } from './lib/toolchain.mjs'
 import { vendor } from './lib/vendor.mjs'
 
@@ -26,6 +29,7 @@ in a checkout:
   --native          the native addon only
   --ts              TypeScript only
   --tests           the C++ tests as well (test/native)
+  --bench           h2o-bench and attn-bench as well, in build/bin
   --if-missing      do nothing when both results are there
 
 It needs CMake, a C++17 compiler and git, and 6 minutes of two cores; with ccache, less when it is done again. --cuda
@@ -45,6 +49,12 @@ function cudaDefines({ cuda, cpu, jetson, 'cuda-arch': archs = jetson ? '87' : u
   return defines
 }
 
+/** undefined: as the build folder has it. */
+function wantsCuda(defines) {
+  const asked = defines.findLast((define) => /^GGML_CUDA(:\w+)?=/.test(define))
+  return asked && isTrue(asked.slice(asked.indexOf('=') + 1))
+}
+
 function requireWritable(folder) {
   try {
     accessSync(folder, constants.W_OK)
@@ -56,36 +66,56 @@ function requireWritable(folder) {
   }
 }
 
-function buildNative(paths, values) {
+async function buildNative(paths, values) {
   requireWritable(paths.root)
   requireToolchain()
-  vendor(paths, { from: values.from, say: (line) => console.error(line) })
+  const folder = join(paths.root, 'build')
 
   const defines = [...cudaDefines(values), ...(values.define ?? [])]
   if (values.tests && existsSync(join(paths.root, 'test/native/CMakeLists.txt')))
     defines.push('H2O_BUILD_TESTS=ON')
   if (values.tools) defines.push('H2O_BUILD_TOOLS=ON')
+  const isCuda = isOn(folder, 'GGML_CUDA')
+  const cuda = wantsCuda(defines) ?? isCuda
+  if (cuda && !isCuda) defines.push(...requireCudaToolkit(defines)) // else it was whole, where the cache says
 
-  const cmakeJs = (command, ...args) =>
-    runPackage('cmake-js', 'bin/cmake-js', [command, '--log-level', 'warn', ...args], { env: compilerEnv() })
-  cmakeJs('configure', ...defines.map((define) => `--CD${define}`))
-  const target = values.tests || values.tools ? [] : ['--target', 'h2o_llama']
-  cmakeJs('build', '--parallel', jobs(), ...target)
+  vendor(paths, { from: values.from, say: (line) => console.error(line) })
+
+  const build = new LoggedBuild('native addon', join(folder, 'build.log'))
+  const options = { env: compilerEnv(), todo: cuda ? 'To do without CUDA: --cpu' : undefined }
+  const cmakeJs = join(homeOfPackage('cmake-js'), 'bin/cmake-js')
+  const cached = defines.map((define) => `--CD${define}`)
+  const configure = () =>
+    build.run(process.execPath, [cmakeJs, 'configure', '--log-level', 'warn', ...cached], options)
+  await keepingCache(folder, async () => {
+    await configure()
+    // with another nvcc than before, CMake begins anew and forgets what it was told
+    if (cuda && !isOn(folder, 'GGML_CUDA')) await configure()
+  })
+  const programs = values.bench ? ['h2o-bench', 'attn-bench'] : [] // no part of `all`
+  const all = values.tests || values.tools
+  const compile = ['--build', folder, '--config', 'Release', '--parallel', jobs()]
+  await build.run('cmake', all ? compile : [...compile, '--target', 'h2o_llama', ...programs], options)
+  if (all && values.bench) await build.run('cmake', [...compile, '--target', ...programs], options)
+  build.done()
 }
 
-function buildTypeScript(paths) {
-  homeOfPackage('typescript') // or fail, before anything goes
+async function buildTypeScript(paths) {
+  const tsc = join(homeOfPackage('typescript'), 'bin/tsc') // or fail, before anything goes
   rmSync(join(paths.root, 'dist'), { recursive: true, force: true }) // what has lost its source
-  runPackage('typescript', 'bin/tsc', ['-p', 'tsconfig.build.json'])
+  const build = new LoggedBuild('TypeScript', join(paths.root, 'build/typescript.log'))
+  await build.run(process.execPath, [tsc, '-p', 'tsconfig.build.json'])
+  build.done()
 }
 
-await main(() => {
+await main(async () => {
   const { values } = parseArgs({
     options: {
       native: { type: 'boolean', default: false },
       ts: { type: 'boolean', default: false },
       tests: { type: 'boolean', default: false },
       tools: { type: 'boolean', default: false },
+      bench: { type: 'boolean', default: false },
       cuda: { type: 'boolean', default: false },
       'cuda-arch': { type: 'string' },
       jetson: { type: 'boolean', default: false },
@@ -112,6 +142,6 @@ await main(() => {
   if (values.ts && !existsSync(join(paths.root, 'tsconfig.build.json')))
     throw new UsageFailure('an installed package has its TypeScript built already: leave out --ts.')
   if (values['if-missing'] && RESULTS.every((file) => existsSync(join(paths.root, file)))) return
-  if (values.native || !values.ts) buildNative(paths, values)
-  if (values.ts || !values.native) buildTypeScript(paths)
+  if (values.native || !values.ts) await buildNative(paths, values)
+  if (values.ts || !values.native) await buildTypeScript(paths)
 })

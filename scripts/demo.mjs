@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-// npm run demo (which builds first): the main job on what is there. A long text with a few facts in it is asked for them,
-// dense, with H2O, and with H2O but its last 64 tokens, on the model that the package brings; then the same lengths on the layers of a real model, whose
-// random weights say how long a first token takes and nothing else. `--help` lists the options.
+// npm run demo (which builds first): what a user does with H2O. A document is read once and asked about, dense and sparse, on
+// the model that the package brings; then the times on the layers of a real model. `--help` lists the options.
 
 import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -11,13 +10,11 @@ import { Failure, main } from './lib/fail.mjs'
 
 const HELP = `usage: npm run demo [-- options]
 
-  --tokens N    length of the text (8000); the model that answers was trained on 8192
+  --tokens N    length of the document (8000); the model that answers was trained on 8192
   --layers N    layers of Qwen3-0.6B's shape, which has 28, for the second part; 0 leaves it out (4)
   -b N          logical batch (4096)
   -u N          physical batch, the chunk of H2O (1024)
 `
-
-const BUDGET = { local: 256, heavy: 256 }
 
 await main(async () => {
   const { values } = parseArgs({
@@ -40,16 +37,15 @@ await main(async () => {
   const job = {
     tokens: number('tokens', 256),
     settings: { nBatch: number('batch', 1), nUbatch: number('ubatch', 1) },
-    ways: {
-      dense: false,
-      h2o: BUDGET,
-      'h2o with a dense tail': { ...BUDGET, experiments: { denseTail: 64 } },
-    },
+    budget: { local: 256, heavy: 256 },
+    denseTail: 64,
   }
-  const { nBatch, nUbatch } = job.settings
-  console.log(
-    `-b ${nBatch} -ub ${nUbatch}, on ${availableParallelism()} cores of ${cpus()[0]?.model ?? 'an unnamed CPU'}\n`,
-  )
+  const { settings, budget } = job
+  const machine = `${availableParallelism()} cores of ${cpus()[0]?.model ?? 'an unnamed CPU'}`
+  console.log(`H2O beside dense attention, on ${machine}.
+H2O: chunks of ${settings.nUbatch} tokens. Each sees itself, the ${budget.local} tokens before it, and the
+${budget.heavy} tokens that mattered most so far.
+`)
 
   await recall(job)
   if (layers > 0) await speed(job, layers)

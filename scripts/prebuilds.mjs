@@ -36,7 +36,7 @@ function requireCompiler(name, { cross }) {
 }
 
 /** Compiles into `folder`; the results lie in its bin/. */
-function compile(paths, name, { variants, cross }, folder) {
+async function compile(paths, name, { variants, cross }, folder) {
   const defines = ['H2O_PORTABLE=ON']
   if (variants) defines.push(`H2O_CPU_VARIANTS=${variants.join(';')}`)
   if (cross && name !== THIS_PLATFORM)

@@ -5,8 +5,9 @@
 import { join } from 'node:path'
 import { main } from './lib/fail.mjs'
 import { layout } from './lib/layout.mjs'
-import { has, run } from './lib/run.mjs'
-import { compilerEnv, jobs, requireToolchain } from './lib/toolchain.mjs'
+import { LoggedBuild } from './lib/logged-build.mjs'
+import { run } from './lib/run.mjs'
+import { compilerEnv, generator, jobs, requireToolchain } from './lib/toolchain.mjs'
 import { vendor } from './lib/vendor.mjs'
 
 const KINDS = ['address,undefined', 'thread']
@@ -14,14 +15,13 @@ const KINDS = ['address,undefined', 'thread']
 /** Test, and how many random cases: sanitized code is ten times slower. */
 const TESTS = { 'test-h2o-fused-attn': 40, 'test-h2o-select-op': 500 }
 
-await main(() => {
+await main(async () => {
   if (process.platform === 'win32') return console.log('sanitizers: skipped, not on Windows')
   requireToolchain()
   const paths = layout()
   vendor(paths, { say: (line) => console.error(line) })
 
   const env = compilerEnv()
-  const generator = has('ninja') ? ['-G', 'Ninja'] : []
   for (const kind of KINDS) {
     const out = join(paths.root, 'build-sanitize', kind.split(',')[0])
     const flags = `-fsanitize=${kind} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g1`
@@ -36,8 +36,10 @@ await main(() => {
       H2O_BUILD_TESTS: 'ON',
     }
     const cached = Object.entries(defines).map(([name, value]) => `-D${name}=${value}`)
-    run('cmake', ['-S', paths.root, '-B', out, ...generator, ...cached], { env })
-    run('cmake', ['--build', out, '--target', 'h2o-op-tests', '--parallel', jobs()], { env })
+    const build = new LoggedBuild(`sanitized tests (${kind})`, join(out, 'build.log'))
+    await build.run('cmake', ['-S', paths.root, '-B', out, ...generator(), ...cached], { env })
+    await build.run('cmake', ['--build', out, '--parallel', jobs(), '--target', 'h2o-op-tests'], { env })
+    build.done()
     for (const [test, cases] of Object.entries(TESTS)) run(join(out, 'test/native', test), [String(cases)])
     console.log(`sanitizers (${kind}): clean`)
   }

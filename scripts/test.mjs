@@ -1,12 +1,29 @@
 #!/usr/bin/env node
 // npm test: builds whatever is missing or stale (addon, C++ tests, llama.cpp's tools, TypeScript, the stock pin), runs the
-// C++ tests, those of the ops under sanitizers too, then vitest. Arguments go to vitest: `npm test -- test/patches` runs only those, without the C++ tests.
+// C++ tests, those of the ops under sanitizers too, then vitest, which prints a dot for a test and failures whole.
+// Arguments go to vitest: `npm test -- test/patches` runs only those, by name, without the C++ tests.
 
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { main } from './lib/fail.mjs'
+import { Failure, main } from './lib/fail.mjs'
 import { layout } from './lib/layout.mjs'
 import { run, runPackage } from './lib/run.mjs'
+
+const QUIET = ['--reporter=dot', '--silent=passed-only']
+
+/** Its output is shown if a test fails, else the line that counts them. */
+function ctest(folder) {
+  const { status, error, stdout } = spawnSync('ctest', ['-C', 'Release', '--output-on-failure'], {
+    cwd: folder,
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  if (error) throw new Failure(`ctest could not be run: ${error.message}`)
+  if (status !== 0) throw new Failure(`a C++ test failed:\n${stdout}`)
+  console.log(`C++ tests: ${/^.*tests passed.*$/m.exec(stdout)?.[0]}`)
+}
 
 await main(() => {
   const { root } = layout()
@@ -19,8 +36,8 @@ await main(() => {
   run(process.execPath, [join(root, 'scripts/build.mjs'), ...parts])
   run(process.execPath, [join(root, 'scripts/build-stock.mjs')])
   if (nativeTests) {
-    run('ctest', ['-C', 'Release', '--output-on-failure'], { cwd: join(root, 'build') })
+    ctest(join(root, 'build'))
     run(process.execPath, [join(root, 'scripts/sanitize.mjs')])
   }
-  runPackage('vitest', 'vitest.mjs', ['run', ...asked])
+  runPackage('vitest', 'vitest.mjs', ['run', ...(asked.length > 0 ? asked : QUIET)])
 })

@@ -1,31 +1,68 @@
-// Are the answers still right? The recall model reads the whole prompt, question included, and answers greedily.
+// Are the answers right? The recall model reads a document once and is asked about it; then both in one prompt.
 
 import { builtInModel } from '../../dist/cli/built-in-model.js'
 import { createContext, loadModel } from '../../dist/index.js'
 import { PROJECT_ROOT } from '../lib/layout.mjs'
-import { answer, how, ratios, seconds } from './answer.mjs'
-import { FACTS, haystack } from './haystack.mjs'
+import { ask, askBehind, read } from './ask.mjs'
+import { documentOf, QUESTIONS } from './document.mjs'
+import { seconds, sooner, table } from './table.mjs'
 
-export async function recall({ tokens, settings, ways }) {
+const ANSWER = 8 // tokens
+
+export async function recall({ tokens, settings, budget, denseTail }) {
   const model = await loadModel(builtInModel())
   const count = (text) => model.tokenize(text).length
-  const prompts = FACTS.map((fact) => ({ ...fact, text: haystack(PROJECT_ROOT, tokens, fact, count) }))
-  console.log(`the recall model (${model.description}), asked at the end of ${count(prompts[0].text)} tokens`)
+  const document = documentOf(PROJECT_ROOT, tokens, count)
+  const open = (h2o) => createContext({ model, nCtx: tokens + 64, ...settings, h2o })
 
-  const times = {}
-  for (const [way, h2o] of Object.entries(ways)) {
-    times[way] = []
-    const context = await createContext({ model, nCtx: tokens + 32, ...settings, h2o })
-    for (const { name, text, answer: expected } of prompts) {
-      const { text: given, prefill, ttft } = await answer(context, text, 8)
-      if (times[way].length === 0) console.log(`${way}: ${how(prefill, context)}`)
-      const verdict = given.startsWith(expected) ? 'right' : `wrong: it is${expected}`
-      const line = given.split('\n')[0].trim()
-      console.log(`  ${`${name}:`.padEnd(28)} ${line} (${verdict}), first token after ${seconds(ttft)}`)
-      times[way].push(ttft)
-    }
-    await context.dispose()
-  }
+  console.log(`1. Right answers: ${count(document)} tokens of documentation with facts hidden in them,
+   read by the model in the box (1 M parameters, trained to find such facts).
+
+Read the document once, then ask. Every question sees the whole document:
+`)
+  const dense = await readAndAsk(await open(false), document)
+  const h2o = await readAndAsk(await open(budget), document)
+  const rows = QUESTIONS.map(({ question, answer }, i) => [
+    question,
+    answer,
+    ...[dense, h2o].map(({ answers }) => verdict(answers[i], answer)),
+  ])
+  console.log(table([HEAD, ['read the document', '', seconds(dense.ms), seconds(h2o.ms)], ...rows], WORDS))
+
+  console.log(`
+H2O read it ${sooner(dense.ms, h2o.ms)} as dense attention.
+
+Or ask in the same prompt, with a dense tail: its last ${denseTail} tokens see all of it.
+`)
+  const [{ question, answer }] = QUESTIONS
+  const whole = await askAtOnce(await open(false), document + question)
+  const tail = await askAtOnce(await open({ ...budget, experiments: { denseTail } }), document + question)
+  const row = [`the document, ${question}`, answer, verdict(whole, answer), verdict(tail, answer)]
+  console.log(table([HEAD, row], WORDS))
+
+  console.log(`
+To avoid: a question at the end of one sparse prompt, without a dense tail. It
+sees its own chunk and ${budget.local + budget.heavy} tokens before it, and misses most of the document.
+`)
   await model.dispose()
-  console.log(`${ratios(times)}\n`)
+}
+
+const HEAD = ['', 'expected', 'dense', 'H2O']
+const WORDS = { words: 2 }
+
+const verdict = ({ text, ms }, answer) =>
+  `${text.startsWith(answer) ? 'ok' : `wrong (${text})`} ${seconds(ms)}`
+
+async function readAndAsk(context, document) {
+  const { end, ms } = await read(context, document)
+  const answers = []
+  for (const { question } of QUESTIONS) answers.push(await askBehind(context, end, question, ANSWER))
+  await context.dispose()
+  return { ms, answers }
+}
+
+async function askAtOnce(context, prompt) {
+  const answered = await ask(context, prompt, ANSWER)
+  await context.dispose()
+  return answered
 }

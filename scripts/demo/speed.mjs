@@ -3,22 +3,36 @@
 import { demoModel } from '../../dist/cli/bench/demo-model.js'
 import { createContext, loadModel } from '../../dist/index.js'
 import { demoText } from '../../dist/model-maker/index.js'
-import { answer, how, ratios, seconds } from './answer.mjs'
+import { ask, askBehind } from './ask.mjs'
+import { seconds, sooner, table } from './table.mjs'
 
-export async function speed({ tokens, settings, ways }, layers) {
+const QUESTION = 24 // tokens
+
+export async function speed({ tokens, settings, budget, denseTail }, layers) {
+  console.log(`2. The time on a bigger model: ${layers} layers of Qwen3-0.6B's shape, ${tokens} tokens.
+   Its weights are random, so there is nothing to ask it.
+`)
   const model = await loadModel(await demoModel(layers, console.log))
   const text = demoText(tokens)
-  console.log(`${layers} layers of Qwen3-0.6B's shape with random weights, ${tokens} tokens`)
-
-  const times = {}
-  for (const [way, h2o] of Object.entries(ways)) {
-    const context = await createContext({ model, nCtx: tokens + 1, ...settings, h2o })
+  const measure = async (h2o) => {
+    const context = await createContext({ model, nCtx: tokens + QUESTION + 1, ...settings, h2o })
     await context.prefill(text.slice(0, 32), { logits: 'none' }) // the first pass reads the weights from the disk
-    const { prefill, ttft } = await answer(context, text, 1)
+    const document = await ask(context, text, 1)
+    const question = await askBehind(context, tokens, text.slice(0, QUESTION), 1)
     await context.dispose()
-    console.log(`${way}: ${how(prefill, context)}, first token after ${seconds(ttft)}`)
-    times[way] = [ttft]
+    return { document: document.ms, question: question.ms }
   }
+  const dense = await measure(false)
+  const ways = [dense, await measure(budget), await measure({ ...budget, experiments: { denseTail } })]
   await model.dispose()
-  console.log(ratios(times))
+
+  console.log(
+    table([
+      ['time to the first token', 'dense', 'H2O', 'H2O, dense tail'],
+      ['of the document', ...ways.map(({ document }) => seconds(document))],
+      [`of ${QUESTION} tokens behind it`, ...ways.map(({ question }) => seconds(question))],
+    ]),
+  )
+  const gains = ways.slice(1).map(({ document }) => sooner(dense.document, document))
+  console.log(`\nThe first token came ${gains[0]} as with dense attention (dense tail: ${gains[1]}).`)
 }

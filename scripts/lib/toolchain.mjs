@@ -25,6 +25,11 @@ export function requireToolchain() {
   )
 }
 
+/** For cmake, where it is called without cmake-js: ninja where there is one. */
+export function generator() {
+  return process.platform !== 'win32' && has('ninja') ? ['-G', 'Ninja'] : []
+}
+
 export function jobs() {
   return process.env.CMAKE_BUILD_PARALLEL_LEVEL ?? String(availableParallelism())
 }

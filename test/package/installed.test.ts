@@ -1,8 +1,9 @@
 // The package as a project that depends on it has it: packed, installed, its addon built by `h2o-prefill build`.
 
-import { cpSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { fakeToolkit, PARTS } from '../build/fake-toolkit.js'
 import { root, spawnCli } from '../cli/support/spawn.js'
 import { emptyFolder, install, pack, remove, run } from './support.js'
 
@@ -62,6 +63,9 @@ test(
     const built = await spawnCli(['build'], '', { home })
     expect(built.code, built.err).toBe(0)
     expect(built.out).toBe('')
+    // vendor's and the last one among them; the compilers' are in the log
+    expect(built.err.trimEnd().split('\n').length, built.err).toBeLessThanOrEqual(10)
+    expect(existsSync(join(home, 'build/build.log'))).toBe(true)
 
     const { code, out, err } = await doctor()
     expect(code, err).toBe(0)
@@ -79,6 +83,32 @@ test(
     )
     const cjs = await run(process.execPath, ['-e', `const m = require('h2o-llama'); ${use}`, model], project)
     expect([esm, cjs]).toEqual(['qwen3\n', 'qwen3\n'])
+  },
+  TIMEOUT,
+)
+
+test.skipIf(process.platform === 'win32')(
+  'a build with CUDA that fails does not keep the next one from working',
+  async () => {
+    const cuda = (...parts: typeof PARTS) => {
+      const folder = mkdtempSync(join(project, 'cuda-'))
+      const defines = fakeToolkit(folder, parts).flatMap((define) => ['-D', define])
+      // nvcc is named: another one may be on the PATH
+      const nvcc = ['-D', `CMAKE_CUDA_COMPILER=${join(folder, 'bin/nvcc')}`]
+      return spawnCli(['build', '--cuda', '--cuda-arch', '90', ...defines, ...nvcc], '', { home })
+    }
+    const incomplete = await cuda('runtime', 'cccl', 'driver')
+    expect(incomplete.code).toBe(1)
+    expect(incomplete.err).toContain('libcublas-dev')
+
+    const failed = await cuda(...PARTS) // its nvcc does not compile
+    expect(failed.code).toBe(1)
+    expect(failed.err).toContain('build/build.log')
+    expect(failed.err).toContain('--cpu')
+
+    const plain = await spawnCli(['build'], '', { home })
+    expect(plain.code, plain.err).toBe(0)
+    expect((await doctor()).code).toBe(0)
   },
   TIMEOUT,
 )

@@ -1,11 +1,20 @@
 # included by ggml/src/ggml-cpu/CMakeLists.txt, once per CPU variant: the CPU kernels of GGML_OP_H2O
 set(H2O_DIR ${CMAKE_CURRENT_LIST_DIR}/..)
 
-target_sources(${GGML_CPU_NAME} PRIVATE
+set(H2O_SOURCES
     ${H2O_DIR}/ops/cpu/h2o-attn-kernel.cpp
     ${H2O_DIR}/ops/cpu/h2o-barrier.cpp
     ${H2O_DIR}/ops/cpu/h2o-cpu.cpp
     ${H2O_DIR}/ops/cpu/h2o-select.cpp
     )
 
+target_sources(${GGML_CPU_NAME} PRIVATE ${H2O_SOURCES})
+
+set_source_files_properties(${H2O_SOURCES} PROPERTIES COMPILE_OPTIONS "${H2O_ENGINE_WARNINGS}")
+
 target_include_directories(${GGML_CPU_NAME} PRIVATE ${H2O_DIR}/ops/cpu)
+
+if (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # its own AVX-512 header has such variables, on purpose
+    set_property(SOURCE ${H2O_SOURCES} APPEND PROPERTY COMPILE_OPTIONS -Wno-maybe-uninitialized)
+endif()

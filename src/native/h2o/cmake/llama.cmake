@@ -18,6 +18,8 @@ set(H2O_SOURCES
 
 target_sources(llama PRIVATE ${H2O_SOURCES})
 
-set_source_files_properties(${H2O_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+set_source_files_properties(${H2O_SOURCES} PROPERTIES
+    SKIP_UNITY_BUILD_INCLUSION ON
+    COMPILE_OPTIONS "${H2O_ENGINE_WARNINGS}")
 
 target_include_directories(llama PUBLIC ${H2O_DIR})
