@@ -2,16 +2,17 @@
 // npm run prebuilds: a binary that runs on every processor of a platform, into prebuilds/, from where an installed package
 // loads it. (Not "prebuild": npm would run a script of that name before every build.)
 
-import { cpSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { Failure, main, UsageFailure } from './lib/fail.mjs'
 import { layout } from './lib/layout.mjs'
+import { LoggedBuild } from './lib/logged-build.mjs'
 import { PLATFORMS, SIZE_LIMIT, THIS_PLATFORM } from './lib/platforms.mjs'
-import { has, run } from './lib/run.mjs'
+import { has } from './lib/run.mjs'
 import { checkSymbolVersions } from './lib/symbol-versions.mjs'
-import { compilerEnv, jobs, requireToolchain } from './lib/toolchain.mjs'
+import { compilerEnv, generator, jobs, requireToolchain } from './lib/toolchain.mjs'
 import { vendor } from './lib/vendor.mjs'
 
 const HELP = `usage: npm run prebuilds [-- options]
@@ -41,12 +42,13 @@ async function compile(paths, name, { variants, cross }, folder) {
   if (variants) defines.push(`H2O_CPU_VARIANTS=${variants.join(';')}`)
   if (cross && name !== THIS_PLATFORM)
     defines.push(`CMAKE_TOOLCHAIN_FILE=${join(paths.root, cross.toolchain)}`)
-  const generator = process.platform !== 'win32' && has('ninja') ? ['-G', 'Ninja'] : []
-  const env = compilerEnv()
-  run('cmake', ['-S', paths.root, '-B', folder, ...generator, ...defines.map((d) => `-D${d}`)], { env })
-  run('cmake', ['--build', folder, '--config', 'Release', '--target', 'h2o_llama', '--parallel', jobs()], {
-    env,
-  })
+
+  const build = new LoggedBuild(`prebuild ${name}`, join(folder, 'build.log'))
+  const cmake = (...args) => build.run('cmake', args, { env: compilerEnv() })
+  const fresh = !existsSync(join(folder, 'CMakeCache.txt'))
+  await cmake('-S', paths.root, '-B', folder, ...(fresh ? generator() : []), ...defines.map((d) => `-D${d}`))
+  await cmake('--build', folder, '--config', 'Release', '--target', 'h2o_llama', '--parallel', jobs())
+  build.done()
 }
 
 /** Strips the results and lays them out as node-gyp-build looks for them. */
@@ -97,7 +99,7 @@ await main(async () => {
   rmSync(join(prebuilds, name), { recursive: true, force: true })
   // a variant that was taken off the list
   rmSync(join(folder, 'bin'), { recursive: true, force: true })
-  compile(paths, name, platform, folder)
+  await compile(paths, name, platform, folder)
   await layOut(name, platform, folder, out)
 
   const made = readdirSync(join(prebuilds, name)).map((file) => join(prebuilds, name, file))

@@ -1,6 +1,6 @@
 // The package as a project that depends on it has it: packed, installed, its addon built by `h2o-prefill build`.
 
-import { cpSync, existsSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fakeToolkit, PARTS } from '../build/fake-toolkit.js'
