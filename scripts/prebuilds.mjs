@@ -4,7 +4,7 @@
 
 import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join, relative, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { Failure, main, UsageFailure } from './lib/fail.mjs'
 import { layout } from './lib/layout.mjs'
@@ -20,6 +20,7 @@ const HELP = `usage: npm run prebuilds [-- options]
   --platform NAME  ${Object.keys(PLATFORMS).join(', ')}; linux-arm64 can be made on another Linux
                    (this machine's: ${THIS_PLATFORM})
   --out FOLDER     where prebuilds/ goes (the project)
+  --check          make nothing: check what is there, of whatever platform
 
 It compiles one CPU backend per kind of processor and takes 6 minutes of two cores.
 `
@@ -70,19 +71,33 @@ async function layOut(name, { cross }, folder, out) {
   })
 }
 
-const sizeOf = (folder) =>
-  readdirSync(folder, { recursive: true }).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0)
+/** Throws where the prebuilds in `folder` ask too much of a system or are too large; says what they ask for. */
+function check(folder) {
+  const files = readdirSync(folder, { recursive: true }).filter((file) => LIBRARY.test(file))
+  const onLinux = files.filter((file) => file.startsWith('linux-')).map((file) => join(folder, file))
+  if (onLinux.length > 0) console.error(`on Linux they need ${checkSymbolVersions(onLinux)}`)
+  const size = files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0)
+  if (size > SIZE_LIMIT) throw new Failure(`the prebuilds have ${size} bytes, more than ${SIZE_LIMIT}.`)
+  console.error(`${readdirSync(folder).join(', ')}: ${files.length} files, ${(size / 1e6).toFixed(1)} MB`)
+}
 
 await main(async () => {
   const { values } = parseArgs({
     options: {
       platform: { type: 'string', default: THIS_PLATFORM },
       out: { type: 'string' },
+      check: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
   if (values.help) return console.log(HELP)
-  const { platform: name } = values
+
+  const paths = layout()
+  const out = resolve(values.out ?? paths.root)
+  const prebuilds = join(out, 'prebuilds')
+  if (values.check) return check(prebuilds)
+
+  const name = values.platform
   const platform = PLATFORMS[name]
   if (!platform)
     throw new UsageFailure(
@@ -91,22 +106,11 @@ await main(async () => {
     )
   requireCompiler(name, platform)
 
-  const paths = layout()
   vendor(paths, { say: (line) => console.error(line) })
   const folder = join(paths.root, 'build-portable', name)
-  const out = resolve(values.out ?? paths.root)
-  const prebuilds = join(out, 'prebuilds')
-  rmSync(join(prebuilds, name), { recursive: true, force: true })
-  // a variant that was taken off the list
-  rmSync(join(folder, 'bin'), { recursive: true, force: true })
+  rmSync(join(folder, 'bin'), { recursive: true, force: true }) // a variant may have left the list
   await compile(paths, name, platform, folder)
+  rmSync(join(prebuilds, name), { recursive: true, force: true })
   await layOut(name, platform, folder, out)
-
-  const made = readdirSync(join(prebuilds, name)).map((file) => join(prebuilds, name, file))
-  if (name.startsWith('linux-')) console.error(checkSymbolVersions(made))
-  const size = sizeOf(prebuilds)
-  if (size > SIZE_LIMIT) throw new Failure(`the prebuilds have ${size} bytes, more than ${SIZE_LIMIT}.`)
-  console.error(
-    `${relative(process.cwd(), join(prebuilds, name))}: ${made.length} files; all prebuilds: ${(size / 1e6).toFixed(1)} MB`,
-  )
+  check(prebuilds)
 })

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { Failure } from './fail.mjs'
 import { NEWEST } from './platforms.mjs'
 
-/** Throws where a file asks for more than NEWEST; returns a sentence with what the files ask for. */
+/** Throws where a file asks for more than NEWEST; returns what the files ask for. */
 export function checkSymbolVersions(files) {
   const text = files.map(dynamicSymbols).join('\n')
   if (/\blibgomp\b/.test(text)) throw new Failure('a prebuild needs libgomp, which slim images lack.')
@@ -20,7 +20,7 @@ export function checkSymbolVersions(files) {
       )
     return `${runtime} ${newest ?? 'none'}`
   })
-  return `the prebuild needs ${asked.join(', ')}`
+  return asked.join(', ')
 }
 
 function dynamicSymbols(file) {
