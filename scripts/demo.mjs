@@ -43,7 +43,7 @@ await main(async () => {
     ways: {
       dense: false,
       h2o: BUDGET,
-      'h2o with a dense tail': { ...BUDGET, experiments: { denseTail: 64 } },
+      'h2o with a dense tail': { ...BUDGET, denseTail: 64 },
     },
   }
   const { nBatch, nUbatch } = job.settings

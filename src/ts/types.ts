@@ -1,7 +1,5 @@
 /** What calls report: plain data, no behaviour. */
 
-import type { Experiments } from './experiments.js'
-
 /** How a decode call read the cache: H2O chunked sparse attention, or stock attention over all of it. */
 export type Path = 'h2o' | 'dense'
 
@@ -147,8 +145,8 @@ export interface ContextH2o {
   chunk: number
   local: number
   heavy: number
-  /** Those that are on, as they are used: sink is cut to heavy. */
-  experiments: Experiments
+  /** Tokens at the end of every prompt that are prefilled densely. */
+  denseTail: number
 }
 
 export interface ContextMemory {

@@ -30,9 +30,7 @@ const COVERED = [
     ]
   }),
   'mma wide',
-  ...['ties', 'nan', 'fills', 'removed', 'rounds', 'sinks', 'sinks in the chunk', 'per voter'].map(
-    (name) => `select ${name}`,
-  ),
+  ...['ties', 'nan', 'fills', 'removed', 'rounds'].map((name) => `select ${name}`),
 ]
 
 const headers = findHeaders()

@@ -8,19 +8,6 @@
 
 namespace addon {
 
-static h2o_experiments experiments_from_js(const Napi::Object & object) {
-    h2o_experiments e = h2o_experiments_default();
-
-    e.n_sink      = (uint32_t) get_number(object, "sink",       e.n_sink);
-    e.vote_window = (uint32_t) get_number(object, "voteWindow", e.vote_window);
-    e.vote_fused  =            get_bool  (object, "voteFused",  e.vote_fused);
-    e.vote_causal =            get_bool  (object, "voteCausal", e.vote_causal);
-    e.vote_mean   =            get_bool  (object, "voteMean",   e.vote_mean);
-    e.decay       = (float)    get_number(object, "decay",      e.decay);
-
-    return e;
-}
-
 context_options context_options_from_js(const Napi::Object & object) {
     context_options o;
 
@@ -33,7 +20,6 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.h2o_local       = (uint32_t) get_number(object, "h2oLocal",      o.h2o_local);
     o.h2o_heavy       = (uint32_t) get_number(object, "h2oHeavy",      o.h2o_heavy);
     o.two_pass        = get_bool(object, "twoPass", o.two_pass);
-    o.experiments     = experiments_from_js(object);
     o.memory_limit    =            get_number(object, "memoryLimit",   o.memory_limit);
     o.flash_attn      = get_string(object, "flashAttn",  o.flash_attn);
     o.type_k          = get_string(object, "typeK",      o.type_k);
@@ -139,17 +125,6 @@ void context_open_job::check_cache_types(ggml_type type_k, ggml_type type_v) con
     }
 }
 
-void context_open_job::set_experiments() const {
-    log_capture log;
-
-    if (!h2o_set_experiments(state->ctx, &options.experiments)) {
-        const bool memory = log.is_about_memory();
-        throw failure(memory ? "ERR_H2O_CONTEXT_MEMORY" : "ERR_H2O_INVALID_ARGUMENT",
-            memory ? "there is not enough memory for the experiments" : "the experiments make no sense in this context",
-            {{"log", log.text()}});
-    }
-}
-
 void context_open_job::run() {
     if (is_aborted()) {
         throw failure_interrupted(0);
@@ -201,7 +176,6 @@ void context_open_job::run() {
     state->embeddings = options.embeddings;
     state->trace      = (h2o_trace_level) options.trace;
 
-    set_experiments();
     h2o_set_trace(state->ctx, state->trace);
     info = h2o_get_info(state->ctx);
 }

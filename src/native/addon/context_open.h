@@ -23,7 +23,6 @@ struct context_options {
     uint32_t    h2o_local       = 0;
     uint32_t    h2o_heavy       = 0;
     bool        two_pass        = false;
-    h2o_experiments experiments = h2o_experiments_default();
     int32_t     trace           = H2O_TRACE_OFF;
     bool        embeddings      = false;
     double      memory_limit    = 0.0; // bytes of host memory, 0 = unknown
@@ -41,7 +40,6 @@ protected:
     Napi::Value result(Napi::Env env) override;
 
 private:
-    void set_experiments() const;
     void check_model() const;
     void check_memory(ggml_type type_k, ggml_type type_v) const;
     void check_cache_types(ggml_type type_k, ggml_type type_v) const;

@@ -55,8 +55,7 @@ h2o_attn_block h2o_build_attn_block(
     return {
         ggml_mul_mat(ctx, v_t, w),
         ggml_reshape_4d(ctx, lse, 1, w->ne[1], w->ne[2], w->ne[3]),
-        ones ? ggml_out_prod(ctx, w, h2o_view_ones(ctx, ones, w)) : nullptr,
-        w,
+        ggml_out_prod(ctx, w, h2o_view_ones(ctx, ones, w)),
     };
 }
 
@@ -248,7 +247,7 @@ static h2o_attn_block h2o_unpack_attn(
     ggml_tensor * lse   = take(1,   q->ne[1], q->ne[2]);
     ggml_tensor * votes = take(n_keys, 1, n_head_kv);
 
-    return { o, lse, votes, nullptr };
+    return { o, lse, votes };
 }
 
 // the queries of n_chunks chunks from a token of this graph on, see h2o_intra
@@ -260,35 +259,6 @@ static ggml_tensor * h2o_queries(const h2o_layer & l, int64_t token, int64_t n_q
 // o or lse by token: [d*n_head, n_tokens]
 static ggml_tensor * h2o_by_token(const h2o_layer & l, ggml_tensor * t) {
     return l.is_fused() ? ggml_reshape_2d(l.ctx, t, t->ne[0]*t->ne[1], t->ne[2]*t->ne[3]) : h2o_unfold(l.ctx, t, l.inp.n_group);
-}
-
-//
-// experiments: votes that are not the plain column sums (h2o-experiments.h)
-//
-
-// all rows count alike
-static ggml_tensor * h2o_build_votes_of(const h2o_layer & l, ggml_tensor * w) {
-    return h2o_build_votes(l.ctx, l.plan.experiments, l.inp.n_group, w, h2o_view_ones(l.ctx, l.inp.ones, w));
-}
-
-// whether the votes of chunk ic depend on its memory
-static bool h2o_awaits_memory(const h2o_layer & l, int32_t ic) {
-    return l.plan.experiments.vote_fused && l.plan.n_mem(ic) > 0;
-}
-
-// each row counts by the share of its block, of which lse is one and lse_other the other, in the fused softmax
-static ggml_tensor * h2o_build_votes_by_share(const h2o_layer & l, ggml_tensor * w, ggml_tensor * lse, ggml_tensor * lse_other) {
-    ggml_tensor * share = ggml_sigmoid(l.ctx, ggml_sub(l.ctx, lse, lse_other));
-
-    return h2o_build_votes(l.ctx, l.plan.experiments, l.inp.n_group, w, share);
-}
-
-// votes of a chunk's own queries -> the initial scores of its keys
-static ggml_tensor * h2o_build_initial_scores(const h2o_layer & l, ggml_tensor * votes) {
-    if (!l.plan.experiments.vote_causal) {
-        return votes;
-    }
-    return ggml_mul(l.ctx, votes, votes->ne[0] == l.plan.n_chunk ? l.inp.causal_full : l.inp.causal_tail);
 }
 
 static h2o_intra h2o_build_intra_of(const h2o_layer & l, int32_t ic, int32_t n_chunks) {
@@ -304,25 +274,12 @@ static h2o_intra h2o_build_intra_of(const h2o_layer & l, int32_t ic, int32_t n_c
         ggml_tensor * v = v_trans ? h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks) : h2o_view_k(l.ctx, l.v, pos, n_keys, n_chunks);
         ggml_tensor * t = ggml_h2o_attn(l.ctx, q, k, v, nullptr, nullptr, nullptr, v_trans, true, l.kq_scale);
 
-        h2o_intra res = { ic, n_chunks, q, h2o_unpack_attn(l.ctx, t, q, v->ne[v_trans ? 1 : 0], n_keys, k->ne[2]) };
-        res.b.votes = h2o_build_initial_scores(l, res.b.votes);
-        return res;
+        return { ic, n_chunks, q, h2o_unpack_attn(l.ctx, t, q, v->ne[v_trans ? 1 : 0], n_keys, k->ne[2]) };
     }
 
-    const bool are_votes_plain = !h2o_needs_composed(l.plan.experiments);
-
-    h2o_intra res = { ic, n_chunks, q,
+    return { ic, n_chunks, q,
         h2o_build_attn_block(l.ctx, q, k, h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks),
-                n_keys == l.plan.n_chunk ? l.inp.mask_full : l.inp.mask_tail, are_votes_plain ? l.inp.ones : nullptr, l.kq_scale) };
-
-    if (!are_votes_plain) {
-        if (h2o_awaits_memory(l, ic)) {
-            return res; // its votes come with the inter attention
-        }
-        res.b.votes = h2o_build_votes_of(l, res.b.w);
-    }
-    res.b.votes = h2o_build_initial_scores(l, res.b.votes);
-    return res;
+                n_keys == l.plan.n_chunk ? l.inp.mask_full : l.inp.mask_tail, l.inp.ones, l.kq_scale) };
 }
 
 // puts what is built so far into the graph: left to the end, a depth-first walk would build the whole chain of scores first
@@ -333,33 +290,25 @@ static void h2o_expand(const h2o_layer & l, std::initializer_list<ggml_tensor *>
     }
 }
 
-// all chunks of the graph: batches of full ones, then the tail; `use` gets each batch as soon as it is there
-template <typename F>
-static std::vector<h2o_intra> h2o_build_intra(const h2o_layer & l, const F & use) {
+// all chunks of the graph: batches of full ones, then the tail
+static std::vector<h2o_intra> h2o_build_intra(const h2o_layer & l) {
     std::vector<h2o_intra> res;
 
     const auto add = [&](int32_t ic, int32_t n_chunks) {
         res.push_back(h2o_build_intra_of(l, ic, n_chunks));
 
         const h2o_attn_block & b = res.back().b;
-        if (b.votes) {
-            h2o_expand(l, { b.votes });
-        }
-        h2o_expand(l, { b.o });
+        h2o_expand(l, { b.votes, b.o });
 
         // without a reader it would keep what it is a view of alive to the end of the graph
         if (l.plan.phase == H2O_PHASE_INTRA || l.plan.n_mem(ic + n_chunks - 1) > 0) {
             h2o_expand(l, { b.lse });
         }
-        use(res.back());
     };
 
     const int32_t ic_tail = l.plan.ic_begin + l.plan.n_graph_full();
 
-    int32_t n_batched = l.is_fused() ? ic_tail : h2o_n_chunks_batched(l.plan.n_chunk, l.q->ne[1]);
-    if (l.plan.experiments.vote_fused) {
-        n_batched = 1; // the weights wait for the memory
-    }
+    const int32_t n_batched = l.is_fused() ? ic_tail : h2o_n_chunks_batched(l.plan.n_chunk, l.q->ne[1]);
 
     for (int32_t ic = l.plan.ic_begin; ic < ic_tail; ic += n_batched) {
         add(ic, std::min(n_batched, ic_tail - ic));
@@ -395,7 +344,7 @@ static h2o_intra h2o_load_intra(const h2o_layer & l) {
     ggml_tensor * votes = ggml_view_4d(l.ctx, cached.votes, n_keys, 1, cached.votes->ne[1], 1,
             cached.votes->nb[1], cached.votes->nb[1], cached.votes->nb[2], ic*cached.votes->nb[2]);
 
-    return { ic, 1, h2o_queries(l, 0, n_keys, 1), { load(cached.o), load(cached.lse), votes, nullptr } };
+    return { ic, 1, h2o_queries(l, 0, n_keys, 1), { load(cached.o), load(cached.lse), votes } };
 }
 
 static void h2o_build_store(const h2o_layer & l, ggml_tensor * src, ggml_tensor * dst) {
@@ -425,7 +374,6 @@ static void h2o_store_intra(const h2o_layer & l, const h2o_intra & chunks) {
 static h2o_memory h2o_build_select(const h2o_layer & l, const h2o_tracked_tensors & t, llama_pos pos) {
     h2o_memory res;
     res.pos   = ggml_h2o_select(l.ctx, t.mem_pos, t.mem_score, t.chunk_score, t.n, pos, l.plan.n_local, l.plan.n_heavy);
-    ggml_h2o_select_set_variant(res.pos, l.plan.experiments.n_sink, l.plan.experiments.vote_mean ? l.plan.n_chunk : 0);
     res.score = ggml_h2o_lookup(l.ctx, res.pos, t.mem_pos, t.mem_score, t.chunk_score, t.n);
     return res;
 }
@@ -436,8 +384,6 @@ static void h2o_build_inter(const h2o_layer & l, h2o_intra & chunks, int32_t i, 
     ggml_tensor * o   = h2o_view_chunk(l.ctx, chunks.b.o,   i);
     ggml_tensor * lse = h2o_view_chunk(l.ctx, chunks.b.lse, i);
 
-    const h2o_experiments & e = l.plan.experiments;
-
     h2o_attn_block inter;
 
     if (l.is_fused()) {
@@ -447,26 +393,11 @@ static void h2o_build_inter(const h2o_layer & l, h2o_intra & chunks, int32_t i, 
         inter = h2o_unpack_attn(l.ctx, t, q, o->ne[0], mem.pos->ne[0], mem.pos->ne[1]);
         o     = inter.o;
     } else {
-        const bool are_votes_plain = !h2o_needs_composed(e);
-
         inter = h2o_build_attn_block(l.ctx, q,
-                h2o_gather_k(l.ctx, l.k, mem.pos), h2o_gather_v_t(l.ctx, l.v, mem.pos), nullptr,
-                are_votes_plain ? l.inp.ones : nullptr, l.kq_scale);
+                h2o_gather_k(l.ctx, l.k, mem.pos), h2o_gather_v_t(l.ctx, l.v, mem.pos), nullptr, l.inp.ones, l.kq_scale);
         o     = h2o_build_fuse(l.ctx, o, lse, inter.o, inter.lse);
-
-        if (e.vote_fused) {
-            inter.votes    = h2o_build_votes_by_share(l, inter.w,    inter.lse, lse);
-            chunks.b.votes = h2o_build_votes_by_share(l, chunks.b.w, lse, inter.lse);
-            chunks.b.votes = h2o_build_initial_scores(l, chunks.b.votes);
-            h2o_expand(l, { chunks.b.votes });
-        } else if (!are_votes_plain) {
-            inter.votes = h2o_build_votes_of(l, inter.w);
-        }
     }
 
-    if (e.decay != 1.0f) {
-        mem.score = ggml_scale(l.ctx, mem.score, e.decay);
-    }
     mem.score = ggml_add(l.ctx, mem.score, ggml_reshape_2d(l.ctx, inter.votes, mem.score->ne[0], mem.score->ne[1]));
 
     ggml_tensor * all = chunks.b.o;
@@ -561,9 +492,6 @@ ggml_tensor * h2o_build_attn_layer(
     }
     const h2o_layer l = { g, inp, inp.plan, g.ctx0, q, k, v, kq_scale, il };
 
-    // votes that wait for the memory keep their weights alive: such a chunk is done before the next one begins
-    const bool is_chained_at_once = l.plan.experiments.vote_fused;
-
     h2o_chain chain = h2o_load_chain(l);
 
     std::vector<h2o_intra> intra;
@@ -571,11 +499,7 @@ ggml_tensor * h2o_build_attn_layer(
     if (l.plan.phase == H2O_PHASE_INTER) {
         intra.push_back(h2o_load_intra(l));
     } else {
-        intra = h2o_build_intra(l, [&](h2o_intra & chunks) {
-            if (is_chained_at_once) {
-                h2o_build_chain(l, chain, chunks);
-            }
-        });
+        intra = h2o_build_intra(l);
     }
 
     if (l.plan.phase == H2O_PHASE_INTRA) {
@@ -584,9 +508,7 @@ ggml_tensor * h2o_build_attn_layer(
         }
     } else {
         for (h2o_intra & chunks : intra) {
-            if (!is_chained_at_once) {
-                h2o_build_chain(l, chain, chunks);
-            }
+            h2o_build_chain(l, chain, chunks);
         }
         h2o_store_state(l, chain.mem, chain.tracked.chunk_score);
     }

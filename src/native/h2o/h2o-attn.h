@@ -41,11 +41,9 @@ struct h2o_attn_block {
     ggml_tensor * o;     // F32 [d_v, rows, n_head_kv, n_chunks] normalised output
     ggml_tensor * lse;   // F32 [1,   rows, n_head_kv, n_chunks] m + log(l)
     ggml_tensor * votes; // F32 [n_keys, 1, n_head_kv, n_chunks] column sums of the weights, over the group and all queries
-    ggml_tensor * w;     // F32 [n_keys, rows, n_head_kv, n_chunks] the weights themselves; null if the fused op made the rest
 };
 
 // q [d_k, rows, n_head_kv, n_chunks], k [d_k, n_keys, ...], v_t [n_keys, d_v, ...], mask [n_keys, rows] or null
-// ones: null leaves votes null, for callers that take them from w
 h2o_attn_block h2o_build_attn_block(
         ggml_context * ctx,
         ggml_tensor  * q,

@@ -13,13 +13,6 @@ static ggml_tensor * h2o_new_mask(const llm_graph_context & g, int64_t n_keys, i
     return mask;
 }
 
-static ggml_tensor * h2o_new_causal(const llm_graph_context & g, int64_t n_keys, const char * name) {
-    ggml_tensor * causal = ggml_new_tensor_1d(g.ctx0, GGML_TYPE_F32, n_keys);
-    ggml_set_input(causal);
-    ggml_set_name(causal, name);
-    return causal;
-}
-
 llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
         const llm_graph_context          & g,
         const llama_kv_cache_h2o_context * mctx) :
@@ -31,16 +24,6 @@ llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
     if (plan.stores_kv()) {
         self_k_idxs = mctx->build_input_k_idxs(g.ctx0, g.ubatch);
         self_v_idxs = mctx->build_input_v_idxs(g.ctx0, g.ubatch);
-    }
-
-    // phase 2 finds scores that have their factors
-    if (plan.experiments.vote_causal && plan.phase != H2O_PHASE_INTER) {
-        if (plan.n_graph_full() > 0) {
-            causal_full = h2o_new_causal(g, plan.n_chunk, "h2o_causal_full");
-        }
-        if (plan.has_graph_tail()) {
-            causal_tail = h2o_new_causal(g, plan.n_tail(), "h2o_causal_tail");
-        }
     }
 
     const bool has_mass = plan.trace == H2O_TRACE_MASS && plan.phase != H2O_PHASE_INTRA;
@@ -63,10 +46,6 @@ llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
         }
     } else if (plan.n_mem(plan.ic_begin) == 0 && !has_mass) {
         return; // the cached intra attention passes through
-    }
-
-    if (plan.experiments.vote_fused && plan.n_mem(plan.ic_begin) > 0 && !has_mass) {
-        return; // all rows have weights of their own
     }
 
     ones = ggml_new_tensor_1d(g.ctx0, GGML_TYPE_F32, n_group*plan.n_chunk*g.n_head_kv*n_batched);
@@ -103,12 +82,6 @@ void llm_graph_input_attn_h2o::set_input(const llama_ubatch * ubatch) {
     for (ggml_tensor * mask : { mask_full, mask_tail }) {
         if (mask) {
             h2o_set_mask(mask, n_group);
-        }
-    }
-
-    for (ggml_tensor * causal : { causal_full, causal_tail }) {
-        if (causal) {
-            ggml_backend_tensor_set(causal, h2o_causal_factors(plan.experiments, causal->ne[0]).data(), 0, ggml_nbytes(causal));
         }
     }
 

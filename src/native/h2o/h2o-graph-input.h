@@ -35,10 +35,6 @@ public:
     // ones, the right-hand side of column sums
     ggml_tensor * ones = nullptr; // F32 [n_group*n_chunk*n_head_kv*n_batched_chunks]
 
-    // the factors of initial scores, see h2o_causal_factors; null unless that experiment is on
-    ggml_tensor * causal_full = nullptr; // F32 [n_chunk]
-    ggml_tensor * causal_tail = nullptr; // F32 [n_tail]
-
     // layers that were built on this input; the coverage probe wants all of them
     mutable int32_t n_layers_built = 0;
 };

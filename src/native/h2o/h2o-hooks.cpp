@@ -61,7 +61,7 @@ uint32_t h2o_graph_max_nodes(const h2o_session & h2o, const llama_context & lctx
     }
 
     // per layer and chunk: intra (if each chunk is a batch of its own), inter, fusion and selection, views included
-    uint64_t n_per_chunk = 96 + (h2o_is_default(h2o.cache->get_experiments()) ? 0 : 24);
+    uint64_t n_per_chunk = 96;
 
     const llama_hparams & hparams = lctx.get_model().hparams;
 

@@ -225,8 +225,6 @@ h2o_plan llama_kv_cache_h2o::new_plan(uint32_t n_tokens, llama_pos pos) const {
     plan.n_local  = cparams.h2o_local;
     plan.n_heavy  = cparams.h2o_heavy;
     plan.trace    = trace;
-
-    plan.experiments = experiments;
     return plan;
 }
 
@@ -386,7 +384,7 @@ struct h2o_state_header {
     uint32_t n_heavy;
     uint32_t n_chunk;
     int32_t  n_chunks;
-    uint32_t experiments; // whose scores these are: h2o_fingerprint
+    uint32_t policy; // whose scores these are; 0 is votes
     uint64_t size; // bytes that follow
 
     ggml_h2o_tracked tracked;
@@ -404,8 +402,6 @@ void llama_kv_cache_h2o::state_write(llama_io_write_i & io, llama_seq_id seq_id,
     header.n_local = cparams.h2o_local;
     header.n_heavy = cparams.h2o_heavy;
     header.n_chunk = cparams.n_ubatch;
-
-    header.experiments = h2o_fingerprint(experiments);
 
     if (is_carried) {
         header.n_chunks = state.n_chunks;
@@ -468,13 +464,13 @@ void llama_kv_cache_h2o::state_read(llama_io_read_i & io, llama_seq_id seq_id, l
 
     const bool is_ours =
         seq_id <= 0 && header.n_local == cparams.h2o_local && header.n_heavy == cparams.h2o_heavy && header.n_chunk == cparams.n_ubatch &&
-        header.experiments == h2o_fingerprint(experiments) &&
+        header.policy == 0 &&
         header.size == size_state()/layers.begin()->second.size();
 
     std::vector<uint8_t> data;
 
     if (!is_ours) {
-        LLAMA_LOG_WARN("%s: the state has another H2O budget, chunk size or experiment: it starts without a memory set\n", __func__);
+        LLAMA_LOG_WARN("%s: the state has another H2O budget or chunk size: it starts without a memory set\n", __func__);
 
         data.resize(64*1024);
         for (uint64_t left = header.size; left > 0; ) {

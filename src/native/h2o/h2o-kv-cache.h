@@ -104,11 +104,7 @@ public:
     const h2o_layer_intra & get_intra(int32_t il)              const { return intra.at(il); }
 
     // attention as GGML_OP_H2O, or as a graph of stock ops
-    bool get_fused() const { return is_fused && !h2o_needs_composed(experiments); }
-
-    const h2o_experiments & get_experiments() const { return experiments; }
-
-    void set_experiments(const h2o_experiments & e) { experiments = e; }
+    bool get_fused() const { return is_fused; }
 
     // chunks that one graph holds at most
     int32_t get_n_graph_chunks() const { return n_graph_chunks; }
@@ -139,8 +135,6 @@ private:
     const int32_t n_graph_chunks;
 
     h2o_reason refused = H2O_REASON_NONE;
-
-    h2o_experiments experiments = h2o_experiments_default();
 
     h2o_state state;
     h2o_call  call = {};

@@ -24,7 +24,6 @@ bool h2o_plan::operator==(const h2o_plan & other) const {
         src      == other.src      &&
         dst      == other.dst      &&
         trace    == other.trace    &&
-        experiments == other.experiments &&
         h2o_tracked_equal(inherited, other.inherited);
 }
 

@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include "h2o-experiments.h"
+#include "h2o.h"
 
 #include "ops/ggml-h2o.h"
 
@@ -42,8 +42,6 @@ struct h2o_plan {
     ggml_h2o_tracked inherited = {}; // what buffer src holds
 
     h2o_trace_level trace = H2O_TRACE_OFF;
-
-    h2o_experiments experiments = h2o_experiments_default();
 
     // of the call
     int32_t n_full()   const { return n_tokens / n_chunk; } // chunks of S tokens

@@ -106,29 +106,6 @@ struct h2o_budget {
 LLAMA_API struct h2o_budget h2o_budget_clamp(struct h2o_budget budget, uint32_t n_chunk);
 
 //
-// experiments: variants of how heavy hitters are voted for and kept. All off is the method; see docs/experiments.md
-//
-
-struct h2o_experiments {
-    uint32_t n_sink;      // the first positions of the sequence are always members, in places of H; 0: none
-    uint32_t vote_window; // only the last so many queries of each chunk vote; 0: all
-    bool     vote_fused;  // a query's votes count by its share in the fused softmax, not by that of their block; single-pass only
-    bool     vote_causal; // initial scores are per query that sees the key, times the chunk's queries; by at most 16
-    bool     vote_mean;   // selection compares scores per chunk that could have voted
-    float    decay;       // scores of the memory are multiplied by it before each chunk's votes are added; 1: not
-};
-
-// all off
-LLAMA_API struct h2o_experiments h2o_experiments_default(void);
-
-// To be called before the first decode. n_sink is cut to H; a context that H2O does not serve takes no notice. The graphs are
-// reserved anew. False, with a line in the log: the values make no sense, it is too late, or (the context is then of no more
-// use) the buffers do not fit.
-LLAMA_API bool h2o_set_experiments(struct llama_context * ctx, const struct h2o_experiments * experiments);
-
-LLAMA_API struct h2o_experiments h2o_get_experiments(const struct llama_context * ctx);
-
-//
 // introspection: what every layer and KV head scored and kept, chunk by chunk, of the last sparse call
 //
 

@@ -1,7 +1,5 @@
 /** The surface of h2o_llama.node (src/native/addon), declared once. Nothing outside src/ts sees it. */
 
-import type { Experiments } from '../experiments.js'
-
 export interface NativeModelOptions {
   path: string
   nGpuLayers?: number
@@ -32,8 +30,8 @@ export interface NativeModel {
   dispose(): Promise<void>
 }
 
-/** Every number but `decay` is an unsigned integer; `memoryLimit` is in bytes, 0 where unknown. */
-export interface NativeContextOptions extends Required<Omit<Experiments, 'denseTail'>> {
+/** Every number is an unsigned integer; `memoryLimit` is in bytes, 0 where unknown. */
+export interface NativeContextOptions {
   nCtx: number
   nBatch: number
   nUbatch: number

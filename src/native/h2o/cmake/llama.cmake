@@ -6,7 +6,6 @@ set(H2O_SOURCES
     ${H2O_DIR}/h2o-budget.cpp
     ${H2O_DIR}/h2o-coverage.cpp
     ${H2O_DIR}/h2o-debug.cpp
-    ${H2O_DIR}/h2o-experiments.cpp
     ${H2O_DIR}/h2o-graph-input.cpp
     ${H2O_DIR}/h2o-hooks.cpp
     ${H2O_DIR}/h2o-kv-cache.cpp

@@ -47,17 +47,7 @@ ggml_tensor * ggml_h2o_select(
     GGML_ASSERT(pos > 0 && n_local >= 0 && n_heavy >= 0 && n_local + n_heavy > 0);
 
     return ggml_h2o_of_tracked(ctx, GGML_TYPE_I32, MIN(pos, n_local + n_heavy), mem_pos, mem_score, chunk_score,
-            { GGML_H2O_OP_SELECT, tracked, pos, n_local, n_heavy, 0, 0 });
-}
-
-void ggml_h2o_select_set_variant(ggml_tensor * select, int32_t n_sink, int32_t n_step) {
-    GGML_ASSERT(select->op == GGML_OP_H2O && ggml_h2o_get_op(select) == GGML_H2O_OP_SELECT);
-    GGML_ASSERT(n_sink >= 0 && n_step >= 0);
-
-    ggml_h2o_op_params params = *ggml_h2o_get_op_params(select);
-    params.n_sink = n_sink;
-    params.n_step = n_step;
-    ggml_set_op_params(select, &params, sizeof(params));
+            { GGML_H2O_OP_SELECT, tracked, pos, n_local, n_heavy });
 }
 
 ggml_tensor * ggml_h2o_lookup(
@@ -70,7 +60,7 @@ ggml_tensor * ggml_h2o_lookup(
     GGML_ASSERT(set->type == GGML_TYPE_I32 && set->nb[0] == sizeof(int32_t) && set->ne[1] == mem_pos->ne[1]);
 
     ggml_tensor * result = ggml_h2o_of_tracked(ctx, GGML_TYPE_F32, set->ne[0], mem_pos, mem_score, chunk_score,
-            { GGML_H2O_OP_LOOKUP, tracked, 0, 0, 0, 0, 0 });
+            { GGML_H2O_OP_LOOKUP, tracked, 0, 0, 0 });
 
     result->src[3] = set;
 

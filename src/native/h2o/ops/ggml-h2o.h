@@ -45,11 +45,6 @@ GGML_API struct ggml_tensor * ggml_h2o_select(
         int32_t                 n_local,
         int32_t                 n_heavy);
 
-// Variants of it. n_sink: the positions below it are always taken, in places of Heavy (at most all of them). n_step: scores are
-// compared per chunk that could have voted, the last chunk and one for each n_step positions, or part of them, before it; 0: as
-// they are.
-GGML_API void ggml_h2o_select_set_variant(struct ggml_tensor * select, int32_t n_sink, int32_t n_step);
-
 // The scores of the positions of a memory set; 0 for a position that is not tracked.
 // set I32 [n, n_head_kv] -> F32 [n, n_head_kv]
 GGML_API struct ggml_tensor * ggml_h2o_lookup(
@@ -96,8 +91,6 @@ struct ggml_h2o_op_params {
     int32_t                 pos;
     int32_t                 n_local;
     int32_t                 n_heavy;
-    int32_t                 n_sink;
-    int32_t                 n_step;
 };
 
 struct ggml_h2o_attn_params {
