@@ -53,9 +53,12 @@ static llama_context * open_context(const agreement_setup & s, bool is_device, c
     params.flash_attn_type = c.flash ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
     params.type_k          = c.type;
     params.type_v          = c.type;
-    params.h2o_local       = h2o ? s.n_local : 0;
-    params.h2o_heavy       = h2o ? s.n_heavy : 0;
-    params.h2o_schedule    = c.schedule;
+
+    h2o_params sparse = h2o_default_params();
+    sparse.n_local  = h2o ? s.n_local : 0;
+    sparse.n_heavy  = h2o ? s.n_heavy : 0;
+    sparse.schedule = c.schedule;
+    params.h2o = &sparse;
 
     llama_context * ctx = llama_init_from_model(is_device ? s.on_device : s.on_cpu, params);
     if (!ctx) {

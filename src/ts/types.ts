@@ -7,7 +7,7 @@ export const schedules = ['single-pass', 'two-pass'] as const
 
 /**
  * In which order a sparse call does its work: both phases in one pass over the network, or a pass for the intra
- * attention of all chunks and then one chunk by chunk, as task 5.5 has it.
+ * attention of all chunks and then one chunk by chunk (src/native/h2o/README.md, "Schedules").
  */
 export type Schedule = (typeof schedules)[number]
 

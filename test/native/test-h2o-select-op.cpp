@@ -1,4 +1,4 @@
-// GGML_OP_H2O, SELECT and LOOKUP, against the rule of section 2 written out with sets and a full sort: random sizes,
+// GGML_OP_H2O, SELECT and LOOKUP, against rule 3 written out with sets and a full sort: random sizes,
 // removed members, ties, NaN and infinities, nothing tracked at all, 1 to 8 threads. Then small cases by hand.
 
 #include "testing.h"

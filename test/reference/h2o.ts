@@ -1,5 +1,5 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// What both schedules of a sparse call share (DESIGN.md section 2): chunks, their memory, their scores, their trace.
+// What both schedules of a sparse call share (src/native/h2o/README.md): chunks, their memory, their scores, their trace.
 // How a chunk attends is in single-pass.ts and two-pass.ts.
 
 import { range } from './attention.js'

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// Which positions a chunk finds in its memory (DESIGN.md section 2, step 3), for one layer and one KV head;
+// Which positions a chunk finds in its memory (src/native/h2o/README.md, rule 3), for one layer and one KV head;
 // and whether a set that somebody else chose is a right one.
 
 /** Position to score. A position that is not in here was never scored, or was forgotten. */

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// The single-pass schedule (DESIGN.md section 2): one pass over the call's tokens, and in every layer of it all chunks
+// The single-pass schedule (src/native/h2o/README.md): one pass over the call's tokens, and in every layer of it all chunks
 // in order.
 //
 // The output of a query is ONE softmax over the keys of its memory and of its own chunk together. The engine merges

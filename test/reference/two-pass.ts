@@ -1,5 +1,5 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// The two-pass schedule (DESIGN.md section 2): the network runs twice over the call's tokens.
+// The two-pass schedule (src/native/h2o/README.md): the network runs twice over the call's tokens.
 //
 //  Phase 1, once over all tokens: every chunk attends to itself alone. This writes the keys and values of all layers,
 //  gives the initial scores of all chunks, and leaves the online-softmax state of every query.

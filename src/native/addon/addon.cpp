@@ -21,12 +21,15 @@ static Napi::Value set_log_level(const Napi::CallbackInfo & info) {
 
 // (local, heavy, chunk) -> { local, heavy } as a context uses them
 static Napi::Value clamp_budget(const Napi::CallbackInfo & info) {
-    const h2o_budget wanted = { info[0].As<Napi::Number>().Uint32Value(), info[1].As<Napi::Number>().Uint32Value() };
-    const h2o_budget budget = h2o_budget_clamp(wanted, info[2].As<Napi::Number>().Uint32Value());
+    h2o_params wanted = h2o_default_params();
+    wanted.n_local = info[0].As<Napi::Number>().Uint32Value();
+    wanted.n_heavy = info[1].As<Napi::Number>().Uint32Value();
+
+    const h2o_params used = h2o_clamp_params(wanted, info[2].As<Napi::Number>().Uint32Value());
 
     Napi::Object object = Napi::Object::New(info.Env());
-    object.Set("local", Napi::Number::New(info.Env(), budget.n_local));
-    object.Set("heavy", Napi::Number::New(info.Env(), budget.n_heavy));
+    object.Set("local", Napi::Number::New(info.Env(), used.n_local));
+    object.Set("heavy", Napi::Number::New(info.Env(), used.n_heavy));
     return object;
 }
 

@@ -17,14 +17,14 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.n_seq_max       = (uint32_t) get_number(object, "nSeqMax",       o.n_seq_max);
     o.n_threads       = (int32_t)  get_number(object, "nThreads",      o.n_threads);
     o.n_threads_batch = (int32_t)  get_number(object, "nThreadsBatch", o.n_threads_batch);
-    o.h2o_local       = (uint32_t) get_number(object, "h2oLocal",      o.h2o_local);
-    o.h2o_heavy       = (uint32_t) get_number(object, "h2oHeavy",      o.h2o_heavy);
-    o.two_pass        = get_bool(object, "twoPass", o.two_pass);
+    o.h2o.n_local     = (uint32_t) get_number(object, "h2oLocal",      o.h2o.n_local);
+    o.h2o.n_heavy     = (uint32_t) get_number(object, "h2oHeavy",      o.h2o.n_heavy);
+    o.h2o.schedule    = get_bool(object, "twoPass", false) ? H2O_SCHEDULE_TWO_PASS : H2O_SCHEDULE_SINGLE_PASS;
+    o.h2o.trace       = (h2o_trace_level) get_number(object, "trace",  o.h2o.trace);
     o.memory_limit    =            get_number(object, "memoryLimit",   o.memory_limit);
     o.flash_attn      = get_string(object, "flashAttn",  o.flash_attn);
     o.type_k          = get_string(object, "typeK",      o.type_k);
     o.type_v          = get_string(object, "typeV",      o.type_v);
-    o.trace           = (int32_t)  get_number(object, "trace",         o.trace);
     o.embeddings      = get_bool  (object, "embeddings", o.embeddings);
 
     return o;
@@ -149,9 +149,7 @@ void context_open_job::run() {
     params.type_k          = type_k;
     params.type_v          = type_v;
     params.embeddings      = options.embeddings;
-    params.h2o_local       = options.h2o_local;
-    params.h2o_heavy       = options.h2o_heavy;
-    params.h2o_schedule    = options.two_pass ? H2O_SCHEDULE_TWO_PASS : H2O_SCHEDULE_SINGLE_PASS;
+    params.h2o             = &options.h2o;
 
     params.abort_callback      = context_state::on_node;
     params.abort_callback_data = state.get();
@@ -174,9 +172,8 @@ void context_open_job::run() {
 
     state->causal     = model_arch_meta(state->model.get(), "attention.causal") != "false";
     state->embeddings = options.embeddings;
-    state->trace      = (h2o_trace_level) options.trace;
+    state->trace      = options.h2o.trace;
 
-    h2o_set_trace(state->ctx, state->trace);
     info = h2o_get_info(state->ctx);
 }
 

@@ -20,10 +20,7 @@ struct context_options {
     std::string flash_attn      = "auto";
     std::string type_k          = "f16";
     std::string type_v          = "f16";
-    uint32_t    h2o_local       = 0;
-    uint32_t    h2o_heavy       = 0;
-    bool        two_pass        = false;
-    int32_t     trace           = H2O_TRACE_OFF;
+    h2o_params  h2o             = h2o_default_params();
     bool        embeddings      = false;
     double      memory_limit    = 0.0; // bytes of host memory, 0 = unknown
     bool        on_gpu          = false;

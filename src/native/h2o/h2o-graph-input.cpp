@@ -1,6 +1,9 @@
 #include "h2o-graph-input.h"
 
-#include "h2o-attn.h"
+#include "h2o-block.h"
+#include "h2o-cache.h"
+
+#include "llama-kv-cache.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,11 +16,9 @@ static ggml_tensor * h2o_new_mask(const llm_graph_context & g, int64_t n_keys, i
     return mask;
 }
 
-llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
-        const llm_graph_context          & g,
-        const llama_kv_cache_h2o_context * mctx) :
-    llm_graph_input_attn_kv(g.hparams, g.cparams, mctx),
-    plan(mctx->get_plan()), cache(mctx->cache), n_kv(mctx->get_n_kv()), n_group(g.n_head/g.n_head_kv) {
+llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(const llm_graph_context & g, const h2o_sparse_context & sparse) :
+    llm_graph_input_attn_kv(g.hparams, g.cparams, &sparse.get_attn()),
+    plan(sparse.get_plan()), cache(sparse.get_cache()), n_kv(mctx->get_n_kv()), n_group(g.n_head/g.n_head_kv) {
     self_k_rot = mctx->build_input_k_rot(g.ctx0);
     self_v_rot = mctx->build_input_v_rot(g.ctx0);
 
@@ -26,17 +27,13 @@ llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
         self_v_idxs = mctx->build_input_v_idxs(g.ctx0, g.ubatch);
     }
 
-    const bool has_mass = plan.trace == H2O_TRACE_MASS && plan.phase != H2O_PHASE_INTRA;
-
-    if (cache->get_fused() && !has_mass) {
-        return;
-    }
+    const bool is_composed = !cache.get_fused();
+    const bool has_intra   = plan.phase != H2O_PHASE_INTER;
+    const bool has_inter   = plan.phase != H2O_PHASE_INTRA;
 
     int64_t n_batched = 1;
 
-    if (cache->get_fused()) {
-        // the mass needs the ones and nothing else
-    } else if (plan.phase != H2O_PHASE_INTER) {
+    if (is_composed && has_intra) {
         if (plan.n_graph_full() > 0) {
             mask_full = h2o_new_mask(g, plan.n_chunk, n_group, "h2o_mask_full");
             n_batched = std::min<int64_t>(plan.n_graph_full(), h2o_n_chunks_batched(plan.n_chunk, g.n_head));
@@ -44,13 +41,17 @@ llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
         if (plan.has_graph_tail()) {
             mask_tail = h2o_new_mask(g, plan.n_tail(), n_group, "h2o_mask_tail");
         }
-    } else if (plan.n_mem(plan.ic_begin) == 0 && !has_mass) {
-        return; // the cached intra attention passes through
     }
 
-    ones = ggml_new_tensor_1d(g.ctx0, GGML_TYPE_F32, n_group*plan.n_chunk*g.n_head_kv*n_batched);
-    ggml_set_input(ones);
-    ggml_set_name(ones, "h2o_ones");
+    // without intra and without a memory the cached intra attention passes through
+    const bool has_votes = is_composed && cache.get_policy().wants_votes() && (has_intra || plan.n_mem(plan.ic_begin) > 0);
+    const bool has_mass  = plan.trace == H2O_TRACE_MASS && has_inter;
+
+    if (has_votes || has_mass) {
+        ones = ggml_new_tensor_1d(g.ctx0, GGML_TYPE_F32, n_group*plan.n_chunk*g.n_head_kv*n_batched);
+        ggml_set_input(ones);
+        ggml_set_name(ones, "h2o_ones");
+    }
 }
 
 static void h2o_set_mask(ggml_tensor * mask, int64_t n_group) {
@@ -92,13 +93,13 @@ void llm_graph_input_attn_h2o::set_input(const llama_ubatch * ubatch) {
 }
 
 bool llm_graph_input_attn_h2o::can_reuse(const llm_graph_params & params) {
-    const auto * mctx_new = dynamic_cast<const llama_kv_cache_h2o_context *>(params.mctx);
+    const auto * sparse = dynamic_cast<const h2o_sparse_context *>(params.mctx);
 
-    if (!mctx_new || mctx_new->cache != cache || !(mctx_new->get_plan() == plan) || mctx_new->get_n_kv() != n_kv) {
+    if (!sparse || &sparse->get_cache() != &cache || !(sparse->get_plan() == plan) || sparse->get_attn().get_n_kv() != n_kv) {
         return false;
     }
 
-    mctx = mctx_new;
+    mctx = &sparse->get_attn();
 
     return true;
 }

@@ -1,17 +1,18 @@
 // The attention input of a sparse call: the plain KV input without the [n_kv, n_tokens] mask, and the one object that owns
-// everything a sparse graph depends on, so that it alone decides whether the graph may run again (section 2, "Graph reuse").
+// everything a sparse graph depends on, so that it alone decides whether the graph may run again (README.md, "State").
 
 #pragma once
 
-#include "h2o-kv-cache.h"
+#include "h2o-plan.h"
 
 #include "llama-graph.h"
 
+class h2o_cache;
+class h2o_sparse_context;
+
 class llm_graph_input_attn_h2o : public llm_graph_input_attn_kv {
 public:
-    llm_graph_input_attn_h2o(
-            const llm_graph_context          & g,
-            const llama_kv_cache_h2o_context * mctx);
+    llm_graph_input_attn_h2o(const llm_graph_context & g, const h2o_sparse_context & sparse);
 
     void set_input(const llama_ubatch * ubatch) override;
 
@@ -19,7 +20,7 @@ public:
 
     const h2o_plan plan;
 
-    llama_kv_cache_h2o * const cache;
+    h2o_cache & cache;
 
     const uint32_t n_kv;
 

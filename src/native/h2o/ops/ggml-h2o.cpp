@@ -77,6 +77,7 @@ ggml_tensor * ggml_h2o_attn(
         ggml_tensor  * lse,
         bool           v_trans,
         bool           causal,
+        bool           votes,
         float          scale) {
     const int64_t n_head    = q->ne[1];
     const int64_t n_head_kv = k->ne[2];
@@ -97,9 +98,9 @@ ggml_tensor * ggml_h2o_attn(
     GGML_ASSERT(!o || (ggml_is_contiguous(o)   && ggml_nelements(o)   == n_states*d_v));
     GGML_ASSERT(!o || (ggml_is_contiguous(lse) && ggml_nelements(lse) == n_states));
 
-    ggml_tensor * result = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, (d_v + 1)*n_states + n_keys*n_head_kv*n_chunks);
+    ggml_tensor * result = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, (d_v + 1)*n_states + (votes ? n_keys*n_head_kv*n_chunks : 0));
 
-    const ggml_h2o_attn_params params = { GGML_H2O_OP_ATTN, v_trans, causal, scale };
+    const ggml_h2o_attn_params params = { GGML_H2O_OP_ATTN, v_trans, causal, votes, scale };
     ggml_set_op_params(result, &params, sizeof(params));
 
     result->op     = GGML_OP_H2O;

@@ -1,5 +1,28 @@
+// The parameters of a context: defaults, limits and names. See h2o.h.
+
 #include "h2o.h"
 
+h2o_params h2o_default_params(void) {
+    h2o_params res = {};
+    res.policy   = H2O_POLICY_VOTES;
+    res.schedule = H2O_SCHEDULE_SINGLE_PASS;
+    res.n_local  = 256;
+    res.n_heavy  = 256;
+    res.trace    = H2O_TRACE_OFF;
+    return res;
+}
+
+h2o_params h2o_clamp_params(h2o_params params, uint32_t n_chunk) {
+    // 64 bits: L and H come from the user
+    if (n_chunk == 0 || (uint64_t) params.n_local + params.n_heavy < n_chunk) {
+        return params;
+    }
+    if (params.n_local >= n_chunk) {
+        params.n_local = n_chunk - 1;
+    }
+    params.n_heavy = n_chunk - 1 - params.n_local;
+    return params;
+}
 const char * h2o_reason_name(h2o_reason reason) {
     switch (reason) {
         case H2O_REASON_NONE:                      return "none";

@@ -1,6 +1,6 @@
-#include "h2o-trace-mass.h"
+#include "h2o-mass.h"
 
-#include "h2o-attn.h"
+#include "h2o-block.h"
 
 #include <algorithm>
 

@@ -1,23 +1,21 @@
-#include "h2o-params.h"
-
-#include "h2o.h"
+#include "h2o-tools.h"
 
 #include "log.h"
 
 #include <algorithm>
 #include <stdexcept>
 
-uint32_t h2o_parse_budget(const std::string & value) {
+uint32_t h2o_parse_count(const std::string & value) {
     const bool is_number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
 
     // 9 digits always fit
     if (!is_number || value.size() > 9) {
-        throw std::invalid_argument("expected a number of positions from 0 to 999999999, got '" + value + "'");
+        throw std::invalid_argument("expected a number from 0 to 999999999, got '" + value + "'");
     }
     return std::stoul(value);
 }
 
-int32_t h2o_parse_schedule(const std::string & value) {
+h2o_schedule h2o_parse_schedule(const std::string & value) {
     for (const auto schedule : { H2O_SCHEDULE_SINGLE_PASS, H2O_SCHEDULE_TWO_PASS }) {
         if (value == h2o_schedule_name(schedule)) {
             return schedule;
@@ -26,14 +24,11 @@ int32_t h2o_parse_schedule(const std::string & value) {
     throw std::invalid_argument("expected 'single-pass' or 'two-pass', got '" + value + "'");
 }
 
-std::string h2o_schedule_text(int32_t schedule) {
-    return h2o_schedule_name((enum h2o_schedule) schedule);
-}
+bool h2o_ends_call(const h2o_params & params, int n_ubatch, int n_call, int n_left) {
+    const int n_tail = params.n_local + params.n_heavy > 0 ? params.n_dense_tail : 0;
 
-void h2o_set_context_params(llama_context_params & cparams, const h2o_params & params) {
-    cparams.h2o_local    = params.n_local;
-    cparams.h2o_heavy    = params.n_heavy;
-    cparams.h2o_schedule = params.schedule;
+    // where the tail begins, and then after every chunk, which alone is dense
+    return n_left > 0 && (n_left == n_tail || (n_left < n_tail && n_call >= n_ubatch));
 }
 
 // shown unless -lv 0 is given: llama-cli hides everything but errors, and whoever gets less than full attention is told.
@@ -48,7 +43,8 @@ static std::string h2o_budget_text(uint32_t n_local, uint32_t n_heavy) {
 }
 
 void h2o_log_start(const llama_context * ctx, const llama_context_params & cparams) {
-    if (cparams.h2o_local + cparams.h2o_heavy == 0) {
+    const h2o_params asked = cparams.h2o ? *cparams.h2o : h2o_default_params();
+    if (asked.n_local + asked.n_heavy == 0) {
         return;
     }
 
@@ -56,7 +52,7 @@ void h2o_log_start(const llama_context * ctx, const llama_context_params & cpara
     const std::string turn_off = " (--h2o-local 0 --h2o-heavy 0 turns it off)";
 
     if (info.reason != H2O_REASON_NONE) {
-        h2o_log_line("asked for (" + h2o_budget_text(cparams.h2o_local, cparams.h2o_heavy) +
+        h2o_log_line("asked for (" + h2o_budget_text(asked.n_local, asked.n_heavy) +
             "), but no prompt of this context can be sparse: " + h2o_reason_name(info.reason) + turn_off);
         return;
     }
