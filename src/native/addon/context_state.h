@@ -17,17 +17,13 @@ namespace addon {
 
 class job;
 
-// a copy of h2o_trace that outlives the next call
+// a copy of an h2o_trace that outlives the next call
 struct trace_entry {
-    int32_t              il;
-    llama_pos            pos;
-    int32_t              n_chunk;
-    int32_t              n_head_kv;
-    int32_t              n_mem;
-    std::vector<int32_t> mem_pos;
-    std::vector<float>   mem_score;
-    std::vector<float>   chunk_score;
-    std::vector<float>   mass; // empty unless H2O_TRACE_MASS
+    explicit trace_entry(const h2o_trace & t);
+    trace_entry(trace_entry &&) = default;
+
+    h2o_trace          entry; // its pointers are into data
+    std::vector<float> data;  // positions too: 4 bytes each
 };
 
 using trace_ptr = std::shared_ptr<std::vector<trace_entry>>;

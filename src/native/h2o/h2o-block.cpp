@@ -83,7 +83,13 @@ ggml_tensor * h2o_build_fuse(
 
 // set, o and lse: null for intra attention
 static h2o_attn_block h2o_build_fused(
-        const h2o_layer & l, ggml_tensor * q, ggml_tensor * k, ggml_tensor * v, ggml_tensor * set, ggml_tensor * o, ggml_tensor * lse) {
+        const h2o_layer & l,
+        ggml_tensor     * q,
+        ggml_tensor     * k,
+        ggml_tensor     * v,
+        ggml_tensor     * set,
+        ggml_tensor     * o,
+        ggml_tensor     * lse) {
     const bool v_trans = h2o_is_transposed(l.v);
 
     ggml_tensor * t = ggml_h2o_attn(l.ctx, q, k, v, set, o, lse, v_trans, !set, l.with_votes, l.kq_scale);
@@ -94,7 +100,8 @@ static h2o_attn_block h2o_build_fused(
     const auto take = [&](int64_t ne0, int64_t ne1, int64_t ne2) {
         const size_t nb = sizeof(float);
 
-        ggml_tensor * part = ggml_view_4d(l.ctx, t, ne0, ne1, ne2, q->ne[3], nb*ne0, nb*ne0*ne1, nb*ne0*ne1*ne2, offset);
+        ggml_tensor * part = ggml_view_4d(l.ctx, t, ne0, ne1, ne2, q->ne[3],
+                nb*ne0, nb*ne0*ne1, nb*ne0*ne1*ne2, offset);
         offset += ggml_nbytes(part);
         return part;
     };
@@ -116,7 +123,8 @@ ggml_tensor * h2o_build_queries(const h2o_layer & l, int64_t token, int64_t n_qu
 }
 
 ggml_tensor * h2o_by_token(const h2o_layer & l, ggml_tensor * t) {
-    return l.is_fused ? ggml_reshape_2d(l.ctx, t, t->ne[0]*t->ne[1], t->ne[2]*t->ne[3]) : h2o_unfold(l.ctx, t, l.n_group);
+    return l.is_fused ? ggml_reshape_2d(l.ctx, t, t->ne[0]*t->ne[1], t->ne[2]*t->ne[3])
+                      : h2o_unfold(l.ctx, t, l.n_group);
 }
 
 h2o_attn_block h2o_build_intra(
@@ -124,7 +132,9 @@ h2o_attn_block h2o_build_intra(
     ggml_tensor * k = h2o_view_k(l.ctx, l.k, pos, n_keys, n_chunks);
 
     if (!l.is_fused) {
-        return h2o_build_attn_block(l.ctx, q, k, h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks), mask, l.ones, l.kq_scale);
+        ggml_tensor * v_t = h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks);
+
+        return h2o_build_attn_block(l.ctx, q, k, v_t, mask, l.ones, l.kq_scale);
     }
 
     ggml_tensor * v = h2o_is_transposed(l.v) ? h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks)
@@ -133,7 +143,8 @@ h2o_attn_block h2o_build_intra(
     return h2o_build_fused(l, q, k, v, nullptr, nullptr, nullptr);
 }
 
-h2o_attn_block h2o_build_inter(const h2o_layer & l, ggml_tensor * q, ggml_tensor * set, ggml_tensor * o, ggml_tensor * lse) {
+h2o_attn_block h2o_build_inter(
+        const h2o_layer & l, ggml_tensor * q, ggml_tensor * set, ggml_tensor * o, ggml_tensor * lse) {
     if (l.is_fused) {
         return h2o_build_fused(l, q, h2o_view_cells(l.ctx, l.k), h2o_view_cells(l.ctx, l.v), set, o, lse);
     }

@@ -1,6 +1,6 @@
-// Attention of queries over given keys, in one layer: over their own chunk (intra), or over a set of positions that somebody
-// chose (inter), and the exact merge of both. Each block is one GGML_OP_H2O where the devices have it, else a graph of stock
-// ggml ops: the portable path, and the oracle for the fused kernels. Knows no policy and no cache.
+// Attention of queries over given keys, in one layer: over their own chunk (intra), or over a set of positions that
+// somebody chose (inter), and the exact merge of both. Each block is one GGML_OP_H2O where the devices have it, else a
+// graph of stock ggml ops: the portable path, and the oracle for the fused kernels. Knows no policy and no cache.
 
 #pragma once
 
@@ -9,13 +9,13 @@
 #include <initializer_list>
 
 // attention of a block of queries over a block of keys: the online-softmax state and the votes
-// rows = n_group*n_queries; ne[2] = n_head_kv; ne[3] = chunks. Of the fused op, o and lse are by token and head instead:
-// [d_v, n_head, n_queries, n_chunks] and [1, n_head, n_queries, n_chunks]
+// rows = n_group*n_queries; ne[2] = n_head_kv; ne[3] = chunks. Of the fused op, o and lse are by token and head
+// instead: [d_v, n_head, n_queries, n_chunks] and [1, n_head, n_queries, n_chunks]
 struct h2o_attn_block {
     ggml_tensor * o;     // F32 [d_v, rows, n_head_kv, n_chunks] normalised output
     ggml_tensor * lse;   // F32 [1,   rows, n_head_kv, n_chunks] m + log(l)
-    ggml_tensor * votes; // F32 [n_keys, 1, n_head_kv, n_chunks] column sums of the weights, over the group and all queries;
-                         // null unless somebody wants votes
+    ggml_tensor * votes; // F32 [n_keys, 1, n_head_kv, n_chunks] column sums of the weights, over the group and all
+                         // queries; null unless somebody wants votes
 };
 
 // one layer of one graph
@@ -44,8 +44,8 @@ int64_t h2o_n_batched(int64_t n_logits);
 // composed: chunks whose intra attention is one batched product
 int64_t h2o_n_chunks_batched(int64_t n_chunk, int64_t n_head);
 
-// Puts tensors into the graph, those that are not null. Left to the end, a depth-first walk would build the whole chain of
-// chunks first and keep the logits of every block alive.
+// Puts tensors into the graph, those that are not null. Left to the end, a depth-first walk would build the whole chain
+// of chunks first and keep the logits of every block alive.
 void h2o_expand(const h2o_layer & l, std::initializer_list<ggml_tensor *> tensors);
 
 // the queries of n_chunks chunks of n_queries tokens, from a token of this graph on
@@ -62,7 +62,8 @@ h2o_attn_block h2o_build_intra(
 
 // attention of one chunk over a set I32 [n_mem, n_head_kv] of cells, merged with what came out over other keys
 // q, o, lse as in a block, of one chunk -> o is that of all keys; lse and votes are of the set alone
-h2o_attn_block h2o_build_inter(const h2o_layer & l, ggml_tensor * q, ggml_tensor * set, ggml_tensor * o, ggml_tensor * lse);
+h2o_attn_block h2o_build_inter(
+        const h2o_layer & l, ggml_tensor * q, ggml_tensor * set, ggml_tensor * o, ggml_tensor * lse);
 
 //
 // composed of stock ops; also for tests

@@ -15,8 +15,8 @@ llama_kv_cache_h2o::llama_kv_cache_h2o(
                   ggml_type   type_k,
                   ggml_type   type_v) :
     llama_kv_cache(
-            model, hparams, type_k, type_v, !cparams.flash_attn, cparams.offload_kqv, cparams.kv_unified, cparams.n_ctx_seq,
-            cparams.n_seq_max, 1, hparams.n_swa, hparams.swa_type, nullptr, nullptr, nullptr, nullptr),
+            model, hparams, type_k, type_v, !cparams.flash_attn, cparams.offload_kqv, cparams.kv_unified,
+            cparams.n_ctx_seq, cparams.n_seq_max, 1, hparams.n_swa, hparams.swa_type, nullptr, nullptr, nullptr, nullptr),
     h2o_cache(model, cparams, get_layer_ids(), type_k, type_v) {
 }
 

@@ -3,8 +3,9 @@
 //   llama_kv_cache   K and V of all positions; nothing is ever evicted
 //   h2o_cache        what H2O keeps beside them
 //
-// init_batch decides, once per llama_decode call, whether the call is sparse. A sparse call gets a llama_kv_cache_h2o_context,
-// which hands out one ubatch per graph. llama_context reports the outcome with commit, or removes what the call had stored.
+// init_batch decides, once per llama_decode call, whether the call is sparse. A sparse call gets a
+// llama_kv_cache_h2o_context, which hands out one ubatch per graph. llama_context reports the outcome with commit, or
+// removes what the call had stored.
 
 #pragma once
 
@@ -34,11 +35,11 @@ public:
 
     void clear(bool data) override;
 
-    bool seq_rm  (llama_seq_id seq_id,                              llama_pos p0, llama_pos p1) override;
+    bool seq_rm  (llama_seq_id seq_id, llama_pos p0, llama_pos p1) override;
     void seq_cp  (llama_seq_id seq_id_src, llama_seq_id seq_id_dst, llama_pos p0, llama_pos p1) override;
-    void seq_keep(llama_seq_id seq_id)                                                          override;
-    void seq_add (llama_seq_id seq_id,                              llama_pos p0, llama_pos p1, llama_pos shift) override;
-    void seq_div (llama_seq_id seq_id,                              llama_pos p0, llama_pos p1, int d) override;
+    void seq_keep(llama_seq_id seq_id) override;
+    void seq_add (llama_seq_id seq_id, llama_pos p0, llama_pos p1, llama_pos shift) override;
+    void seq_div (llama_seq_id seq_id, llama_pos p0, llama_pos p1, int d) override;
 
     std::map<ggml_backend_buffer_type_t, size_t> memory_breakdown() const override;
 

@@ -24,7 +24,8 @@ static std::vector<h2o_store_layer> h2o_store_layers(
 
     for (const uint32_t il : layer_ids) {
         const h2o_layer_shape shape = {
-            hparams.n_head(il), hparams.n_head_kv(il), hparams.n_embd_head_k(il), hparams.n_embd_head_v(il), type_k, type_v,
+            hparams.n_head(il), hparams.n_head_kv(il), hparams.n_embd_head_k(il), hparams.n_embd_head_v(il),
+            type_k, type_v,
         };
 
         res.push_back({
@@ -71,7 +72,8 @@ h2o_plan h2o_cache::new_plan(uint32_t n_tokens, llama_pos pos) const {
 
 std::vector<h2o_plan> h2o_cache::begin_call(
         const llama_batch & batch, uint32_t n_tokens, bool embd_all, const llama_kv_cells & cells) {
-    const h2o_reason reason = refused != H2O_REASON_NONE ? refused : h2o_refuse_batch(batch, n_tokens, embd_all, cparams, cells);
+    const h2o_reason reason =
+        refused != H2O_REASON_NONE ? refused : h2o_refuse_batch(batch, n_tokens, embd_all, cparams, cells);
 
     call = { (int32_t) n_tokens, batch.pos[0], H2O_PATH_DENSE, reason, 0, 0 };
     if (reason != H2O_REASON_NONE) {
@@ -162,7 +164,8 @@ bool h2o_cache::read(llama_io_read_i & io, llama_seq_id seq_id, llama_pos pos_ma
 // h2o_sparse_context
 //
 
-h2o_sparse_context::h2o_sparse_context(h2o_cache & cache, std::vector<h2o_plan> plans, std::vector<llama_ubatch> ubatches) :
+h2o_sparse_context::h2o_sparse_context(
+        h2o_cache & cache, std::vector<h2o_plan> plans, std::vector<llama_ubatch> ubatches) :
     cache(cache), plans(std::move(plans)), ubatches(std::move(ubatches)), n_chunks_prev(cache.get_state().n_chunks) {
 }
 

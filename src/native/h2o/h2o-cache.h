@@ -1,6 +1,6 @@
-// What a KV cache needs to carry H2O, whatever family of upstream's memories it belongs to: the policy, the store, the state and
-// the call in progress. An adapter of a family derives from upstream's class and from this one, and answers for it with one
-// function; the hooks know this class and h2o_sparse_context, and no adapter.
+// What a KV cache needs to carry H2O, whatever family of upstream's memories it belongs to: the policy, the store, the
+// state and the call in progress. An adapter of a family derives from upstream's class and from this one, and answers
+// for it with one function; the hooks know this class and h2o_sparse_context, and no adapter.
 
 #pragma once
 
@@ -20,7 +20,8 @@ class llama_kv_cells;
 
 class h2o_cache;
 
-// One sparse call on its way through llama_context: a plan and a ubatch per graph. Part of the memory context of a family.
+// One sparse call on its way through llama_context: a plan and a ubatch per graph. Part of the memory context of a
+// family.
 class h2o_sparse_context {
 public:
     // a call
@@ -77,7 +78,8 @@ public:
     //
 
     // Decides whether the call is sparse: the plans of its graphs, or none. cells: of the cache that attention reads
-    std::vector<h2o_plan> begin_call(const llama_batch & batch, uint32_t n_tokens, bool embd_all, const llama_kv_cells & cells);
+    std::vector<h2o_plan> begin_call(
+            const llama_batch & batch, uint32_t n_tokens, bool embd_all, const llama_kv_cells & cells);
 
     // the call is dense after all
     void refuse_call(h2o_reason reason);
@@ -106,8 +108,8 @@ public:
     // graph building
     //
 
-    // the first and the last sparse graph of a call of n_tokens tokens at the end of the cache: its largest one of each phase,
-    // and the one with the tail
+    // the first and the last sparse graph of a call of n_tokens tokens at the end of the cache: its largest one of each
+    // phase, and the one with the tail
     std::vector<h2o_plan> reserve_plans(uint32_t n_tokens) const;
 
     const h2o_policy & get_policy() const { return *policy; }

@@ -12,7 +12,8 @@ static bool h2o_is_contiguous(const llama_kv_cells & cells, llama_pos pos) {
         return false;
     }
     for (llama_pos i = 0; i < pos; ++i) {
-        if (cells.is_empty(i) || cells.pos_get(i) != i || !cells.seq_has(i, 0) || cells.seq_count(i) != 1 || cells.get_shift(i) != 0) {
+        if (cells.is_empty(i) || cells.pos_get(i) != i || cells.get_shift(i) != 0 ||
+            !cells.seq_has(i, 0) || cells.seq_count(i) != 1) {
             return false;
         }
     }
@@ -20,7 +21,11 @@ static bool h2o_is_contiguous(const llama_kv_cells & cells, llama_pos pos) {
 }
 
 h2o_reason h2o_refuse_batch(
-        const llama_batch & batch, uint32_t n_tokens, bool embd_all, const llama_cparams & cparams, const llama_kv_cells & cells) {
+        const llama_batch    & batch,
+        uint32_t               n_tokens,
+        bool                   embd_all,
+        const llama_cparams  & cparams,
+        const llama_kv_cells & cells) {
     if (!batch.token || batch.embd) {
         return H2O_REASON_EMBEDDING_INPUT;
     }

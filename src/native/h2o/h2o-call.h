@@ -14,7 +14,11 @@ class llama_kv_cells;
 
 // why the batch cannot take the sparse path, or H2O_REASON_NONE. cells: of the cache of the layers that H2O serves
 h2o_reason h2o_refuse_batch(
-        const llama_batch & batch, uint32_t n_tokens, bool embd_all, const llama_cparams & cparams, const llama_kv_cells & cells);
+        const llama_batch    & batch,
+        uint32_t               n_tokens,
+        bool                   embd_all,
+        const llama_cparams  & cparams,
+        const llama_kv_cells & cells);
 
 // one ubatch per plan; those of phase 2 repeat the tokens of phase 1
 std::vector<llama_ubatch> h2o_split_batch(llama_batch_allocr & balloc, const std::vector<h2o_plan> & plans);

@@ -21,7 +21,8 @@ struct h2o_chunks {
 }
 
 // intra attention of all chunks of the graph: batches of full ones, then the tail
-static std::vector<h2o_chunks> h2o_build_chunks(const h2o_layer & l, const h2o_plan & plan, const llm_graph_input_attn_h2o & inp) {
+static std::vector<h2o_chunks> h2o_build_chunks(
+        const h2o_layer & l, const h2o_plan & plan, const llm_graph_input_attn_h2o & inp) {
     std::vector<h2o_chunks> res;
 
     const auto add = [&](int32_t ic, int32_t n_chunks, ggml_tensor * mask) {
@@ -55,10 +56,13 @@ static std::vector<h2o_chunks> h2o_build_chunks(const h2o_layer & l, const h2o_p
 // the only chunk of a graph of phase 2, as phase 1 left it; its queries are those of this pass
 static h2o_chunks h2o_load_chunk(const h2o_layer & l, const h2o_plan & plan, const h2o_tensors & cache) {
     if (plan.n_mem(plan.ic_begin) == 0) {
-        // upstream has put the queries into the graph and nothing needs them: with a reader of one number ggml frees the rest
+        // upstream has put the queries into the graph and nothing needs them: with a reader of one number ggml frees
+        // the rest
         h2o_expand(l, { ggml_dup(l.ctx, ggml_view_1d(l.ctx, l.q, 1, 0)) });
     }
-    return { plan.ic_begin, 1, h2o_build_queries(l, 0, plan.chunk_len(plan.ic_begin), 1), h2o_load_intra(l, plan, cache, plan.ic_begin) };
+    const int32_t ic = plan.ic_begin;
+
+    return { ic, 1, h2o_build_queries(l, 0, plan.chunk_len(ic), 1), h2o_load_intra(l, plan, cache, ic) };
 }
 
 // [n_keys, 1, n_head_kv, n_chunks] -> [n_keys, n_head_kv] of one chunk; null for null
@@ -68,10 +72,14 @@ static ggml_tensor * h2o_view_votes(const h2o_layer & l, ggml_tensor * votes, in
 
 // the chunks of the graph in order: set, inter and fuse, learn
 static void h2o_build_chain(
-        const h2o_layer & l, const h2o_plan & plan, const llm_graph_input_attn_h2o & inp, std::vector<h2o_chunks> & batches) {
+        const h2o_layer                & l,
+        const h2o_plan                 & plan,
+        const llm_graph_input_attn_h2o & inp,
+        std::vector<h2o_chunks>        & batches) {
     const h2o_store & store = inp.cache.get_store();
 
-    const auto memory = inp.cache.get_policy().begin_layer(l, plan, store.kept(l.il, plan.src), store.kept(l.il, plan.dst));
+    const auto memory = inp.cache.get_policy().begin_layer(
+            l, plan, store.kept(l.il, plan.src), store.kept(l.il, plan.dst));
 
     for (h2o_chunks & chunks : batches) {
         for (int32_t i = 0; i < chunks.n_chunks; ++i) {
@@ -119,13 +127,15 @@ ggml_tensor * h2o_build_attn_layer(
     const bool       is_fused = inp.cache.get_fused();
 
     if (is_fused) { // the op wants it contiguous, and behind RoPE it is
-        q = q->type != GGML_TYPE_F32 ? ggml_cast(g.ctx0, q, GGML_TYPE_F32) : ggml_is_contiguous(q) ? q : ggml_cont(g.ctx0, q);
+        q = q->type != GGML_TYPE_F32 ? ggml_cast(g.ctx0, q, GGML_TYPE_F32) :
+            ggml_is_contiguous(q)    ? q : ggml_cont(g.ctx0, q);
     }
 
     const bool with_votes = inp.cache.get_policy().wants_votes();
 
     const h2o_layer l = {
-        g.ctx0, g.gf, q, k, v, kq_scale, il, inp.n_group, is_fused, with_votes, with_votes && !is_fused ? inp.ones : nullptr,
+        g.ctx0, g.gf, q, k, v, kq_scale, il, inp.n_group, is_fused, with_votes,
+        with_votes && !is_fused ? inp.ones : nullptr,
     };
 
     std::vector<h2o_chunks> batches;

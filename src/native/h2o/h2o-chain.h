@@ -1,5 +1,5 @@
-// The method's order in one layer: intra attention of the graph's chunks, then chunk by chunk set, inter, fuse, learn. It takes
-// the place of llm_graph_context::build_attn_mha and nothing else.
+// The method's order in one layer: intra attention of the graph's chunks, then chunk by chunk set, inter, fuse, learn.
+// It takes the place of llm_graph_context::build_attn_mha and nothing else.
 
 #pragma once
 

@@ -37,8 +37,10 @@ static bool h2o_is_plain_attention(const llama_hparams & hparams) {
         return false;
     }
     for (uint32_t il = 0; il < hparams.n_layer(); ++il) {
-        if (hparams.n_head(il)        != hparams.n_head(0)        || hparams.n_head_kv(il)     != hparams.n_head_kv(0) ||
-            hparams.n_embd_head_k(il) != hparams.n_embd_head_k(0) || hparams.n_embd_head_v(il) != hparams.n_embd_head_v(0) ||
+        if (hparams.n_head(il)        != hparams.n_head(0)        ||
+            hparams.n_head_kv(il)     != hparams.n_head_kv(0)     ||
+            hparams.n_embd_head_k(il) != hparams.n_embd_head_k(0) ||
+            hparams.n_embd_head_v(il) != hparams.n_embd_head_v(0) ||
             hparams.n_head_kv(il) == 0 || hparams.n_head(il) % hparams.n_head_kv(il) != 0) {
             return false;
         }

@@ -1,5 +1,5 @@
-// Which contexts H2O serves, as far as model and parameters say: decided once, when the context is made, before anything is
-// allocated; deny by default (README.md, "Coverage"). The rest is for the graph to show: h2o-probe.h.
+// Which contexts H2O serves, as far as model and parameters say: decided once, when the context is made, before
+// anything is allocated; deny by default (README.md, "Coverage"). The rest is for the graph to show: h2o-probe.h.
 
 #pragma once
 

@@ -23,7 +23,8 @@ void h2o_debug_phases(const h2o_plan & plan, int32_t n_chunks_prev) {
     }
     for (int32_t ic = plan.ic_begin; ic < plan.ic_end && plan.phase != H2O_PHASE_INTRA; ++ic) {
         fprintf(stderr, "[H2O] phase=2 ubatch.n_tokens=%d pos=%d chunk_idx=%d n_chunks=%d has_prev=%d mem_init=%d\n",
-                plan.chunk_len(ic), plan.chunk_pos(ic), n_chunks_prev + ic, plan.n_chunks(), plan.n_mem(ic) > 0, plan.n_mem(ic) > 0);
+                plan.chunk_len(ic), plan.chunk_pos(ic), n_chunks_prev + ic, plan.n_chunks(),
+                plan.n_mem(ic) > 0, plan.n_mem(ic) > 0);
     }
 }
 

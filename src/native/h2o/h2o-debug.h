@@ -1,5 +1,5 @@
-// Debug output of sparse calls on stderr, whatever the log level: one line per phase with H2O_DEBUG_PHASES=1, one per call
-// with H2O_DEBUG_CACHE=1. Both schedules print the same fields.
+// Debug output of sparse calls on stderr, whatever the log level: one line per phase with H2O_DEBUG_PHASES=1, one per
+// call with H2O_DEBUG_CACHE=1. Both schedules print the same fields.
 
 #pragma once
 

@@ -34,13 +34,18 @@ static bool h2o_device_runs_attn(
 
     ggml_tensor * q = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, 1, n);
     ggml_tensor * k = ggml_new_tensor_3d(ctx.get(), type_k, d_k, n, 1);
-    ggml_tensor * v = v_trans ? ggml_new_tensor_3d(ctx.get(), type_v, n, d_v, 1) : ggml_new_tensor_3d(ctx.get(), type_v, d_v, n, 1);
+    ggml_tensor * v = ggml_new_tensor_3d(ctx.get(), type_v, v_trans ? n : d_v, v_trans ? d_v : n, 1);
 
-    return ggml_backend_dev_supports_op(dev, ggml_h2o_attn(ctx.get(), q, k, v, nullptr, nullptr, nullptr, v_trans, true, true, 1.0f));
+    return ggml_backend_dev_supports_op(dev,
+            ggml_h2o_attn(ctx.get(), q, k, v, nullptr, nullptr, nullptr, v_trans, true, true, 1.0f));
 }
 
 bool h2o_has_fused_attn(
-        const llama_model & model, const llama_cparams & cparams, const std::vector<uint32_t> & layer_ids, ggml_type type_k, ggml_type type_v) {
+        const llama_model           & model,
+        const llama_cparams         & cparams,
+        const std::vector<uint32_t> & layer_ids,
+        ggml_type                     type_k,
+        ggml_type                     type_v) {
     const char * H2O_FUSED = getenv("H2O_FUSED");
     if (H2O_FUSED && atoi(H2O_FUSED) == 0) {
         LLAMA_LOG_INFO("%s: fused attention disabled (H2O_FUSED)\n", __func__);
@@ -57,7 +62,8 @@ bool h2o_has_fused_attn(
         const bool    v_trans = !cparams.flash_attn && !ggml_is_quantized(type_v);
 
         if (dev && !h2o_device_runs_attn(dev, d_k, d_v, type_k, type_v, v_trans)) {
-            LLAMA_LOG_WARN("%s: %s has no fused H2O attention for heads of %d and a cache of %s and %s, using a graph of stock ops\n",
+            LLAMA_LOG_WARN("%s: %s has no fused H2O attention for heads of %d and a cache of %s and %s, "
+                    "using a graph of stock ops\n",
                     __func__, ggml_backend_dev_name(dev), (int) d_k, ggml_type_name(type_k), ggml_type_name(type_v));
             return false;
         }
@@ -65,13 +71,14 @@ bool h2o_has_fused_attn(
     return true;
 }
 
-// Upstream never puts more than n_ubatch tokens into a graph, and its ops have limits that only longer ones meet: 2^16 rows
-// of a CUDA grid (norm, rope), 2^30 bytes of offset (SET, into the queries), shared memory (experts). This is well below.
+// Upstream never puts more than n_ubatch tokens into a graph, and its ops have limits that only longer ones meet: 2^16
+// rows of a CUDA grid (norm, rope), 2^30 bytes of offset (SET, into the queries), shared memory (experts). This is well
+// below.
 static constexpr uint32_t h2o_max_graph_tokens = 16384;
 
 // On a device a graph holds the whole call if it can, so that all chunks' intra attention is one launch. The CPU gains
-// nothing from more than one chunk, and pays with compute buffers that grow with n_batch and with activations that leave
-// its caches.
+// nothing from more than one chunk, and pays with compute buffers that grow with n_batch and with activations that
+// leave its caches.
 int32_t h2o_n_graph_chunks(const llama_model & model, const llama_cparams & cparams) {
     for (uint32_t il = 0; il < model.hparams.n_layer(); ++il) {
         ggml_backend_dev_t dev = model.dev_layer(il);

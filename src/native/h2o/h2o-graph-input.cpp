@@ -44,8 +44,9 @@ llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(const llm_graph_context & g, 
     }
 
     // without intra and without a memory the cached intra attention passes through
-    const bool has_votes = is_composed && cache.get_policy().wants_votes() && (has_intra || plan.n_mem(plan.ic_begin) > 0);
-    const bool has_mass  = plan.trace == H2O_TRACE_MASS && has_inter;
+    const bool has_votes =
+        is_composed && cache.get_policy().wants_votes() && (has_intra || plan.n_mem(plan.ic_begin) > 0);
+    const bool has_mass = plan.trace == H2O_TRACE_MASS && has_inter;
 
     if (has_votes || has_mass) {
         ones = ggml_new_tensor_1d(g.ctx0, GGML_TYPE_F32, n_group*plan.n_chunk*g.n_head_kv*n_batched);
@@ -95,7 +96,8 @@ void llm_graph_input_attn_h2o::set_input(const llama_ubatch * ubatch) {
 bool llm_graph_input_attn_h2o::can_reuse(const llm_graph_params & params) {
     const auto * sparse = dynamic_cast<const h2o_sparse_context *>(params.mctx);
 
-    if (!sparse || &sparse->get_cache() != &cache || !(sparse->get_plan() == plan) || sparse->get_attn().get_n_kv() != n_kv) {
+    if (!sparse || &sparse->get_cache() != &cache || !(sparse->get_plan() == plan) ||
+        sparse->get_attn().get_n_kv() != n_kv) {
         return false;
     }
 

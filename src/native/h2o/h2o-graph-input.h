@@ -1,5 +1,6 @@
-// The attention input of a sparse call: the plain KV input without the [n_kv, n_tokens] mask, and the one object that owns
-// everything a sparse graph depends on, so that it alone decides whether the graph may run again (README.md, "State").
+// The attention input of a sparse call: the plain KV input without the [n_kv, n_tokens] mask, and the one object that
+// owns everything a sparse graph depends on, so that it alone decides whether the graph may run again (README.md,
+// "State").
 
 #pragma once
 
@@ -27,7 +28,8 @@ public:
     // query heads per KV head; a graph of stock ops folds them into the rows of the group, row = token*n_group + head
     const int64_t n_group;
 
-    // for attention as a graph of stock ops, the ones for a trace of the mass too; null where this graph has no use for it
+    // for attention as a graph of stock ops, the ones for a trace of the mass too; null where this graph has no use for
+    // it
 
     // visibility inside a chunk: key j for the rows of token i >= j
     ggml_tensor * mask_full = nullptr; // F16 [n_chunk, n_group*n_chunk]

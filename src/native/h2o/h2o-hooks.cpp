@@ -19,7 +19,8 @@ void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & para
     cparams.h2o = used;
 
     // an even split that fills the chunk is what the defaults give at the default chunk size: not worth a warning
-    const bool is_even_split = asked.n_local == asked.n_heavy && (uint64_t) asked.n_local + asked.n_heavy == cparams.n_ubatch;
+    const bool is_even_split =
+        asked.n_local == asked.n_heavy && (uint64_t) asked.n_local + asked.n_heavy == cparams.n_ubatch;
 
     if ((used.n_local != asked.n_local || used.n_heavy != asked.n_heavy) && !is_even_split) {
         LLAMA_LOG_WARN("%s: H2O needs local + heavy < n_ubatch (%u): using local = %u, heavy = %u\n",
@@ -27,14 +28,16 @@ void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & para
     }
 }
 
-llama_memory_i * h2o_create_memory(const llama_model & model, const llama_memory_params & params, const llama_cparams & cparams) {
+llama_memory_i * h2o_create_memory(
+        const llama_model & model, const llama_memory_params & params, const llama_cparams & cparams) {
     if (h2o_coverage(model, cparams) != H2O_REASON_NONE || params.mem_other) {
         return nullptr;
     }
     return new llama_kv_cache_h2o(model, model.hparams, cparams, params.type_k, params.type_v);
 }
 
-std::unique_ptr<h2o_record> h2o_create_record(const llama_model & model, const llama_cparams & cparams, llama_memory_i * memory) {
+std::unique_ptr<h2o_record> h2o_create_record(
+        const llama_model & model, const llama_cparams & cparams, llama_memory_i * memory) {
     auto h2o = std::make_unique<h2o_record>();
 
     h2o->reason = h2o_coverage(model, cparams);
@@ -48,7 +51,8 @@ std::unique_ptr<h2o_record> h2o_create_record(const llama_model & model, const l
         LLAMA_LOG_WARN("%s: H2O can never run: n_batch (%u) holds no more than one chunk of n_ubatch (%u) tokens\n",
                 __func__, cparams.n_batch, cparams.n_ubatch);
     } else if (h2o->reason != H2O_REASON_NONE && h2o->reason != H2O_REASON_OFF) {
-        LLAMA_LOG_INFO("%s: H2O does not serve this context (%s): prefill is dense\n", __func__, h2o_reason_name(h2o->reason));
+        LLAMA_LOG_INFO("%s: H2O does not serve this context (%s): prefill is dense\n",
+                __func__, h2o_reason_name(h2o->reason));
     }
     return h2o;
 }
@@ -76,13 +80,12 @@ void h2o_sched_reserve(h2o_record & h2o, llama_context & lctx, size_t * sizes) {
         return;
     }
 
-    const llama_cparams & cparams = lctx.get_cparams();
-    const h2o_info        info    = h2o_get_info(&lctx);
+    const h2o_info info = h2o_get_info(&lctx);
 
     LLAMA_LOG_INFO("%s: schedule = %s, chunk = %u, local = %u, heavy = %u, nodes = %d\n", __func__,
-            h2o_schedule_name(cparams.h2o.schedule), cparams.n_ubatch, cparams.h2o.n_local, cparams.h2o.n_heavy, h2o.n_nodes);
-    LLAMA_LOG_INFO("%s: state = %.2f MiB (%.2f %% of the KV cache), intra cache = %.2f MiB, compute = %.2f MiB\n", __func__,
-            info.size_state/1024.0/1024.0, 100.0*info.size_state/std::max<size_t>(1, info.size_kv),
+            h2o_schedule_name(info.schedule), info.n_chunk, info.n_local, info.n_heavy, h2o.n_nodes);
+    LLAMA_LOG_INFO("%s: state = %.2f MiB (%.2f %% of the KV cache), intra cache = %.2f MiB, compute = %.2f MiB\n",
+            __func__, info.size_state/1024.0/1024.0, 100.0*info.size_state/std::max<size_t>(1, info.size_kv),
             info.size_intra/1024.0/1024.0, h2o.size_sparse/1024.0/1024.0);
 }
 

@@ -14,8 +14,9 @@ enum h2o_phase {
     H2O_PHASE_INTER, // two-pass, then for each chunk: inter, accumulate, fuse with the cached intra, select
 };
 
-// What the host must know of the values that a policy hands from graph to graph and from call to call. The values themselves
-// stay on the device, in a buffer of the store. A policy uses the members that it needs and leaves the others at zero.
+// What the host must know of the values that a policy hands from graph to graph and from call to call. The values
+// themselves stay on the device, in a buffer of the store. A policy uses the members that it needs and leaves the
+// others at zero.
 struct h2o_carry {
     ggml_h2o_tracked tracked = {}; // votes: the positions that selection may choose from
 

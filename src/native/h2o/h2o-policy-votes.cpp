@@ -33,9 +33,15 @@ namespace {
 
 class votes_layer : public h2o_policy_layer {
 public:
-    votes_layer(const h2o_policy & policy, const h2o_layer & l, const h2o_plan & plan, const h2o_tensors & src, const h2o_tensors & dst) :
+    votes_layer(
+            const h2o_policy  & policy,
+            const h2o_layer   & l,
+            const h2o_plan    & plan,
+            const h2o_tensors & src,
+            const h2o_tensors & dst) :
         policy(policy), l(l), plan(plan), dst(dst),
-        mem_pos(src[H2O_MEM_POS]), mem_score(src[H2O_MEM_SCORE]), chunk_score(src[H2O_CHUNK_SCORE]), tracked(plan.inherited.tracked) {
+        mem_pos(src[H2O_MEM_POS]), mem_score(src[H2O_MEM_SCORE]), chunk_score(src[H2O_CHUNK_SCORE]),
+        tracked(plan.inherited.tracked) {
     }
 
     // Local and the best of what is tracked, with the scores that they have so far

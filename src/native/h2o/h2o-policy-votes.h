@@ -1,5 +1,6 @@
-// The policy `votes`: heavy hitters are the positions that got the most attention, from their own chunk and then from every
-// chunk that had them in its memory (README.md, rules 2, 3 and 5). Candidates are the last memory set and the last chunk.
+// The policy `votes`: heavy hitters are the positions that got the most attention, from their own chunk and then from
+// every chunk that had them in its memory (README.md, rules 2, 3 and 5). Candidates are the last memory set and the
+// last chunk.
 
 #pragma once
 
@@ -26,7 +27,12 @@ public:
     void truncate(h2o_carry & carry, llama_pos pos) const override;
 
     bool is_valid(const h2o_carry & carry, llama_pos end) const override;
-    bool is_valid(const h2o_carry & carry, llama_pos end, size_t i_tensor, const ggml_tensor * t, const uint8_t * data) const override;
+    bool is_valid(
+            const h2o_carry   & carry,
+            llama_pos           end,
+            size_t              i_tensor,
+            const ggml_tensor * t,
+            const uint8_t     * data) const override;
 
 private:
     const int32_t n_mem; // L + H

@@ -1,8 +1,9 @@
-// What a selection policy owes: how the memory of a chunk is chosen, what it learns from attention, and what it keeps beside
-// K and V. Intra and inter attention, fusion, transaction, saving and coverage belong to no policy (README.md, "Policies").
+// What a selection policy owes: how the memory of a chunk is chosen, what it learns from attention, and what it keeps
+// beside K and V. Intra and inter attention, fusion, transaction, saving and coverage belong to no policy (README.md,
+// "Policies").
 //
-// To add one: a file with a class of each kind below, a value of h2o_policy_type, its line in h2o_make_policy, and, if it
-// needs host data, a member of h2o_carry.
+// To add one: a file with a class of each kind below, a value of h2o_policy_type, its line in h2o_make_policy, and, if
+// it needs host data, a member of h2o_carry.
 
 #pragma once
 
@@ -48,7 +49,8 @@ public:
     virtual ggml_tensor * build_set(int32_t ic, ggml_tensor * q, const h2o_attn_block & intra) = 0;
 
     // After the chunk's attention. Votes are null unless the policy wants them:
-    // intra F32 [n_chunk, n_head_kv] of the chunk's own positions, inter F32 [n_mem, n_head_kv] of its set, null without one
+    // intra F32 [n_chunk, n_head_kv] of the chunk's own positions, inter F32 [n_mem, n_head_kv] of its set, null
+    // without one
     virtual h2o_scores build_learn(int32_t ic, ggml_tensor * intra, ggml_tensor * inter) = 0;
 
     // after the last chunk of the graph: what the next graph or call inherits
@@ -83,10 +85,15 @@ public:
     // as if a long prompt came before the call, so that every chunk has a memory set: for reservations
     virtual h2o_carry full_carry(const h2o_plan & call) const = 0;
 
-    // Whether what a saved state says can be true, in a cache that ends at `end`. A set indexes the cache on the device: wrong
-    // positions must not get there.
+    // Whether what a saved state says can be true, in a cache that ends at `end`. A set indexes the cache on the
+    // device: wrong positions must not get there.
     virtual bool is_valid(const h2o_carry & carry, llama_pos end) const = 0;
-    virtual bool is_valid(const h2o_carry & carry, llama_pos end, size_t i_tensor, const ggml_tensor * t, const uint8_t * data) const = 0;
+    virtual bool is_valid(
+            const h2o_carry   & carry,
+            llama_pos           end,
+            size_t              i_tensor,
+            const ggml_tensor * t,
+            const uint8_t     * data) const = 0;
 };
 
 // n_chunk: S

@@ -18,7 +18,8 @@ static h2o_reason h2o_coverage_of_graph(const llm_graph_result & res, size_t n_l
     for (const auto & input : res.inputs) {
         if (const auto * h2o = dynamic_cast<const llm_graph_input_attn_h2o *>(input.get())) {
             n_built += h2o->n_layers_built;
-        } else if (dynamic_cast<const llm_graph_input_attn_kv *>(input.get()) || dynamic_cast<const llm_graph_input_attn_no_cache *>(input.get())) {
+        } else if (dynamic_cast<const llm_graph_input_attn_kv       *>(input.get()) ||
+                   dynamic_cast<const llm_graph_input_attn_no_cache *>(input.get())) {
             return H2O_REASON_UNSUPPORTED_ATTENTION;
         }
     }
@@ -27,14 +28,20 @@ static h2o_reason h2o_coverage_of_graph(const llm_graph_result & res, size_t n_l
 
 // reserves one graph of a call of n_tokens tokens
 static void h2o_probe_graph(
-        llama_context & lctx, h2o_cache & cache, const h2o_plan & plan, uint32_t n_tokens, size_t * sizes, h2o_probe_result & res) {
+        llama_context    & lctx,
+        h2o_cache        & cache,
+        const h2o_plan   & plan,
+        uint32_t           n_tokens,
+        size_t           * sizes,
+        h2o_probe_result & res) {
     const llama_memory_context_ptr mctx = cache.new_reserve_context(plan);
 
     std::vector<size_t> sizes_here(ggml_backend_sched_get_n_backends(lctx.get_sched()), 0);
 
     // the last call of a prompt has a single output
     const auto reserve = [&](bool measure_only) {
-        return lctx.graph_reserve(plan.n_graph_tokens(), 1, 1, mctx.get(), measure_only, measure_only ? sizes_here.data() : nullptr);
+        return lctx.graph_reserve(plan.n_graph_tokens(), 1, 1, mctx.get(), measure_only,
+                measure_only ? sizes_here.data() : nullptr);
     };
 
     ggml_cgraph * gf = nullptr;
@@ -87,7 +94,8 @@ uint32_t h2o_max_nodes(const llama_context & lctx, const h2o_cache & cache) {
     const llama_cparams & cparams = lctx.get_cparams();
     const llama_hparams & hparams = lctx.get_model().hparams;
 
-    // per layer and chunk: intra (if each chunk is a batch of its own), inter, fusion and the policy's share, views included
+    // per layer and chunk: intra (if each chunk is a batch of its own), inter, fusion and the policy's share, views
+    // included
     uint64_t n_per_chunk = 80 + cache.get_policy().n_nodes_per_chunk();
 
     if (cparams.h2o.trace == H2O_TRACE_MASS) {

@@ -1,4 +1,5 @@
-// The sparse graphs of a context, built once when it is made: do they show that the model is covered, and what do they need?
+// The sparse graphs of a context, built once when it is made: do they show that the model is covered, and what do they
+// need?
 
 #pragma once
 

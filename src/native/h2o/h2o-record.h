@@ -1,5 +1,5 @@
-// What a llama_context knows of H2O: whether its model and parameters are covered, what the last call did, and the numbers that
-// h2o_get_info reports. Every context has one; the C interface of h2o.h reads it.
+// What a llama_context knows of H2O: whether its model and parameters are covered, what the last call did, and the
+// numbers that h2o_get_info reports. Every context has one; the C interface of h2o.h reads it.
 
 #pragma once
 

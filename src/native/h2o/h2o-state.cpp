@@ -92,7 +92,12 @@ static h2o_state_header h2o_header_of(const h2o_state_owner & owner) {
     return res;
 }
 
-void h2o_state_write(llama_io_write_i & io, const h2o_state_owner & owner, const h2o_store & store, const h2o_state & state, bool is_carried) {
+void h2o_state_write(
+        llama_io_write_i      & io,
+        const h2o_state_owner & owner,
+        const h2o_store       & store,
+        const h2o_state       & state,
+        bool                    is_carried) {
     h2o_state_header header = h2o_header_of(owner);
     if (is_carried) {
         header.n_chunks = state.n_chunks;
@@ -126,7 +131,13 @@ static void h2o_skip(llama_io_read_i & io, uint64_t size) {
     }
 }
 
-bool h2o_state_read(llama_io_read_i & io, const h2o_state_owner & owner, const h2o_store & store, h2o_state & state, llama_pos end, bool is_wanted) {
+bool h2o_state_read(
+        llama_io_read_i       & io,
+        const h2o_state_owner & owner,
+        const h2o_store       & store,
+        h2o_state             & state,
+        llama_pos               end,
+        bool                    is_wanted) {
     const h2o_state_header own = h2o_header_of(owner);
 
     h2o_state_header header;
@@ -143,11 +154,13 @@ bool h2o_state_read(llama_io_read_i & io, const h2o_state_owner & owner, const h
         return true;
     }
 
-    const bool is_ours = header.n_local == own.n_local && header.n_heavy == own.n_heavy && header.n_chunk == own.n_chunk &&
-        header.policy == own.policy && header.size == store.size_copy();
+    const bool is_ours =
+        header.n_local == own.n_local && header.n_heavy == own.n_heavy && header.n_chunk == own.n_chunk &&
+        header.policy  == own.policy  && header.size    == store.size_copy();
 
     if (!is_ours || !is_wanted) {
-        LLAMA_LOG_WARN("%s: the state has another H2O budget, chunk size or policy: it starts without a memory set\n", __func__);
+        LLAMA_LOG_WARN("%s: the state has another H2O budget, chunk size or policy: it starts without a memory set\n",
+                __func__);
         h2o_skip(io, header.size);
         return true;
     }

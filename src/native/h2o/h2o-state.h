@@ -1,7 +1,7 @@
 // What persists from one sparse call to the next, as the host knows it, and the graphs that one call derives from it.
 //
-// A graph reads copy `src` of the store and writes copy `dst`. The copy that holds the state is not written before the call has
-// succeeded, and only then does the state move on (README.md, "State").
+// A graph reads copy `src` of the store and writes copy `dst`. The copy that holds the state is not written before the
+// call has succeeded, and only then does the state move on (README.md, "State").
 
 #pragma once
 
@@ -47,9 +47,20 @@ struct h2o_state_owner {
 };
 
 // is_carried: false writes the header alone
-void h2o_state_write(llama_io_write_i & io, const h2o_state_owner & owner, const h2o_store & store, const h2o_state & state, bool is_carried);
+void h2o_state_write(
+        llama_io_write_i      & io,
+        const h2o_state_owner & owner,
+        const h2o_store       & store,
+        const h2o_state       & state,
+        bool                    is_carried);
 
-// Into the live copy of `state`, which was reset before. A state of another owner, or of none, is skipped with a warning.
-// false: the state is damaged, and the copy holds nothing of use. end: of the sequence in the cache
-// is_wanted: false skips it, too
-bool h2o_state_read(llama_io_read_i & io, const h2o_state_owner & owner, const h2o_store & store, h2o_state & state, llama_pos end, bool is_wanted);
+// Into the live copy of `state`, which was reset before. A state of another owner, or of none, is skipped with a
+// warning. false: the state is damaged, and the copy holds nothing of use. end: of the sequence in the cache is_wanted:
+// false skips it, too
+bool h2o_state_read(
+        llama_io_read_i       & io,
+        const h2o_state_owner & owner,
+        const h2o_store       & store,
+        h2o_state             & state,
+        llama_pos               end,
+        bool                    is_wanted);

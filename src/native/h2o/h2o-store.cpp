@@ -43,7 +43,7 @@ h2o_store::h2o_store(const std::vector<h2o_store_layer> & specs, bool no_alloc) 
             throw std::runtime_error("failed to allocate the H2O state buffers");
         }
         if (no_alloc) {
-            for (ggml_tensor * t = ggml_get_first_tensor(ctx.get()); t != nullptr; t = ggml_get_next_tensor(ctx.get(), t)) {
+            for (ggml_tensor * t = ggml_get_first_tensor(ctx.get()); t; t = ggml_get_next_tensor(ctx.get(), t)) {
                 t->buffer = buf.get();
             }
         }

@@ -1,5 +1,5 @@
-// The tensors that H2O keeps on the devices beside K and V, by layer: in three copies, of which one holds the state and the
-// graphs of a call write the other two in turns, or, as working space of one call, in one.
+// The tensors that H2O keeps on the devices beside K and V, by layer: in three copies, of which one holds the state and
+// the graphs of a call write the other two in turns, or, as working space of one call, in one.
 
 #pragma once
 

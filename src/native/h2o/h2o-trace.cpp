@@ -11,7 +11,12 @@ void h2o_trace_log::begin_graph() {
 }
 
 void h2o_trace_log::keep(
-        const h2o_layer & l, const h2o_plan & plan, int32_t ic, ggml_tensor * set, const h2o_scores & scores, ggml_tensor * ones) {
+        const h2o_layer  & l,
+        const h2o_plan   & plan,
+        int32_t            ic,
+        ggml_tensor      * set,
+        const h2o_scores & scores,
+        ggml_tensor      * ones) {
     node n = {};
     n.entry.il        = l.il;
     n.entry.pos       = plan.chunk_pos(ic);

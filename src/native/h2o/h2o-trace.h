@@ -1,5 +1,5 @@
-// What every layer scored and kept, chunk by chunk, of the last sparse call: kept as tensors while its graphs run, then copied to
-// the host. For introspection only.
+// What every layer scored and kept, chunk by chunk, of the last sparse call: kept as tensors while its graphs run, then
+// copied to the host. For introspection only.
 
 #pragma once
 
@@ -15,8 +15,15 @@ public:
     // while a graph is built: forgets the tensors of the one before
     void begin_graph();
 
-    // keeps those of one layer and chunk; set null: the chunk has no memory. ones: see h2o_build_mass, for H2O_TRACE_MASS only
-    void keep(const h2o_layer & l, const h2o_plan & plan, int32_t ic, ggml_tensor * set, const h2o_scores & scores, ggml_tensor * ones);
+    // keeps those of one layer and chunk; set null: the chunk has no memory. ones: see h2o_build_mass, for
+    // H2O_TRACE_MASS only
+    void keep(
+            const h2o_layer  & l,
+            const h2o_plan   & plan,
+            int32_t            ic,
+            ggml_tensor      * set,
+            const h2o_scores & scores,
+            ggml_tensor      * ones);
 
     // after the graph has run: copies what it kept behind the entries that are there
     void read();

@@ -1,6 +1,7 @@
 #include "h2o-view.h"
 
-ggml_tensor * h2o_fold(ggml_context * ctx, ggml_tensor * t, int64_t n_group, int64_t token, int64_t n_queries, int64_t n_chunks) {
+ggml_tensor * h2o_fold(
+        ggml_context * ctx, ggml_tensor * t, int64_t n_group, int64_t token, int64_t n_queries, int64_t n_chunks) {
     const int64_t d         = t->ne[0];
     const int64_t n_head_kv = t->ne[1]/n_group;
 
@@ -27,7 +28,8 @@ ggml_tensor * h2o_unfold(ggml_context * ctx, ggml_tensor * t, int64_t n_group) {
 }
 
 ggml_tensor * h2o_view_tokens(ggml_context * ctx, ggml_tensor * t, int64_t token, int64_t n_queries, int64_t n_chunks) {
-    return ggml_view_4d(ctx, t, t->ne[0], t->ne[1], n_queries, n_chunks, t->nb[1], t->nb[2], n_queries*t->nb[2], token*t->nb[2]);
+    return ggml_view_4d(ctx, t, t->ne[0], t->ne[1], n_queries, n_chunks,
+            t->nb[1], t->nb[2], n_queries*t->nb[2], token*t->nb[2]);
 }
 
 ggml_tensor * h2o_view_chunk(ggml_context * ctx, ggml_tensor * t, int32_t i) {
@@ -35,7 +37,8 @@ ggml_tensor * h2o_view_chunk(ggml_context * ctx, ggml_tensor * t, int32_t i) {
 }
 
 ggml_tensor * h2o_view_k(ggml_context * ctx, ggml_tensor * k, int64_t pos, int64_t n_keys, int64_t n_chunks) {
-    return ggml_view_4d(ctx, k, k->ne[0], n_keys, k->ne[1], n_chunks, k->nb[2], k->nb[1], n_keys*k->nb[2], pos*k->nb[2]);
+    return ggml_view_4d(ctx, k, k->ne[0], n_keys, k->ne[1], n_chunks,
+            k->nb[2], k->nb[1], n_keys*k->nb[2], pos*k->nb[2]);
 }
 
 bool h2o_is_transposed(const ggml_tensor * v) {
@@ -44,7 +47,8 @@ bool h2o_is_transposed(const ggml_tensor * v) {
 
 ggml_tensor * h2o_view_v_t(ggml_context * ctx, ggml_tensor * v, int64_t pos, int64_t n_keys, int64_t n_chunks) {
     if (h2o_is_transposed(v)) {
-        return ggml_view_4d(ctx, v, n_keys, v->ne[2], v->ne[1], n_chunks, v->nb[2], v->nb[1], n_keys*v->nb[0], pos*v->nb[0]);
+        return ggml_view_4d(ctx, v, n_keys, v->ne[2], v->ne[1], n_chunks,
+                v->nb[2], v->nb[1], n_keys*v->nb[0], pos*v->nb[0]);
     }
 
     v = h2o_view_k(ctx, v, pos, n_keys, n_chunks);

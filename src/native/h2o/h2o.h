@@ -1,7 +1,7 @@
 // The public C interface of H2O chunked sparse prefill: what a caller may ask of a llama_context.
 //
-// The method is asked for with llama_context_params.h2o, which points to a struct h2o_params; null means h2o_default_params().
-// Everything else (chunk size S = n_ubatch, logical batch B = n_batch) is llama.cpp's own.
+// The method is asked for with llama_context_params.h2o, which points to a struct h2o_params; null means
+// h2o_default_params(). Everything else (chunk size S = n_ubatch, logical batch B = n_batch) is llama.cpp's own.
 //
 // All functions are safe to call with a context that H2O does not serve. None of them may run while llama_decode runs
 // on the same context.
@@ -133,9 +133,9 @@ LLAMA_API struct h2o_info h2o_get_info(const struct llama_context * ctx);
 // introspection: what every layer and KV head scored and kept, chunk by chunk, of the last sparse call
 //
 
-// takes effect with the next call; costs memory and one copy to the host per call. False for H2O_TRACE_MASS in a context that
-// was not made with it: its graphs have no room. H2O_TRACE_MASS needs more compute buffer than was reserved (up to 512 MiB per
-// device): it grows during the first calls
+// takes effect with the next call; costs memory and one copy to the host per call. False for H2O_TRACE_MASS in a
+// context that was not made with it: its graphs have no room. H2O_TRACE_MASS needs more compute buffer than was
+// reserved (up to 512 MiB per device): it grows during the first calls
 LLAMA_API bool h2o_set_trace(struct llama_context * ctx, enum h2o_trace_level level);
 
 // one layer of one chunk; the pointers live until the next call

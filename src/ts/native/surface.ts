@@ -1,5 +1,7 @@
 /** The surface of h2o_llama.node (src/native/addon), declared once. Nothing outside src/ts sees it. */
 
+import type { H2oTraceEntry } from '../types.js'
+
 export interface NativeModelOptions {
   path: string
   nGpuLayers?: number
@@ -96,18 +98,6 @@ export interface NativeCall {
   token: number | null
 }
 
-export interface NativeTraceEntry {
-  layer: number
-  pos: number
-  nChunk: number
-  nHeadKv: number
-  nMem: number
-  memPos: Int32Array
-  memScore: Float32Array
-  chunkScore: Float32Array
-  mass?: Float32Array
-}
-
 export interface NativeContext {
   open(options: NativeContextOptions): Promise<NativeContextInfo>
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array>
@@ -121,7 +111,7 @@ export interface NativeContext {
   restore(state: Uint8Array): Promise<number>
   piece(token: number): Uint8Array
   isEog(token: number): boolean
-  takeTrace(): NativeTraceEntry[]
+  takeTrace(): H2oTraceEntry[]
   dispose(): Promise<void>
 }
 

@@ -31,8 +31,8 @@ bool h2o_ends_call(const h2o_params & params, int n_ubatch, int n_call, int n_le
     return n_left > 0 && (n_left == n_tail || (n_left < n_tail && n_call >= n_ubatch));
 }
 
-// shown unless -lv 0 is given: llama-cli hides everything but errors, and whoever gets less than full attention is told.
-// flushed, because a process may end before the thread of the log has written what it was given
+// shown unless -lv 0 is given: llama-cli hides everything but errors, and whoever gets less than full attention is
+// told. flushed, because a process may end before the thread of the log has written what it was given
 static void h2o_log_line(const std::string & text) {
     LOG_INFV(LOG_LEVEL_ERROR, "h2o: %s\n", text.c_str());
     common_log_flush(common_log_main());

@@ -1,5 +1,5 @@
-// H2O in the tools of llama.cpp: how they read what their user asks for, and what they say about it. Part of llama-common; the options
-// are in h2o-arg.h, llama-bench's lists in h2o-bench.h.
+// H2O in the tools of llama.cpp: how they read what their user asks for, and what they say about it. Part of
+// llama-common; the options are in h2o-arg.h, llama-bench's lists in h2o-bench.h.
 
 #pragma once
 
@@ -12,8 +12,8 @@
 uint32_t     h2o_parse_count   (const std::string & value); // a whole number >= 0
 h2o_schedule h2o_parse_schedule(const std::string & value); // "single-pass" or "two-pass"
 
-// llama-completion, while it fills a call with a prompt's tokens: whether the call, of n_call tokens, ends here, with n_left
-// tokens of the prompt to come, so that the dense tail is dense
+// llama-completion, while it fills a call with a prompt's tokens: whether the call, of n_call tokens, ends here, with
+// n_left tokens of the prompt to come, so that the dense tail is dense
 bool h2o_ends_call(const h2o_params & params, int n_ubatch, int n_call, int n_left);
 
 // common_init_result, after the context was made: one log line, if H2O was asked for, that says what it will do and how

@@ -17,7 +17,7 @@
 //
 //   pack    keys and values of every KV head become F32 panels, once, whatever the cache's type and layout
 //   tiles   a tile of rows of one head at a time: logits, softmax, votes and output while the logits are in the cache
-//   votes   if asked for: the tiles' column sums are added up in the order of the tiles, so that the result does not depend on threads
+//   votes   if asked for: the column sums of the tiles are added up in their order, so that threads change no bit
 
 static constexpr int H2O_TILE = 48; // rows; their logits over a chunk of 1024 keys are 192 KiB
 
