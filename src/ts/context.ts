@@ -3,7 +3,7 @@
 import { ContextHandle, type LogitsMode } from './context-handle.js'
 import { fromNative, H2oError, invalidArgument } from './errors.js'
 import { type GenerateOptions, runGenerate } from './generate.js'
-import { mark } from './mark.js'
+import { markForInstanceof } from './instanceof-mark.js'
 import { loadModel, Model, nativeModelOf } from './model.js'
 import { native } from './native/binding.js'
 import { type ContextOptions, checkContextOptions, resolveContextSize } from './options.js'
@@ -46,7 +46,7 @@ export interface DecodeOptions {
  */
 export class Context {
   static {
-    mark(Context.prototype, 'Context')
+    markForInstanceof(Context.prototype, 'Context')
   }
 
   readonly model: Model

@@ -6,7 +6,7 @@
 #include "context.h"
 #include "log.h"
 #include "model.h"
-#include "pin.h"
+#include "keep-loaded.h"
 #include "system.h"
 #include "worker.h"
 
@@ -36,7 +36,7 @@ static Napi::Value clamp_budget(const Napi::CallbackInfo & info) {
 static Napi::Object init(Napi::Env env, Napi::Object exports) {
     static std::once_flag once;
     std::call_once(once, [] {
-        pin_library();
+        keep_library_loaded();
         log_install();
         llama_backend_init();
     });

@@ -1,7 +1,7 @@
 #include "context.h"
 
-#include "context_open.h"
-#include "memory_jobs.h"
+#include "context-open.h"
+#include "cache-jobs.h"
 #include "model.h"
 #include "values.h"
 #include "vocab.h"

@@ -1,4 +1,4 @@
-#include "model_load.h"
+#include "model-load.h"
 
 #include "log.h"
 #include "values.h"

@@ -1,4 +1,4 @@
-#include "memory_jobs.h"
+#include "cache-jobs.h"
 
 #include <cstring>
 

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "context_state.h"
+#include "context-state.h"
 #include "job.h"
 
 #include <string>

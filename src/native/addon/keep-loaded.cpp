@@ -1,4 +1,4 @@
-#include "pin.h"
+#include "keep-loaded.h"
 
 #ifdef _WIN32
 
@@ -6,10 +6,10 @@
 
 namespace addon {
 
-void pin_library() {
+void keep_library_loaded() {
     HMODULE module = nullptr;
     GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
-        reinterpret_cast<LPCWSTR>(&pin_library), &module);
+        reinterpret_cast<LPCWSTR>(&keep_library_loaded), &module);
 }
 
 } // namespace addon
@@ -20,9 +20,9 @@ void pin_library() {
 
 namespace addon {
 
-void pin_library() {
+void keep_library_loaded() {
     Dl_info info;
-    if (dladdr(reinterpret_cast<void *>(&pin_library), &info) && info.dli_fname) {
+    if (dladdr(reinterpret_cast<void *>(&keep_library_loaded), &info) && info.dli_fname) {
         dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     }
 }

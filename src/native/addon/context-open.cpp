@@ -1,4 +1,4 @@
-#include "context_open.h"
+#include "context-open.h"
 
 #include "log.h"
 #include "values.h"

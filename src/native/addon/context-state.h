@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "model_load.h"
+#include "model-load.h"
 
 #include "h2o.h"
 #include "llama.h"

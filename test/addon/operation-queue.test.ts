@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { Turns } from '../../src/ts/turns.js'
+import { OperationQueue } from '../../src/ts/operation-queue.js'
 
-describe('Turns', () => {
+describe('OperationQueue', () => {
   it('gives one turn at a time, in order', async () => {
-    const turns = new Turns()
+    const queue = new OperationQueue()
     const log: string[] = []
     await Promise.all(
       ['a', 'b', 'c'].map(async (name) => {
-        const end = await turns.take()
+        const end = await queue.take()
         log.push(`${name} begins`)
         await new Promise((resolve) => setTimeout(resolve, 2))
         log.push(`${name} ends`)
@@ -19,25 +19,25 @@ describe('Turns', () => {
   })
 
   it('lets go of a place in the queue on abort', async () => {
-    const turns = new Turns()
-    const end = await turns.take()
+    const queue = new OperationQueue()
+    const end = await queue.take()
     const abort = new AbortController()
-    const second = turns.take(abort.signal)
-    const third = turns.take()
+    const second = queue.take(abort.signal)
+    const third = queue.take()
     abort.abort(new Error('enough'))
     await expect(second).rejects.toThrow('enough')
     end()
     ;(await third)()
-    ;(await turns.take())()
+    ;(await queue.take())()
   })
 
   it('rejects who waits and who comes later when it is closed', async () => {
-    const turns = new Turns()
-    const end = await turns.take()
-    const waiting = turns.take()
-    turns.close(new Error('closed'))
+    const queue = new OperationQueue()
+    const end = await queue.take()
+    const waiting = queue.take()
+    queue.close(new Error('closed'))
     await expect(waiting).rejects.toThrow('closed')
     end()
-    await expect(turns.take()).rejects.toThrow('closed')
+    await expect(queue.take()).rejects.toThrow('closed')
   })
 })

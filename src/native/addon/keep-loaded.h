@@ -6,6 +6,6 @@
 
 namespace addon {
 
-void pin_library();
+void keep_library_loaded();
 
 } // namespace addon

@@ -1,4 +1,4 @@
-#include "deep_stack.h"
+#include "deep-stack.h"
 
 #include <exception>
 

@@ -1,4 +1,4 @@
-#include "context_state.h"
+#include "context-state.h"
 
 #include "job.h"
 

@@ -1,11 +1,11 @@
-/** Turns on something that serves one at a time, in the order of asking. */
+/** A queue for something that serves one operation at a time, in the order of asking. */
 
 interface Waiting {
   start(): void
   cancel(reason: unknown): void
 }
 
-export class Turns {
+export class OperationQueue {
   #waiting: Waiting[] = []
   #taken = false
   #closed: { reason: unknown } | undefined
