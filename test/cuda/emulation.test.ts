@@ -72,7 +72,7 @@ test.skipIf(headers === null)(
   () => {
     const { status, output } = run(program, ['model'])
     expect(status, output).toBe(0)
-    expect(output.match(/^ok /gm)).toHaveLength(16)
+    expect(output.match(/^ok /gm)).toHaveLength(14)
     console.log(output)
   },
   600_000,

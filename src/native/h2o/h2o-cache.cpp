@@ -3,6 +3,7 @@
 #include "h2o-call.h"
 #include "h2o-debug.h"
 #include "h2o-device.h"
+#include "h2o-policies.h"
 #include "h2o-two-pass.h"
 
 #include "llama-cparams.h"

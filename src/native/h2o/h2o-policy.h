@@ -2,8 +2,8 @@
 // beside K and V. Intra and inter attention, fusion, transaction, saving and coverage belong to no policy (README.md,
 // "Policies").
 //
-// To add one: a file with a class of each kind below, a value of h2o_policy_type, its line in h2o_make_policy, and, if
-// it needs host data, a member of h2o_carry.
+// To add one: a file with a class of each kind below, a value of h2o_policy_type, its line in h2o-policies.cpp, and,
+// if it needs host data, a member of h2o_carry.
 
 #pragma once
 
@@ -95,6 +95,3 @@ public:
             const ggml_tensor * t,
             const uint8_t     * data) const = 0;
 };
-
-// n_chunk: S
-std::unique_ptr<h2o_policy> h2o_make_policy(const h2o_params & params, uint32_t n_chunk);

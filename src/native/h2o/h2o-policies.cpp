@@ -1,4 +1,4 @@
-#include "h2o-policy.h"
+#include "h2o-policies.h"
 
 #include "h2o-policy-votes.h"
 
