@@ -13,18 +13,12 @@ const std::vector<agreement_case> & agreement_cases() {
     const h2o_schedule one = H2O_SCHEDULE_SINGLE_PASS;
     const h2o_schedule two = H2O_SCHEDULE_TWO_PASS;
 
-    h2o_experiments variant = h2o_experiments_default(); // of those that have kernels
-    variant.n_sink    = 4;
-    variant.vote_mean = true;
-    variant.decay     = 0.9f;
-
     static const std::vector<agreement_case> cases = {
         { "f32, -fa off",              GGML_TYPE_F32,  false, one, 0,   1e-4, 0.99 },
         { "f16, -fa on",               GGML_TYPE_F16,  true,  one, 0,   1e-4, 0.99 },
         { "f16, -fa off, tail of 50",  GGML_TYPE_F16,  false, one, 50,  1e-4, 0.99 },
         { "f16, -fa on, tail of 1",    GGML_TYPE_F16,  true,  one, 1,   1e-4, 0.99 },
         { "f16, two-pass, tail of 1",  GGML_TYPE_F16,  true,  two, 1,   1e-4, 0.99 },
-        { "f16, sinks, mean, decay",   GGML_TYPE_F16,  true,  one, 0,   1e-4, 0.99, variant },
         // wider: a backend may round queries to the type of the keys, with fewer bits than F16 has
         { "bf16, -fa on",              GGML_TYPE_BF16, true,  one, 0,   2e-3, 0.97 },
         { "q8_0, -fa on",              GGML_TYPE_Q8_0, true,  one, 0,   2e-3, 0.97 },
@@ -59,16 +53,16 @@ static llama_context * open_context(const agreement_setup & s, bool is_device, c
     params.flash_attn_type = c.flash ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
     params.type_k          = c.type;
     params.type_v          = c.type;
-    params.h2o_local       = h2o ? s.n_local : 0;
-    params.h2o_heavy       = h2o ? s.n_heavy : 0;
-    params.h2o_schedule    = c.schedule;
+
+    h2o_params sparse = h2o_default_params();
+    sparse.n_local  = h2o ? s.n_local : 0;
+    sparse.n_heavy  = h2o ? s.n_heavy : 0;
+    sparse.schedule = c.schedule;
+    params.h2o = &sparse;
 
     llama_context * ctx = llama_init_from_model(is_device ? s.on_device : s.on_cpu, params);
     if (!ctx) {
         give_up("no context");
-    }
-    if (h2o && !h2o_set_experiments(ctx, &c.experiments)) {
-        give_up("no experiments");
     }
     if (s.before_decode) {
         s.before_decode(is_device);

@@ -18,11 +18,9 @@ struct agreement_case {
     int          n_tail;   // tokens behind the last whole chunk, at most a chunk
     double       max_nmse; // of the logits, and of the votes
     double       min_same; // share of the members of the memory sets
-
-    h2o_experiments experiments = h2o_experiments_default();
 };
 
-// cache types, layouts of V, schedules, tails and variants, with what a device is held to
+// cache types, layouts of V, schedules and tails, with what a device is held to
 const std::vector<agreement_case> & agreement_cases();
 
 struct agreement_setup {

@@ -107,7 +107,7 @@ static void measure_attn(ggml_backend_t backend, ggml_type type, const char * na
 
     const auto intra = [=](ggml_context * ctx) {
         ggml_tensor * q = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d, n_head*n_group, S, n_chunks);
-        return ggml_h2o_attn(ctx, q, cache(ctx, S, S, n_chunks), cache(ctx, S, S, n_chunks), nullptr, nullptr, nullptr, false, true,
+        return ggml_h2o_attn(ctx, q, cache(ctx, S, S, n_chunks), cache(ctx, S, S, n_chunks), nullptr, nullptr, nullptr, false, true, true,
                 1.0f/std::sqrt((float) d));
     };
     measure(backend, name_intra, 3*flop_of_pair*n_chunks*S*(S + 1)/2, intra);
@@ -117,7 +117,7 @@ static void measure_attn(ggml_backend_t backend, ggml_type type, const char * na
         ggml_tensor * set = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head);
         ggml_tensor * o   = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, n_head*n_group, S);
         ggml_tensor * lse = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_head*n_group, S);
-        return ggml_h2o_attn(ctx, q, cache(ctx, 0, N_CELLS, 1), cache(ctx, 0, N_CELLS, 1), set, o, lse, false, false,
+        return ggml_h2o_attn(ctx, q, cache(ctx, 0, N_CELLS, 1), cache(ctx, 0, N_CELLS, 1), set, o, lse, false, false, true,
                 1.0f/std::sqrt((float) d));
     };
     measure(backend, name_inter, 3*flop_of_pair*S*n_mem, inter);

@@ -131,7 +131,7 @@ static void build_h2o(runner & r, const options & opt, bool is_intra, std::mt199
     ggml_tensor * v   = ggml_new_tensor_3d(ctx, opt.type,      opt.d_head, opt.n_head_kv, n_cells);
     ggml_tensor * set = is_intra ? nullptr : ggml_new_tensor_2d(ctx, GGML_TYPE_I32, opt.n_mem, opt.n_head_kv);
 
-    r.build(ggml_h2o_attn(ctx, q, by_head(ctx, k), by_head(ctx, v), set, nullptr, nullptr, false, is_intra,
+    r.build(ggml_h2o_attn(ctx, q, by_head(ctx, k), by_head(ctx, v), set, nullptr, nullptr, false, is_intra, true,
                 1.0f/std::sqrt((float) opt.d_head)));
 
     for (ggml_tensor * t : { q, k, v }) {

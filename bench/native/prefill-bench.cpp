@@ -322,9 +322,11 @@ int main(int argc, char ** argv) {
     params.type_v          = opt.type_v;
 
 #ifdef BENCH_H2O
-    params.h2o_local    = opt.n_local;
-    params.h2o_heavy    = opt.n_heavy;
-    params.h2o_schedule = opt.schedule;
+    h2o_params h2o = h2o_default_params();
+    h2o.n_local  = opt.n_local;
+    h2o.n_heavy  = opt.n_heavy;
+    h2o.schedule = opt.schedule;
+    params.h2o = &h2o;
 #endif
 
     profiler prof;

@@ -1,19 +1,13 @@
 // `h2o-prefill compare --json`, whose figures are the report's perplexities and divergences.
 
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { Failure } from '../../scripts/lib/fail.mjs'
 import { PROJECT_ROOT } from '../../scripts/lib/layout.mjs'
 import { argvOf, invocations } from './invocations.mjs'
-import { flagOf, keyOf } from './settings.mjs'
+import { keyOf } from './settings.mjs'
 
 const CLI = join(PROJECT_ROOT, 'bin/h2o-prefill.js')
-
-/** The experiments that this build does not know. */
-export function unknownExperiments(names) {
-  const { stdout } = spawnSync(process.execPath, [CLI, 'compare', '--help'], { encoding: 'utf8' })
-  return names.filter((name) => !new RegExp(`${flagOf(name)}\\b`).test(stdout))
-}
 
 /**
  * Figures by the key of the setting, at one length of window. The same positions count whatever S is.

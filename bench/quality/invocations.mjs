@@ -1,16 +1,14 @@
 // Settings as calls of `h2o-prefill compare`, which takes lists and compares every combination: as few calls as cover
 // them, because each call reads the text densely as well.
 
-import { experimentFlags } from './settings.mjs'
-
 /**
  * @param {import('./settings.mjs').Setting[]} settings no two alike
- * @returns {{ S: number, flags: string[], schedules: string[], locals: number[], heavies: number[], settings: object[] }[]}
+ * @returns {{ S: number, tails: number[], schedules: string[], locals: number[], heavies: number[], settings: object[] }[]}
  */
 export function invocations(settings) {
   const calls = settings.map((setting) => ({
     S: setting.S,
-    flags: experimentFlags(setting),
+    tails: [setting.denseTail ?? 0],
     schedules: [setting.schedule],
     locals: [setting.local],
     heavies: [setting.heavy],
@@ -36,9 +34,15 @@ function merge(calls, list) {
   return [...merged.values()]
 }
 
-export function argvOf({ S, flags, schedules, locals, heavies }) {
-  const lists = { '-ub': [S], '--h2o-schedule': schedules, '--h2o-local': locals, '--h2o-heavy': heavies }
-  return [...Object.entries(lists).flatMap(([flag, values]) => [flag, values.join(',')]), ...flags]
+export function argvOf({ S, tails, schedules, locals, heavies }) {
+  const lists = {
+    '-ub': [S],
+    '--h2o-schedule': schedules,
+    '--h2o-local': locals,
+    '--h2o-heavy': heavies,
+    '--h2o-dense-tail': tails,
+  }
+  return Object.entries(lists).flatMap(([flag, values]) => [flag, values.join(',')])
 }
 
 function ascending(a, b) {

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Failure } from '../../scripts/lib/fail.mjs'
 import { perplexityByContext, windowsOf } from './by-context.mjs'
-import { compareSettings, unknownExperiments } from './compare.mjs'
+import { compareSettings } from './compare.mjs'
 import { heldOut, longTexts } from './held-out.mjs'
 import { makeItems } from './items.mjs'
 import { memorySets } from './memory-sets.mjs'
-import { ablations, distinct, experiments, keyOf, S } from './settings.mjs'
+import { ablations, distinct, keyOf, S, tails } from './settings.mjs'
 import { Tally } from './tally.mjs'
 import { askAll } from './tasks.mjs'
 
@@ -20,8 +20,7 @@ const SEED = 1
  * @param {{ model: string, threads: number, lanes: number }} options  @param {(line: string) => void} say
  */
 export async function measure(api, set, options, say) {
-  const { known, skipped } = knownExperiments()
-  const partial = [...known, ...ablations.flatMap(({ points }) => points.map(({ setting }) => setting))]
+  const partial = [...tails, ...ablations.flatMap(({ points }) => points.map(({ setting }) => setting))]
   const settings = set.ablation ? distinct([...set.settings, ...partial]) : set.settings
   const { text, ...source } = heldOut()
   const model = await api.loadModel(options.model)
@@ -43,8 +42,7 @@ export async function measure(api, set, options, say) {
       description: model.description,
       text: { ...source, tokens: tokens.length },
       settings: set.settings.map((one) => ({ ...one, key: keyOf(one) })),
-      experiments: known.map((one) => ({ ...one, key: keyOf(one) })),
-      skipped: skipped.map(({ label }) => label),
+      tails: tails.map((one) => ({ ...one, key: keyOf(one) })),
       ...(await timed('tasks', () =>
         askSettings(api, set, settings, items, { model, lanes: options.lanes }, say),
       )),
@@ -72,13 +70,6 @@ async function byContext(api, { lengths, windows: most }, tokens, common) {
     alone: await figures(alone.slice(0, most)),
     mixed: await figures(windowsOf(tokens, longest, most)),
   }
-}
-
-function knownExperiments() {
-  const names = experiments.flatMap((one) => Object.keys(one.experiments))
-  const unknown = unknownExperiments(names)
-  const isKnown = (one) => !Object.keys(one.experiments).some((name) => unknown.includes(name))
-  return { known: experiments.filter(isKnown), skipped: experiments.filter((one) => !isKnown(one)) }
 }
 
 /** Items are token ids, so the model has to have the tokenizer of model/. */

@@ -18,7 +18,7 @@ export function markdown(result, plotFile) {
     ...byPart(result),
     ...perplexities(result),
     ...ablationTables(result),
-    ...variants(result),
+    ...denseTails(result),
     ...memory(result),
     ...byContext(result),
   ]
@@ -182,18 +182,13 @@ function partialCells(ablation, perplexity, key) {
   ]
 }
 
-function variants({ ablation, perplexity, settings, experiments, skipped }) {
+function denseTails({ ablation, perplexity, settings, tails }) {
   if (!perplexity) return []
-  const rows = [settings[0], ...experiments].map(({ key, label }) => [
+  const rows = [settings[0], ...tails].map(({ key, label }) => [
     label,
     ...partialCells(ablation, perplexity, key),
   ])
-  const left = skipped.map((label) => `- ${label}: skipped, this build does not know it`).join('\n')
-  return [
-    ['## Variants', ...(experiments.length > 0 ? [partialTable(ablation, rows)] : []), left]
-      .join('\n\n')
-      .trim(),
-  ]
+  return [`## With a dense tail\n\n${partialTable(ablation, rows)}`]
 }
 
 function memory({ memory: sets }) {

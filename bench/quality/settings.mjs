@@ -7,7 +7,7 @@ const base = { schedule: 'single-pass', S, local: 256, heavy: 256 }
 /**
  * @typedef {{
  *   label: string, schedule: 'single-pass' | 'two-pass', S: number, local: number, heavy: number,
- *   experiments?: Record<string, number | boolean>
+ *   denseTail?: number
  * }} Setting
  */
 
@@ -17,13 +17,13 @@ function setting(change = {}) {
   return { ...made, label: made.label ?? labelOf(made) }
 }
 
-/** `two-pass S=512 L=128 H=128 sink=4`; what is as in the main settings is left out of S and the schedule. */
-export function labelOf({ schedule, S: chunk, local, heavy, experiments = {} }) {
+/** `two-pass S=512 L=128 H=128 tail=64`; what is as in the main settings is left out of S and the schedule. */
+export function labelOf({ schedule, S: chunk, local, heavy, denseTail = 0 }) {
   return [
     ...(schedule === 'single-pass' ? [] : [schedule]),
     ...(chunk === S ? [] : [`S=${chunk}`]),
     `L=${local} H=${heavy}`,
-    ...Object.entries(experiments).map(([name, value]) => (value === true ? name : `${name}=${value}`)),
+    ...(denseTail === 0 ? [] : [`tail=${denseTail}`]),
   ].join(' ')
 }
 
@@ -36,16 +36,8 @@ export const main = [
   setting({ local: 512, heavy: 0 }),
 ]
 
-/** Variants of the method that a build may not know yet: those are listed as skipped. One row each. */
-export const experiments = [
-  { sink: 4 },
-  { voteWindow: 64 },
-  { voteFused: true },
-  { voteCausal: true },
-  { voteMean: true },
-  { decay: 0.9 },
-  { denseTail: 64 },
-].map((some) => setting({ experiments: some }))
+/** With a dense end of the prompt, one row each. Measured as the ablations are. */
+export const tails = [setting({ denseTail: 64 })]
 
 const schedules = ['single-pass', 'two-pass']
 
@@ -84,9 +76,9 @@ export const ablations = [
   },
 ]
 
-/** What a setting is known by, whatever it is called. */
-export function keyOf({ schedule, S: chunk, local, heavy, experiments: some = {} }) {
-  return labelOf({ schedule, S: chunk, local, heavy, experiments: some })
+/** What a setting is known by, whatever it is called. @param {Omit<Setting, 'label'>} setting */
+export function keyOf({ schedule, S: chunk, local, heavy, denseTail }) {
+  return labelOf({ schedule, S: chunk, local, heavy, denseTail })
 }
 
 /** The first of each key. */
@@ -94,15 +86,4 @@ export function distinct(settings) {
   const first = new Map()
   for (const one of settings) if (!first.has(keyOf(one))) first.set(keyOf(one), one)
   return [...first.values()]
-}
-
-/** `--h2o-vote-window 64`, `--h2o-vote-fused` */
-export function experimentFlags({ experiments: some = {} }) {
-  return Object.entries(some).flatMap(([name, value]) =>
-    value === true ? [flagOf(name)] : [flagOf(name), String(value)],
-  )
-}
-
-export function flagOf(experiment) {
-  return `--h2o-${experiment.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }

@@ -36,7 +36,7 @@ Or ask in the same prompt, with a dense tail: its last ${denseTail} tokens see a
 `)
   const [{ question, answer }] = QUESTIONS
   const whole = await askAtOnce(await open(false), document + question)
-  const tail = await askAtOnce(await open({ ...budget, experiments: { denseTail } }), document + question)
+  const tail = await askAtOnce(await open({ ...budget, denseTail }), document + question)
   const row = [`the document, ${question}`, answer, verdict(whole, answer), verdict(tail, answer)]
   console.log(table([HEAD, row], WORDS))
 

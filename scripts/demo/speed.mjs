@@ -23,7 +23,7 @@ export async function speed({ tokens, settings, budget, denseTail }, layers) {
     return { document: document.ms, question: question.ms }
   }
   const dense = await measure(false)
-  const ways = [dense, await measure(budget), await measure({ ...budget, experiments: { denseTail } })]
+  const ways = [dense, await measure(budget), await measure({ ...budget, denseTail })]
   await model.dispose()
 
   console.log(

@@ -7,14 +7,14 @@
 import { callNative, disposedError, fromNative, H2oError } from './errors.js'
 import type { NativeCall, NativeContext, NativeContextInfo, NativeSampling } from './native/surface.js'
 import { outputs } from './native/surface.js'
-import { Turns } from './turns.js'
+import { OperationQueue } from './operation-queue.js'
 
 export type LogitsMode = keyof typeof outputs
 
 export class ContextHandle {
   /** Tokens in the context, as of the last native call that ended. */
   position = 0
-  #turns = new Turns()
+  #queue = new OperationQueue()
   #disposal: Promise<void> | undefined
 
   constructor(
@@ -49,7 +49,7 @@ export class ContextHandle {
 
   async begin(signal: AbortSignal | undefined): Promise<() => void> {
     this.assertLive()
-    return this.#turns.take(signal)
+    return this.#queue.take(signal)
   }
 
   /** Runs work of the current turn. An abort ends the running native call and rejects with the signal's reason. */
@@ -118,7 +118,7 @@ export class ContextHandle {
   /** Aborts what runs, rejects what waits, frees the context. Once. */
   dispose(): Promise<void> {
     if (!this.#disposal) {
-      this.#turns.close(disposedError('context'))
+      this.#queue.close(disposedError('context'))
       this.#disposal = this.native.dispose()
     }
     return this.#disposal

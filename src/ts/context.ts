@@ -2,9 +2,8 @@
 
 import { ContextHandle, type LogitsMode } from './context-handle.js'
 import { fromNative, H2oError, invalidArgument } from './errors.js'
-import { activeExperiments, type Experiments } from './experiments.js'
 import { type GenerateOptions, runGenerate } from './generate.js'
-import { mark } from './mark.js'
+import { markForInstanceof } from './instanceof-mark.js'
 import { loadModel, Model, nativeModelOf } from './model.js'
 import { native } from './native/binding.js'
 import { type ContextOptions, checkContextOptions, resolveContextSize } from './options.js'
@@ -47,7 +46,7 @@ export interface DecodeOptions {
  */
 export class Context {
   static {
-    mark(Context.prototype, 'Context')
+    markForInstanceof(Context.prototype, 'Context')
   }
 
   readonly model: Model
@@ -62,7 +61,7 @@ export class Context {
   #disposal: Promise<void> | undefined
 
   /** Use createContext(). */
-  constructor(model: Model, ownsModel: boolean, handle: ContextHandle, experiments: Required<Experiments>) {
+  constructor(model: Model, ownsModel: boolean, handle: ContextHandle) {
     const { info } = handle
     this.model = model
     this.nCtx = info.nCtx
@@ -75,7 +74,7 @@ export class Context {
       chunk: info.chunk,
       local: info.local,
       heavy: info.heavy,
-      experiments: activeExperiments({ ...experiments, sink: Math.min(experiments.sink, info.heavy) }),
+      denseTail: handle.denseTail,
     }
     this.memory = {
       h2oStateBytes: info.stateBytes,
@@ -213,9 +212,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     try {
       const info = await context.open({ ...checked.native, nCtx })
       for (const warning of checked.warnings) (checked.onWarning ?? emitProcessWarning)(warning)
-      const { experiments } = checked
-      const handle = new ContextHandle(context, info, model.nVocab, experiments.denseTail)
-      return new Context(model, model !== given, handle, experiments)
+      const handle = new ContextHandle(context, info, model.nVocab, checked.denseTail)
+      return new Context(model, model !== given, handle)
     } catch (error) {
       await context.dispose()
       throw error

@@ -1,6 +1,6 @@
 /** The one error class, its permanent codes, and how failures of the native side become it. */
 
-import { mark } from './mark.js'
+import { markForInstanceof } from './instanceof-mark.js'
 
 /** Permanent: a code never changes its meaning. Messages may change. */
 export type H2oErrorCode =
@@ -27,7 +27,7 @@ export interface H2oErrorOptions {
 
 export class H2oError extends Error {
   static {
-    mark(H2oError.prototype, 'H2oError')
+    markForInstanceof(H2oError.prototype, 'H2oError')
   }
 
   override readonly name = 'H2oError'

@@ -67,7 +67,6 @@ declare namespace api {
   export type DecodeResult = library.DecodeResult
   export type DetokenizeOptions = library.DetokenizeOptions
   export type FlashAttn = library.FlashAttn
-  export type Experiments = library.Experiments
   export type GeneratedToken = library.GeneratedToken
   export type GenerateOptions = library.GenerateOptions
   export type GenerateSummary = library.GenerateSummary

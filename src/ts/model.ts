@@ -2,8 +2,8 @@
 
 import { open, stat } from 'node:fs/promises'
 import { callNative, disposedError, fromNative, H2oError, invalidArgument } from './errors.js'
+import { markForInstanceof } from './instanceof-mark.js'
 import { Listener } from './listener.js'
-import { mark } from './mark.js'
 import { native } from './native/binding.js'
 import type { NativeModel, NativeModelInfo } from './native/surface.js'
 import { checkModelOptions, type ModelOptions, nativeModelOptions } from './options.js'
@@ -28,7 +28,7 @@ export const nativeModelOf = Symbol('nativeModelOf')
 
 export class Model {
   static {
-    mark(Model.prototype, 'Model')
+    markForInstanceof(Model.prototype, 'Model')
   }
 
   readonly path: string

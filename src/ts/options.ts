@@ -2,7 +2,6 @@
 
 import { totalmem } from 'node:os'
 import { invalidArgument } from './errors.js'
-import { checkExperiments, type Experiments, noExperiments } from './experiments.js'
 import type { Model } from './model.js'
 import { native } from './native/binding.js'
 import { type NativeContextOptions, type NativeModelOptions, traceLevels } from './native/surface.js'
@@ -41,8 +40,8 @@ export interface H2oOptions {
    * which costs about what dense attention does. false
    */
   trace?: boolean | 'mass'
-  /** Variants of the method, all off by default: docs/experiments.md */
-  experiments?: Experiments
+  /** Of every prompt the last so many tokens are dense: they see all of it, as a question at its end should. 0 */
+  denseTail?: number
 }
 
 export interface ContextOptions {
@@ -103,7 +102,7 @@ export function nativeModelOptions(options: ModelOptions): NativeModelOptions {
 export interface CheckedContextOptions {
   nCtx: number | undefined
   native: Omit<NativeContextOptions, 'nCtx'>
-  experiments: Required<Experiments>
+  denseTail: number
   warnings: H2oWarning[]
   onWarning: WarningListener | undefined
 }
@@ -125,12 +124,10 @@ export function checkContextOptions(options: ContextOptions): CheckedContextOpti
   const budget = checkH2o(options.h2o)
   const { nBatch, nUbatch } = checkBatches(options, budget.local + budget.heavy > 0, warnings)
   if (budget.local + budget.heavy > 0) warnAboutBudget(budget, nBatch, nUbatch, warnings)
-  const { denseTail, ...inNative } = budget.experiments
   return {
     nCtx,
-    experiments: budget.experiments,
+    denseTail: budget.denseTail,
     native: {
-      ...inNative,
       nBatch,
       nUbatch,
       nSeqMax: integer('nSeqMax', options.nSeqMax, 1, 1, maxSequences),
@@ -156,20 +153,19 @@ interface Budget {
   heavy: number
   trace: keyof typeof traceLevels
   schedule: Schedule
-  experiments: Required<Experiments>
+  denseTail: number
 }
 
 function checkH2o(h2o: ContextOptions['h2o']): Budget {
   if (h2o === false) {
-    return { local: 0, heavy: 0, trace: 'off', schedule: 'single-pass', experiments: { ...noExperiments } }
+    return { local: 0, heavy: 0, trace: 'off', schedule: 'single-pass', denseTail: 0 }
   }
   if (h2o === null || (h2o !== undefined && typeof h2o !== 'object')) {
     throw invalidArgument('h2o must be false or an object of options', { h2o })
   }
-  const schedule = oneOf('schedule', h2o?.schedule, 'single-pass', schedules)
   return {
-    schedule,
-    experiments: checkExperiments(h2o?.experiments, schedule),
+    schedule: oneOf('schedule', h2o?.schedule, 'single-pass', schedules),
+    denseTail: integer('denseTail', h2o?.denseTail, 0, 0, maxInt),
     local: integer('local', h2o?.local, defaultBudget, 0, maxInt),
     heavy: integer('heavy', h2o?.heavy, defaultBudget, 0, maxInt),
     trace: checkTrace(h2o?.trace),
@@ -207,11 +203,6 @@ function warnAboutBudget(budget: Budget, nBatch: number, nUbatch: number, warnin
   const isDefault = budget.local === defaultBudget && budget.heavy === defaultBudget
   // local + heavy must stay below the chunk
   const { local, heavy } = native().clampBudget(budget.local, budget.heavy, nUbatch)
-  const { sink } = budget.experiments
-  if (sink > heavy) {
-    const message = `sink takes places of heavy, which is ${heavy}: ${sink} was lowered to it`
-    warnings.push({ code: 'H2O_WARN_SINK_CLAMPED', message })
-  }
   if (isDefault || (local === budget.local && heavy === budget.heavy)) return
   const message =
     `local + heavy must be below nUbatch (-ub) ${nUbatch}: ` +

@@ -8,7 +8,7 @@ import { count } from './validate.js'
  * With H2O on, every call but the last is a multiple of nUbatch, and the last has more than nUbatch tokens whenever
  * nBatch is at least three of them: a short rest would be a dense tail. At two of them it cannot be avoided.
  *
- * The last `denseTail` tokens go in calls of at most nUbatch, which are dense (docs/experiments.md).
+ * The last `denseTail` tokens go in calls of at most nUbatch, which are dense: they see the whole cache.
  *
  * Throws ERR_H2O_INVALID_ARGUMENT for what is no count.
  */

@@ -1,7 +1,5 @@
 /** What calls report: plain data, no behaviour. */
 
-import type { Experiments } from './experiments.js'
-
 /** How a decode call read the cache: H2O chunked sparse attention, or stock attention over all of it. */
 export type Path = 'h2o' | 'dense'
 
@@ -9,7 +7,7 @@ export const schedules = ['single-pass', 'two-pass'] as const
 
 /**
  * In which order a sparse call does its work: both phases in one pass over the network, or a pass for the intra
- * attention of all chunks and then one chunk by chunk, as task 5.5 has it.
+ * attention of all chunks and then one chunk by chunk (src/native/h2o/README.md, "Schedules").
  */
 export type Schedule = (typeof schedules)[number]
 
@@ -147,8 +145,8 @@ export interface ContextH2o {
   chunk: number
   local: number
   heavy: number
-  /** Those that are on, as they are used: sink is cut to heavy. */
-  experiments: Experiments
+  /** Tokens at the end of every prompt that are prefilled densely. */
+  denseTail: number
 }
 
 export interface ContextMemory {

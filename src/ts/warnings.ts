@@ -2,7 +2,6 @@
 
 export type H2oWarningCode =
   | 'H2O_WARN_BUDGET_CLAMPED' // local + heavy must stay below the chunk
-  | 'H2O_WARN_SINK_CLAMPED' // sink takes places of heavy
   | 'H2O_WARN_BATCH_ROUNDED' // nBatch is no multiple of nUbatch
   | 'H2O_WARN_BATCH_TOO_SMALL' // nBatch <= nUbatch: no call can be sparse
   | 'H2O_WARN_UBATCH_CLAMPED' // nUbatch > nBatch

@@ -44,7 +44,7 @@ describe('the walk', () => {
     expect(log.calls.map(({ context }) => context)).toEqual([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1])
     expect(log.contexts.map(({ h2o }) => h2o)).toEqual([
       false,
-      { schedule: 'single-pass', local: 2, heavy: 1 },
+      { schedule: 'single-pass', denseTail: 0, local: 2, heavy: 1 },
     ])
     expect(
       log.contexts.every(({ nCtx, nBatch, nUbatch }) => nCtx === 40 && nBatch === 12 && nUbatch === 4),
@@ -94,7 +94,7 @@ describe('the figures', () => {
       schedule: 'single-pass',
       n_batch: 12,
       n_ubatch: 4,
-      h2o: { local: 2, heavy: 1 },
+      h2o: { local: 2, heavy: 1, dense_tail: 0 },
       path: 'h2o',
       reason: null,
       prompt_n: 60,

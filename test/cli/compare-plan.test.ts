@@ -24,6 +24,7 @@ describe('options', () => {
       cacheTypeV: 'f16',
       mmap: true,
       h2oSchedule: ['single-pass'],
+      h2oDenseTail: [0],
     })
   })
 
@@ -60,12 +61,22 @@ describe('settingGroups', () => {
       nUbatch: 512,
       local: 128,
       heavy: 32,
+      denseTail: 0,
     })
   })
 
   it('leaves the budget to the API where none was given', () => {
     expect(settingGroups(parse('-b 4096'))).toEqual([
-      [{ schedule: 'single-pass', nBatch: 4096, nUbatch: 512, local: undefined, heavy: undefined }],
+      [
+        {
+          schedule: 'single-pass',
+          nBatch: 4096,
+          nUbatch: 512,
+          local: undefined,
+          heavy: undefined,
+          denseTail: 0,
+        },
+      ],
     ])
   })
 

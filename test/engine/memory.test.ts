@@ -1,4 +1,4 @@
-// Sparse for real (section 2, "Capacity"): what a context takes does not grow with the context, it fits what was
+// Sparse for real: what a context takes does not grow with the context, it fits what was
 // reserved, and the state that persists is small beside the KV cache.
 
 import { execFile } from 'node:child_process'

@@ -1,4 +1,4 @@
-// Sparse equals stock where nothing is left out (section 5): p <= L tokens in one call, then S + 1 tokens with all
+// Sparse equals stock where nothing is left out: p <= L tokens in one call, then S + 1 tokens with all
 // logits. The first S of them attend to everything before them, so they equal dense attention of the same context
 // settings; and the call must say that it was sparse, so that nothing passes by falling back.
 

@@ -45,9 +45,12 @@ test_context::test_context(const tiny_model & model, const test_context_params &
     cparams.flash_attn_type = params.flash_attn ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
     cparams.type_k          = params.type_kv;
     cparams.type_v          = params.type_kv;
-    cparams.h2o_local       = params.n_local;
-    cparams.h2o_heavy       = params.n_heavy;
-    cparams.h2o_schedule    = params.schedule;
+    h2o_params h2o = h2o_default_params();
+    h2o.n_local  = params.n_local;
+    h2o.n_heavy  = params.n_heavy;
+    h2o.schedule = params.schedule;
+    h2o.trace    = H2O_TRACE_SETS;
+    cparams.h2o = &h2o;
 
     if (params.capture) {
         cparams.cb_eval           = capture;
@@ -60,8 +63,6 @@ test_context::test_context(const tiny_model & model, const test_context_params &
 
     const h2o_info info = h2o_get_info(ctx.get());
     CHECK(info.reason != H2O_REASON_NONE || (info.schedule == params.schedule && info.is_fused == params.fused));
-
-    h2o_set_trace(ctx.get(), H2O_TRACE_SETS);
 }
 
 bool test_context::capture(ggml_tensor * t, bool ask, void * user_data) {

@@ -113,7 +113,8 @@ static void test_case(test_random & rnd) {
     ggml_tensor * o   = p.has_state ? ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, p.d_v, n_head*p.n_group, p.n_queries, p.n_chunks) : nullptr;
     ggml_tensor * lse = p.has_state ? ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, 1,     n_head*p.n_group, p.n_queries, p.n_chunks) : nullptr;
 
-    ggml_tensor * result = ggml_h2o_attn(g.ctx.get(), q, k, v, set, o, lse, p.v_trans, p.causal, scale);
+    ggml_tensor * result = ggml_h2o_attn(g.ctx.get(), q, k, v, set, o, lse, p.v_trans, p.causal, true, scale);
+    ggml_tensor * quiet  = ggml_h2o_attn(g.ctx.get(), q, k, v, set, o, lse, p.v_trans, p.causal, false, scale);
 
     std::vector<float> q_values   = random_values(rnd, ggml_nelements(q),       3.0f);
     std::vector<float> k_values   = random_values(rnd, ggml_nelements(k_cache), 3.0f);
@@ -143,7 +144,7 @@ static void test_case(test_random & rnd) {
         test_set(o,   o_values);
         test_set(lse, lse_values);
     }
-    g.compute({ result }, rnd.integer(1, 8));
+    g.compute({ result, quiet }, rnd.integer(1, 8));
 
     const std::vector<float> got = test_get<float>(result);
 
@@ -153,6 +154,10 @@ static void test_case(test_random & rnd) {
     const float * got_o     = got.data();
     const float * got_lse   = got_o   + n_blocks*n_rows*p.d_v;
     const float * got_votes = got_lse + n_blocks*n_rows;
+
+    // without votes: the same, and no more
+    const std::vector<float> rest = test_get<float>(quiet);
+    CHECK(rest.size() == n_blocks*n_rows*(p.d_v + 1) && std::equal(rest.begin(), rest.end(), got.begin()));
 
     // of outputs between -1 and 1; logits reach 50
     const auto near = [](double a, double b) { return std::fabs(a - b) <= 1e-4*std::max(1.0, std::fabs(b)); };

@@ -1,9 +1,9 @@
-// The building blocks of h2o-attn.h in float64: the state (o, lse) and the votes of one block of keys, and the fusion of
+// The building blocks of h2o-block.h in float64: the state (o, lse) and the votes of one block of keys, and the fusion of
 // two blocks, which must be one softmax over the joined keys: for logits to +-100, and with one side empty.
 
 #include "testing.h"
 
-#include "h2o-attn.h"
+#include "h2o-block.h"
 
 #include <algorithm>
 #include <cmath>

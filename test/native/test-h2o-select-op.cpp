@@ -1,6 +1,5 @@
-// GGML_OP_H2O, SELECT and LOOKUP, against the rule of section 2 written out with sets and a full sort: random sizes,
-// removed members, ties, NaN and infinities, nothing tracked at all, 1 to 8 threads; plain and in its variants. Then small
-// cases by hand.
+// GGML_OP_H2O, SELECT and LOOKUP, against rule 3 written out with sets and a full sort: random sizes,
+// removed members, ties, NaN and infinities, nothing tracked at all, 1 to 8 threads. Then small cases by hand.
 
 #include "testing.h"
 
@@ -17,8 +16,6 @@ struct problem {
     int pos;
     int n_local;
     int n_heavy;
-    int n_sink; // 0: none
-    int n_step; // 0: scores as they are
 
     ggml_h2o_tracked tracked;
 
@@ -48,9 +45,6 @@ static problem random_problem(test_random & rnd) {
     p.n_head  = rnd.integer(1, 5);
     p.n_local = rnd.integer(0, 12);
     p.n_heavy = rnd.integer(p.n_local == 0 ? 1 : 0, 12);
-
-    p.n_sink  = rnd.integer(0, 1) ? rnd.integer(0, 14) : 0;
-    p.n_step  = rnd.integer(0, 1) ? rnd.integer(1, 12) : 0;
 
     const int n_chunk   = rnd.integer(0, 1) ? rnd.integer(0, 40) : 0;
     const int chunk_pos = rnd.integer(0, 60);
@@ -100,27 +94,15 @@ static std::vector<int32_t> select_by_rule(const problem & p, const std::map<int
         memory.insert(i);
     }
 
-    // sinks take places of Heavy
-    int n_heavy = p.n_heavy;
-    for (int i = 0; i < p.n_sink && i < p.pos - p.n_local && n_heavy > 0; ++i) {
-        memory.insert(i);
-        n_heavy--;
-    }
-
     std::vector<std::pair<float, int>> candidates;
     for (const auto & [pos, score] : scores) {
-        if (pos < p.pos - p.n_local && memory.count(pos) == 0) {
-            // the last chunk, and one for every step back to the position
-            int n_voters = 1;
-            for (int begin = p.tracked.chunk_pos; p.n_step > 0 && begin > pos; begin -= p.n_step) {
-                n_voters++;
-            }
-            candidates.emplace_back(std::isnan(score) ? -INFINITY : score/n_voters, pos);
+        if (pos < p.pos - p.n_local) {
+            candidates.emplace_back(std::isnan(score) ? -INFINITY : score, pos);
         }
     }
     std::stable_sort(candidates.begin(), candidates.end(), [](auto & a, auto & b) { return a.first > b.first; });
 
-    for (size_t i = 0; i < candidates.size() && (int) i < n_heavy; ++i) {
+    for (size_t i = 0; i < candidates.size() && (int) i < p.n_heavy; ++i) {
         memory.insert(candidates[i].second);
     }
     for (int i = 0; (int) memory.size() < std::min(p.pos, p.n_local + p.n_heavy); ++i) {
@@ -146,8 +128,6 @@ static void test_random_cases(int n_cases) {
 
         ggml_tensor * set    = ggml_h2o_select(g.ctx.get(), mem_pos, mem_score, chunk_score, p.tracked, p.pos, p.n_local, p.n_heavy);
         ggml_tensor * scores = ggml_h2o_lookup(g.ctx.get(), set, mem_pos, mem_score, chunk_score, p.tracked);
-
-        ggml_h2o_select_set_variant(set, p.n_sink, p.n_step);
 
         g.alloc();
         test_set(mem_pos,     p.mem_pos);
@@ -184,8 +164,7 @@ struct scored {
 };
 
 // chunk: the scores of positions [chunk_pos, pos), the next chunk begins at pos
-static scored select(
-        const scored & mem, int chunk_pos, const std::vector<float> & chunk, int n_local, int n_heavy, int n_sink = 0, int n_step = 0) {
+static scored select(const scored & mem, int chunk_pos, const std::vector<float> & chunk, int n_local, int n_heavy) {
     const int n_mem = mem.pos.size();
     const int pos   = chunk_pos + chunk.size();
 
@@ -198,8 +177,6 @@ static scored select(
 
     ggml_tensor * set    = ggml_h2o_select(g.ctx.get(), mem_pos, mem_score, chunk_score, tracked, pos, n_local, n_heavy);
     ggml_tensor * scores = ggml_h2o_lookup(g.ctx.get(), set, mem_pos, mem_score, chunk_score, tracked);
-
-    ggml_h2o_select_set_variant(set, n_sink, n_step);
 
     g.alloc();
     if (n_mem > 0) {
@@ -242,19 +219,6 @@ static void test_by_hand() {
     // only one of the two parts
     CHECK(select({}, 0, { 1, 9, 2, 50 }, 3, 0).pos                                    == positions({ 1, 2, 3 }));
     CHECK(select({}, 0, { 1, 9, 2, 50 }, 0, 1).pos                                    == positions({ 3 }));
-
-    // sinks take places of Heavy, all of them at most; those that nobody remembers have no score
-    CHECK(select({}, 0, { 0, 0, 2, 50, 3, 0, 99, 98 }, 2, 3, 2).pos                   == positions({ 0, 1, 3, 6, 7 }));
-    CHECK(select({}, 0, { 0, 0, 2, 50, 3, 0, 99, 98 }, 2, 3, 9).pos                   == positions({ 0, 1, 2, 6, 7 }));
-    CHECK(select({}, 0, { 9, 0, 2, 50, 3, 0, 99, 98 }, 7, 3, 2).pos                   == positions({ 0, 1, 2, 3, 4, 5, 6, 7 }));
-    CHECK(select({ { 1, 3, 6, 7 }, { 9, 8, 90, 91 } }, 8, { 1, 1 }, 1, 3, 1).pos      == positions({ 0, 6, 7, 9 }));
-    CHECK(select({ { 1, 3, 6, 7 }, { 9, 8, 90, 91 } }, 8, { 1, 1 }, 1, 3, 1).score    == std::vector<float>({ 0, 90, 91, 1 }));
-
-    // per chunk of 4: positions 1 and 3 had three chunks' votes, 6 and 7 two, 8 one
-    CHECK(select({ { 1, 3, 6, 7 }, { 10, 13, 9, 8 } }, 8, { 5, 1 }, 1, 2).pos         == positions({ 1, 3, 9 }));
-    CHECK(select({ { 1, 3, 6, 7 }, { 10, 13, 9, 8 } }, 8, { 5, 1 }, 1, 2, 0, 4).pos   == positions({ 6, 8, 9 }));
-    CHECK(select({ { 1, 3, 6, 7 }, { 10, 13, 9, 8 } }, 8, { 4, 1 }, 1, 2, 0, 4).pos   == positions({ 3, 6, 9 }));
-    CHECK(select({ { 1, 3, 4, 7 }, { 10, 13, 9, 8 } }, 8, { 4, 1 }, 1, 2, 0, 4).pos   == positions({ 3, 4, 9 }));
 }
 
 // argument: how many random cases

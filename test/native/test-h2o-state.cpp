@@ -1,10 +1,20 @@
-// What the host knows of the state between calls, and the budget that a chunk allows.
+// What the host knows of the state between calls, under the policy `votes`, and the budget that a chunk allows.
 
 #include "testing.h"
 
+#include "h2o-policy-votes.h"
 #include "h2o-state.h"
 
 #include <climits>
+
+static const h2o_params budget_of_tests = [] {
+    h2o_params res = h2o_default_params();
+    res.n_local = 8;
+    res.n_heavy = 16;
+    return res;
+}();
+
+static const h2o_policy_votes policy(budget_of_tests, 32);
 
 // a call of so many tokens at this position, as the state plans it
 static std::vector<h2o_plan> plan(
@@ -13,27 +23,27 @@ static std::vector<h2o_plan> plan(
     call.n_tokens = n_tokens;
     call.pos      = pos;
     call.n_chunk  = 32;
-    call.n_local  = 8;
-    call.n_heavy  = 16;
+    call.n_local  = budget_of_tests.n_local;
+    call.n_heavy  = budget_of_tests.n_heavy;
     return state.plan(call, schedule, n_graph_chunks);
 }
 
 static void test_chunks() {
-    const h2o_plan p = plan({}, 10, 3*32 + 5, H2O_SCHEDULE_SINGLE_PASS)[0];
+    const h2o_plan p = plan(h2o_state(policy), 10, 3*32 + 5, H2O_SCHEDULE_SINGLE_PASS)[0];
 
     CHECK(p.n_full() == 3 && p.n_tail() == 5 && p.n_chunks() == 4);
     CHECK(p.chunk_pos(3) == 10 + 96 && p.chunk_len(2) == 32 && p.chunk_len(3) == 5);
     CHECK(p.n_mem(0) == 10 && p.n_mem(1) == 24);
 
-    CHECK(p == plan({}, 10, 101, H2O_SCHEDULE_SINGLE_PASS)[0]);
-    CHECK(!(p == plan({}, 11, 101, H2O_SCHEDULE_SINGLE_PASS)[0]));
-    CHECK(!(p == plan({}, 10, 101, H2O_SCHEDULE_TWO_PASS)[0]));
-    CHECK(!(p == plan({}, 10, 101, H2O_SCHEDULE_SINGLE_PASS, 3)[0]));
+    CHECK(p == plan(h2o_state(policy), 10, 101, H2O_SCHEDULE_SINGLE_PASS)[0]);
+    CHECK(!(p == plan(h2o_state(policy), 11, 101, H2O_SCHEDULE_SINGLE_PASS)[0]));
+    CHECK(!(p == plan(h2o_state(policy), 10, 101, H2O_SCHEDULE_TWO_PASS)[0]));
+    CHECK(!(p == plan(h2o_state(policy), 10, 101, H2O_SCHEDULE_SINGLE_PASS, 3)[0]));
 }
 
 // the chunks of consecutive graphs, and what each of them holds
 static void test_cut(int32_t n_graph_chunks, const std::vector<std::vector<int32_t>> & expected) {
-    const std::vector<h2o_plan> plans = plan({}, 10, 3*32 + 5, H2O_SCHEDULE_SINGLE_PASS, n_graph_chunks);
+    const std::vector<h2o_plan> plans = plan(h2o_state(policy), 10, 3*32 + 5, H2O_SCHEDULE_SINGLE_PASS, n_graph_chunks);
 
     CHECK(plans.size() == expected.size());
 
@@ -62,21 +72,21 @@ static void check_chain(const h2o_state & state, const h2o_plan * plans, size_t 
     for (size_t i = 0; i < n_plans; ++i) {
         const h2o_plan & p = plans[i];
 
-        CHECK(p.src == (i == 0 ? state.buf : plans[i - 1].dst));
-        CHECK(p.dst != p.src && p.dst != state.buf && p.dst >= 0 && p.dst < 3);
+        CHECK(p.src == (i == 0 ? state.copy : plans[i - 1].dst));
+        CHECK(p.dst != p.src && p.dst != state.copy && p.dst >= 0 && p.dst < 3);
 
         if (i == 0) {
-            CHECK(p.inherited.n_mem == state.tracked.n_mem && p.inherited.n_chunk == state.tracked.n_chunk);
+            CHECK(p.inherited == state.carry);
         } else {
-            CHECK(p.inherited.chunk_pos == p.chunk_pos(p.ic_begin - 1) && p.inherited.n_chunk == 32);
-            CHECK(p.inherited.mem_end == INT_MAX && p.inherited.n_mem == p.n_mem(p.ic_begin - 1));
+            CHECK(p.inherited.tracked.chunk_pos == p.chunk_pos(p.ic_begin - 1) && p.inherited.tracked.n_chunk == 32);
+            CHECK(p.inherited.tracked.mem_end == INT_MAX && p.inherited.tracked.n_mem == p.n_mem(p.ic_begin - 1));
         }
     }
 }
 
 static void test_single_pass() {
     for (const int32_t n_graph_chunks : { 1, 2, 3, 4 }) {
-        h2o_state state;
+        h2o_state state(policy);
 
         for (int i = 0; i < 4; ++i) {
             const std::vector<h2o_plan> plans = plan(state, 101*i, 101, H2O_SCHEDULE_SINGLE_PASS, n_graph_chunks);
@@ -85,7 +95,7 @@ static void test_single_pass() {
             check_chain(state, plans.data(), plans.size());
 
             state.advance(plans.back());
-            CHECK(state.tracked.chunk_pos == 101*i + 96 && state.tracked.n_chunk == 5 && state.n_chunks == 4*(i + 1));
+            CHECK(state.carry.tracked.chunk_pos == 101*i + 96 && state.carry.tracked.n_chunk == 5 && state.n_chunks == 4*(i + 1));
         }
     }
 }
@@ -93,7 +103,7 @@ static void test_single_pass() {
 // phase 1 over all tokens, then a graph per chunk
 static void test_two_pass() {
     for (const int32_t n_graph_chunks : { 1, 4 }) {
-        h2o_state state;
+        h2o_state state(policy);
 
         for (int i = 0; i < 4; ++i) {
             const std::vector<h2o_plan> plans = plan(state, 101*i, 101, H2O_SCHEDULE_TWO_PASS, n_graph_chunks);
@@ -113,42 +123,46 @@ static void test_two_pass() {
             check_chain(state, plans.data() + n_intra, 4);
 
             state.advance(plans.back());
-            CHECK(state.tracked.chunk_pos == 101*i + 96 && state.tracked.n_chunk == 5 && state.n_chunks == 4*(i + 1));
+            CHECK(state.carry.tracked.chunk_pos == 101*i + 96 && state.carry.tracked.n_chunk == 5 && state.n_chunks == 4*(i + 1));
         }
     }
 }
 
 static void test_life() {
-    h2o_state state;
+    h2o_state state(policy);
     CHECK(state.empty());
 
     state.advance(plan(state, 0, 70, H2O_SCHEDULE_SINGLE_PASS)[0]);
-    CHECK(state.buf == 1 && state.tracked.n_mem == 24 && state.tracked.mem_end == INT_MAX);
-    CHECK(state.tracked.chunk_pos == 64 && state.tracked.n_chunk == 6);
+    CHECK(state.copy == 1 && state.carry.tracked.n_mem == 24 && state.carry.tracked.mem_end == INT_MAX);
+    CHECK(state.carry.tracked.chunk_pos == 64 && state.carry.tracked.n_chunk == 6);
 
     state.advance(plan(state, 70, 64, H2O_SCHEDULE_SINGLE_PASS)[0]);
-    CHECK(state.buf == 0 && state.tracked.chunk_pos == 102 && state.tracked.n_chunk == 32);
+    CHECK(state.copy == 0 && state.carry.tracked.chunk_pos == 102 && state.carry.tracked.n_chunk == 32);
 
     // past the last chunk: nothing
     h2o_state cut = state;
     cut.truncate(134);
-    CHECK(cut.tracked.n_mem == 24 && cut.tracked.n_chunk == 32 && cut.tracked.mem_end == INT_MAX);
+    CHECK(cut.carry.tracked.n_mem == 24 && cut.carry.tracked.n_chunk == 32 && cut.carry.tracked.mem_end == INT_MAX);
 
     // inside the last chunk, then before it, then up again: what is gone stays gone
     cut.truncate(110);
-    CHECK(cut.tracked.n_chunk == 8 && cut.tracked.n_mem == 24 && cut.tracked.mem_end == 110);
+    CHECK(cut.carry.tracked.n_chunk == 8 && cut.carry.tracked.n_mem == 24 && cut.carry.tracked.mem_end == 110);
     cut.truncate(50);
-    CHECK(cut.tracked.n_chunk == 0 && cut.tracked.mem_end == 50);
+    CHECK(cut.carry.tracked.n_chunk == 0 && cut.carry.tracked.mem_end == 50);
     cut.truncate(100);
-    CHECK(cut.tracked.n_chunk == 0 && cut.tracked.mem_end == 50);
+    CHECK(cut.carry.tracked.n_chunk == 0 && cut.carry.tracked.mem_end == 50);
 
     cut.truncate(0);
-    CHECK(cut.empty() && cut.buf == 0);
+    CHECK(cut.empty() && cut.copy == 0);
 }
 
 static void test_budget() {
     const auto clamp = [](uint32_t l, uint32_t h, uint32_t s, uint32_t l_used, uint32_t h_used) {
-        const h2o_budget used = h2o_budget_clamp({ l, h }, s);
+        h2o_params asked = h2o_default_params();
+        asked.n_local = l;
+        asked.n_heavy = h;
+
+        const h2o_params used = h2o_clamp_params(asked, s);
         CHECK(used.n_local == l_used && used.n_heavy == h_used);
     };
 

@@ -7,7 +7,7 @@ import { createContext } from 'h2o-llama'
 const packageFolder = dirname(createRequire(import.meta.url).resolve('h2o-llama/package.json'))
 
 async function prefill(model, text, options = {}) {
-  const h2o = { local: 4, heavy: 4, experiments: { denseTail: 8 } }
+  const h2o = { local: 4, heavy: 4, denseTail: 8 }
   const context = await createContext({
     model,
     nCtx: 512,

@@ -1,19 +1,11 @@
 // The declared settings, and how they become calls of `compare`.
 import { describe, expect, it } from 'vitest'
 import { argvOf, invocations } from '../../bench/quality/invocations.mjs'
-import {
-  ablations,
-  distinct,
-  experimentFlags,
-  experiments,
-  flagOf,
-  keyOf,
-  main,
-} from '../../bench/quality/settings.mjs'
+import { ablations, distinct, keyOf, main, tails } from '../../bench/quality/settings.mjs'
 
 const all = distinct([
   ...main,
-  ...experiments,
+  ...tails,
   ...ablations.flatMap(({ points }) => points.map(({ setting }) => setting)),
 ])
 
@@ -27,29 +19,21 @@ describe('settings', () => {
   it('stay below the chunk, so that nothing is clamped', () => {
     for (const { S, local, heavy } of all) expect(local + heavy).toBeLessThan(S)
   })
-
-  it('name experiments as the command line does', () => {
-    expect(flagOf('voteWindow')).toBe('--h2o-vote-window')
-    expect(experimentFlags({ experiments: { voteFused: true } } as never)).toEqual(['--h2o-vote-fused'])
-    expect(experimentFlags({ experiments: { sink: 4 } } as never)).toEqual(['--h2o-sink', '4'])
-  })
 })
 
 describe('invocations', () => {
   it('cover every setting, and few combinations more', () => {
     const calls = invocations(all)
-    const combinations = calls.flatMap(({ S, flags, schedules, locals, heavies }) =>
+    const combinations = calls.flatMap(({ S, tails, schedules, locals, heavies }) =>
       schedules.flatMap((schedule) =>
         locals.flatMap((local) =>
-          heavies.map((heavy) => JSON.stringify({ S, flags, schedule, local, heavy })),
+          heavies.map((heavy) => JSON.stringify({ S, tails, schedule, local, heavy })),
         ),
       ),
     )
     for (const setting of all) {
-      const { S, schedule, local, heavy } = setting
-      expect(combinations).toContain(
-        JSON.stringify({ S, flags: experimentFlags(setting), schedule, local, heavy }),
-      )
+      const { S, schedule, local, heavy, denseTail = 0 } = setting
+      expect(combinations).toContain(JSON.stringify({ S, tails: [denseTail], schedule, local, heavy }))
     }
     expect(combinations.length).toBe(all.length)
     expect(calls.length).toBeLessThan(all.length)
@@ -58,7 +42,7 @@ describe('invocations', () => {
   it('become flags', () => {
     const [first] = invocations(main.slice(0, 2))
     expect(argvOf(first as never).join(' ')).toBe(
-      '-ub 1024 --h2o-schedule single-pass,two-pass --h2o-local 256 --h2o-heavy 256',
+      '-ub 1024 --h2o-schedule single-pass,two-pass --h2o-local 256 --h2o-heavy 256 --h2o-dense-tail 0',
     )
   })
 })

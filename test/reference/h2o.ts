@@ -1,9 +1,8 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// What both schedules of a sparse call share (DESIGN.md section 2): chunks, their memory, their scores, their trace.
+// What both schedules of a sparse call share (src/native/h2o/README.md): chunks, their memory, their scores, their trace.
 // How a chunk attends is in single-pass.ts and two-pass.ts.
 
 import { range } from './attention.js'
-import { comparable, type Experiments, initialScores, type Span } from './experiments.js'
 import type { KvCache } from './kv-cache.js'
 import type { Hparams, ReferenceModel } from './model.js'
 import { type Budget, heavyOf, heavyTurnover, type Scores, selectMemory } from './selection.js'
@@ -17,7 +16,7 @@ export interface HeadTrace {
   memScore: Float64Array
   /** initial scores of the chunk's own positions, by their order in the chunk */
   chunkScore: Float64Array
-  /** what the selection of memPos could choose by, as it compares it; for checkSelection */
+  /** what the selection of memPos could choose by; for checkSelection */
   tracked: Scores
 }
 
@@ -42,9 +41,6 @@ export interface SparseCall extends Budget {
   state: HeadState[][]
   /** empty; in order of layer, then chunk, after the call */
   trace: ChunkTrace[]
-  experiments: Experiments
-  /** the chunks of earlier sparse calls */
-  before: readonly Span[]
   forcedMemory?: ForcedMemory | undefined
   /** also record what dense attention would look at */
   mass?: boolean | undefined
@@ -58,9 +54,11 @@ export type SparseSchedule = (
   call: SparseCall,
 ) => Float64Array
 
-/** The index-th chunk of its call. */
-export interface Chunk extends Span {
+/** The index-th chunk of its call: positions [begin, end). */
+export interface Chunk {
   index: number
+  begin: number
+  end: number
 }
 
 /** n tokens from position `base` on; the last chunk may be short. */
@@ -84,19 +82,14 @@ export function stepChunk(
   attend: (kvHead: number, memory: Map<number, number>) => Map<number, number>,
 ): void {
   const { index, begin, end } = chunk
-  const { experiments } = call
-  const first = begin - index * call.S
-  const spans = [...call.before, ...chunksOf(first, begin - first, call.S)]
   const heads = range(0, h.nHeadKv).map((kvHead) => {
     const state = call.state[layer]![kvHead]!
-    const scores = new Map([...state.memory, ...state.chunk])
-    const tracked = comparable(experiments, spans, scores)
+    const tracked = new Map([...state.memory, ...state.chunk])
     const forced = call.forcedMemory?.(layer, index, kvHead)
     const memPos = forced ? Array.from(forced) : selectMemory(begin, call, tracked)
 
-    const { decay = 1 } = experiments
-    const memory = new Map(memPos.map((j) => [j, decay * (scores.get(j) ?? 0)]))
-    const own = initialScores(experiments, chunk, attend(kvHead, memory))
+    const memory = new Map(memPos.map((j) => [j, tracked.get(j) ?? 0]))
+    const own = attend(kvHead, memory)
     call.state[layer]![kvHead] = { memory, chunk: own }
 
     const memScore = Float64Array.from(memory.values())

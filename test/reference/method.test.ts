@@ -107,7 +107,7 @@ test('replaying its own sets changes nothing, replaying others does', () => {
   expect(problems).toMatch(/^layer 0, head 0, chunk at 48: the set has 3, which was no candidate$/m)
 })
 
-// DESIGN.md section 2, step 6: merging two online-softmax states is what one softmax over all keys gives
+// src/native/h2o/README.md, rule 6: merging two online-softmax states is what one softmax over all keys gives
 test.each([
   ['ordinary', [0.3, -1, 2], [1, 0.5, -0.2, 4]],
   ['far apart', [100, 99], [-100, -98]],

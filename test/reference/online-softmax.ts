@@ -1,5 +1,5 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// Attention over a part of the keys as a state that can be merged (DESIGN.md section 2, step 6).
+// Attention over a part of the keys as a state that can be merged (src/native/h2o/README.md, rule 6).
 
 import { weightedSum } from './attention.js'
 import { softmax } from './ops.js'

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// Which positions a chunk finds in its memory (DESIGN.md section 2, step 3), for one layer and one KV head;
+// Which positions a chunk finds in its memory (src/native/h2o/README.md, rule 3), for one layer and one KV head;
 // and whether a set that somebody else chose is a right one.
 
 /** Position to score. A position that is not in here was never scored, or was forgotten. */
@@ -10,8 +10,6 @@ export interface Budget {
   L: number
   /** so many others are kept by score */
   H: number
-  /** of these H, the positions below it whatever they score: 0 */
-  sink?: number | undefined
 }
 
 /**
@@ -23,22 +21,13 @@ export function selectMemory(p: number, budget: Budget, tracked: Scores): number
   const local = new Set<number>()
   for (let j = Math.max(0, p - L); j < p; j++) local.add(j)
 
-  const sinks = sinksOf(p, budget)
   const heavy = heavyCandidates(p, L, tracked)
-    .filter((j) => !sinks.has(j))
     .sort((a, b) => rank(tracked.get(b)) - rank(tracked.get(a)) || a - b)
-    .slice(0, H - sinks.size)
+    .slice(0, H)
 
-  const memory = new Set([...local, ...sinks, ...heavy])
+  const memory = new Set([...local, ...heavy])
   for (let j = 0; j < p && memory.size < Math.min(p, L + H); j++) memory.add(j)
   return [...memory].sort((a, b) => a - b)
-}
-
-/** The positions that are kept whatever they score, and are not local. */
-function sinksOf(p: number, { L, H, sink = 0 }: Budget): Set<number> {
-  const sinks = new Set<number>()
-  for (let j = 0; j < Math.min(sink, H) && j < p - L; j++) sinks.add(j)
-  return sinks
 }
 
 /** The positions that compete for Heavy by score. */
@@ -62,21 +51,18 @@ export function checkSelection(
   { p, ...budget }: Budget & { p: number },
   tol: number,
 ): string[] {
-  const { L } = budget
-  const sinks = sinksOf(p, budget)
-  const H = budget.H - sinks.size
+  const { L, H } = budget
   const problems: string[] = []
   const members = Array.from(set)
   const chosen = new Set(members)
 
   if (members.some((j, i) => i > 0 && j <= members[i - 1]!)) problems.push('not ascending or not unique')
   if (members.some((j) => !(j >= 0 && j < p))) problems.push(`has positions outside [0, ${p})`)
-  const nMembers = Math.min(p, L + budget.H)
+  const nMembers = Math.min(p, L + H)
   if (members.length !== nMembers) problems.push(`holds ${members.length}, not ${nMembers}`)
-  for (const j of sinks) if (!chosen.has(j)) problems.push(`lacks the sink ${j}`)
   for (let j = Math.max(0, p - L); j < p; j++) if (!chosen.has(j)) problems.push(`lacks local position ${j}`)
 
-  const candidates = heavyCandidates(p, L, tracked).filter((j) => !sinks.has(j))
+  const candidates = heavyCandidates(p, L, tracked)
   if (candidates.length < H) {
     const right = selectMemory(p, budget, tracked)
     if (right.some((j, i) => j !== members[i]))
@@ -85,8 +71,7 @@ export function checkSelection(
   }
 
   const scored = new Set(candidates)
-  for (const j of members)
-    if (j < p - L && !scored.has(j) && !sinks.has(j)) problems.push(`has ${j}, which was no candidate`)
+  for (const j of members) if (j < p - L && !scored.has(j)) problems.push(`has ${j}, which was no candidate`)
   // the weakest member, the higher position on a tie, against the strongest candidate left out, the lower position
   const [weakest] = candidates
     .filter((j) => chosen.has(j))

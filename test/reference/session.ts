@@ -2,8 +2,7 @@
 // A llama_context in float64: a cache that calls fill, and the H2O state that sparse calls hand on.
 
 import { denseAttention } from './dense.js'
-import type { Experiments, Span } from './experiments.js'
-import { type ChunkTrace, chunksOf, type SparseCall, type SparseSchedule } from './h2o.js'
+import type { ChunkTrace, SparseCall, SparseSchedule } from './h2o.js'
 import { KvCache } from './kv-cache.js'
 import type { ReferenceModel } from './model.js'
 import type { Budget } from './selection.js'
@@ -21,7 +20,6 @@ export interface SessionOptions extends Budget {
   S: number
   /** 'single-pass' */
   schedule?: Schedule | undefined
-  experiments?: Experiments | undefined
 }
 
 export interface CallResult {
@@ -48,7 +46,6 @@ export class ReferenceSession {
   readonly options: SessionOptions
   #cache: KvCache
   #state: HeadState[][]
-  #spans: Span[] = []
 
   constructor(model: ReferenceModel, options: SessionOptions) {
     const { S, L, H } = options
@@ -75,7 +72,7 @@ export class ReferenceSession {
     { forcedMemory, mass }: Pick<SparseCall, 'forcedMemory' | 'mass'> = {},
   ): CallResult {
     const { hparams } = this.model
-    const { S, L, H, schedule = 'single-pass', experiments = {} } = this.options
+    const { S, L, H, schedule = 'single-pass' } = this.options
     const n = tokens.length
     const pos = this.position
     if (n === 0) throw new RangeError('a call holds at least one token')
@@ -87,11 +84,8 @@ export class ReferenceSession {
     }
 
     const trace: ChunkTrace[] = []
-    const { sink } = experiments
-    const state = this.#state
-    const call = { S, L, H, sink, state, trace, experiments, before: this.#spans, forcedMemory, mass }
+    const call = { S, L, H, state: this.#state, trace, forcedMemory, mass }
     const logits = schedules[schedule](this.model, tokens, this.#cache, call)
-    this.#spans = [...this.#spans, ...chunksOf(pos, n, S)]
     const inherited = trace[0]!.heads[0]!.memPos.length
     return { path: 'h2o', pos, n, logits, inherited, chunks: Math.ceil(n / S), trace }
   }
@@ -100,7 +94,6 @@ export class ReferenceSession {
   rollback(p: number): void {
     this.#cache.truncate(p)
     rollbackState(this.#state, p)
-    if (p === 0) this.#spans = []
   }
 
   clear(): void {

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// The single-pass schedule (DESIGN.md section 2): one pass over the call's tokens, and in every layer of it all chunks
+// The single-pass schedule (src/native/h2o/README.md): one pass over the call's tokens, and in every layer of it all chunks
 // in order.
 //
 // The output of a query is ONE softmax over the keys of its memory and of its own chunk together. The engine merges
@@ -7,7 +7,6 @@
 
 import { groupOf, logitsOver, range, valuesAt, weightedSum } from './attention.js'
 import { denseMass } from './dense-mass.js'
-import { votes } from './experiments.js'
 import { chunksOf, type SparseSchedule, stepChunk, vote } from './h2o.js'
 import { softmax } from './ops.js'
 import { forward } from './transformer.js'
@@ -29,20 +28,10 @@ export const singlePass: SparseSchedule = (model, tokens, cache, call) => {
             const at = ((i - base) * h.nHead + head) * h.headDim
             const inter = logitsOver(h, cache, layer, head, q, at, memPos)
             const intra = logitsOver(h, cache, layer, head, q, at, visible)
-            const both = softmax([...inter, ...intra])
-            const { voteFused } = call.experiments
-            if (votes(call.experiments, chunk, i)) {
-              vote(memory, memPos, voteFused ? both.slice(0, memPos.length) : softmax(inter))
-              vote(scores, visible, voteFused ? both.slice(memPos.length) : softmax(intra))
-            } else {
-              vote(
-                scores,
-                visible,
-                visible.map(() => 0),
-              )
-            }
+            vote(memory, memPos, softmax(inter))
+            vote(scores, visible, softmax(intra))
             const values = valuesAt(h, cache, layer, head, [...memPos, ...visible])
-            weightedSum(both, values, out, at)
+            weightedSum(softmax([...inter, ...intra]), values, out, at)
           }
         }
         return scores

@@ -1,4 +1,4 @@
-// What sparse calls hand on to later ones (DESIGN.md section 2, "State is transactional and small").
+// What sparse calls hand on to later ones (src/native/h2o/README.md, "State").
 
 import { range } from './attention.js'
 import type { Hparams } from './model.js'

@@ -30,8 +30,6 @@ function oneCall(model: ReturnType<typeof tiny>, tokens: number[]) {
     H,
     state: emptyState(model.hparams),
     trace: [],
-    experiments: {},
-    before: [],
   }
   return { logits: twoPass(model, tokens, cache, call), trace: call.trace, cache }
 }

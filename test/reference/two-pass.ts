@@ -1,5 +1,5 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// The two-pass schedule (DESIGN.md section 2): the network runs twice over the call's tokens.
+// The two-pass schedule (src/native/h2o/README.md): the network runs twice over the call's tokens.
 //
 //  Phase 1, once over all tokens: every chunk attends to itself alone. This writes the keys and values of all layers,
 //  gives the initial scores of all chunks, and leaves the online-softmax state of every query.
@@ -12,7 +12,6 @@
 
 import { type Attention, groupOf, logitsOver, nGroup, range, valuesAt } from './attention.js'
 import { denseMass } from './dense-mass.js'
-import { votes } from './experiments.js'
 import { type Chunk, chunksOf, type SparseCall, type SparseSchedule, stepChunk, vote } from './h2o.js'
 import type { KvCache } from './kv-cache.js'
 import type { Hparams } from './model.js'
@@ -36,7 +35,7 @@ export const twoPass: SparseSchedule = (model, tokens, cache, call) => {
   /** [chunk][layer] */
   const intra: Intra[][] = chunks.map(() => [])
   const phase1: Attention = (layer, q) => {
-    for (const chunk of chunks) intra[chunk.index]!.push(attendItself(h, cache, call, layer, q, base, chunk))
+    for (const chunk of chunks) intra[chunk.index]!.push(attendItself(h, cache, layer, q, base, chunk))
     return Float64Array.from(
       intra.flatMap((layers) => layers[layer]!.states.flat()).flatMap(({ o }) => [...o]),
     )
@@ -56,7 +55,6 @@ export const twoPass: SparseSchedule = (model, tokens, cache, call) => {
 function attendItself(
   h: Hparams,
   cache: KvCache,
-  { experiments }: SparseCall,
   layer: number,
   q: Float64Array,
   base: number,
@@ -69,8 +67,7 @@ function attendItself(
     return range(0, h.nHead).map((head) => {
       const at = ((i - base) * h.nHead + head) * h.headDim
       const logits = logitsOver(h, cache, layer, head, q, at, visible)
-      const weights = votes(experiments, chunk, i) ? softmax(logits) : visible.map(() => 0)
-      vote(scores[Math.floor(head / nGroup(h))]!, visible, weights)
+      vote(scores[Math.floor(head / nGroup(h))]!, visible, softmax(logits))
       return softmaxState(logits, valuesAt(h, cache, layer, head, visible), h.headDim)
     })
   })
@@ -98,7 +95,7 @@ function memoryAttention(
             continue
           }
           const logits = logitsOver(h, cache, layer, head, q, at, memPos)
-          if (votes(call.experiments, chunk, chunk.begin + row)) vote(memory, memPos, softmax(logits))
+          vote(memory, memPos, softmax(logits))
           const inter = softmaxState(logits, valuesAt(h, cache, layer, head, memPos), h.headDim)
           out.set(merge(inter, own[head]!).o, at)
         }

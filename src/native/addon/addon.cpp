@@ -22,19 +22,22 @@ static Napi::Value set_log_level(const Napi::CallbackInfo & info) {
 
 // (local, heavy, chunk) -> { local, heavy } as a context uses them
 static Napi::Value clamp_budget(const Napi::CallbackInfo & info) {
-    const h2o_budget wanted = { info[0].As<Napi::Number>().Uint32Value(), info[1].As<Napi::Number>().Uint32Value() };
-    const h2o_budget budget = h2o_budget_clamp(wanted, info[2].As<Napi::Number>().Uint32Value());
+    h2o_params wanted = h2o_default_params();
+    wanted.n_local = info[0].As<Napi::Number>().Uint32Value();
+    wanted.n_heavy = info[1].As<Napi::Number>().Uint32Value();
+
+    const h2o_params used = h2o_clamp_params(wanted, info[2].As<Napi::Number>().Uint32Value());
 
     Napi::Object object = Napi::Object::New(info.Env());
-    object.Set("local", Napi::Number::New(info.Env(), budget.n_local));
-    object.Set("heavy", Napi::Number::New(info.Env(), budget.n_heavy));
+    object.Set("local", Napi::Number::New(info.Env(), used.n_local));
+    object.Set("heavy", Napi::Number::New(info.Env(), used.n_heavy));
     return object;
 }
 
 static Napi::Object init(Napi::Env env, Napi::Object exports) {
     static std::once_flag once;
     std::call_once(once, [] {
-        pin_library();
+        keep_library_loaded();
         log_install();
         load_backends();
         llama_backend_init();

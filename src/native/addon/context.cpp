@@ -1,7 +1,7 @@
 #include "context.h"
 
-#include "context_open.h"
-#include "memory_jobs.h"
+#include "context-open.h"
+#include "cache-jobs.h"
 #include "model.h"
 #include "values.h"
 #include "vocab.h"
@@ -218,7 +218,10 @@ Napi::Value context_object::take_trace(const Napi::CallbackInfo & info) {
     }
 
     for (uint32_t i = 0; i < entries->size(); ++i) {
-        const trace_entry & e = (*entries)[i];
+        const h2o_trace & e = (*entries)[i].entry;
+
+        const size_t n_mem   = (size_t) e.n_mem   * e.n_head_kv;
+        const size_t n_chunk = (size_t) e.n_chunk * e.n_head_kv;
 
         Napi::Object object = Napi::Object::New(env);
         object.Set("layer",      Napi::Number::New(env, e.il));
@@ -226,11 +229,11 @@ Napi::Value context_object::take_trace(const Napi::CallbackInfo & info) {
         object.Set("nChunk",     Napi::Number::New(env, e.n_chunk));
         object.Set("nHeadKv",    Napi::Number::New(env, e.n_head_kv));
         object.Set("nMem",       Napi::Number::New(env, e.n_mem));
-        object.Set("memPos",     make_array<Napi::Int32Array>  (env, e.mem_pos.data(),     e.mem_pos.size()));
-        object.Set("memScore",   make_array<Napi::Float32Array>(env, e.mem_score.data(),   e.mem_score.size()));
-        object.Set("chunkScore", make_array<Napi::Float32Array>(env, e.chunk_score.data(), e.chunk_score.size()));
-        if (!e.mass.empty()) {
-            object.Set("mass", make_array<Napi::Float32Array>(env, e.mass.data(), e.mass.size()));
+        object.Set("memPos",     make_array<Napi::Int32Array>  (env, e.mem_pos,     n_mem));
+        object.Set("memScore",   make_array<Napi::Float32Array>(env, e.mem_score,   e.mem_score   ? n_mem   : 0));
+        object.Set("chunkScore", make_array<Napi::Float32Array>(env, e.chunk_score, e.chunk_score ? n_chunk : 0));
+        if (e.mass) {
+            object.Set("mass", make_array<Napi::Float32Array>(env, e.mass, (size_t) (e.pos + e.n_chunk) * e.n_head_kv));
         }
         array.Set(i, object);
     }

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "context_state.h"
+#include "context-state.h"
 #include "decode.h"
 #include "worker.h"
 

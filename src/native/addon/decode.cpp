@@ -97,24 +97,9 @@ void decode_job::copy_trace() {
 
     for (int32_t i = 0; i < h2o_trace_n(state->ctx); ++i) {
         h2o_trace t;
-        if (!h2o_get_trace(state->ctx, i, &t)) {
-            continue;
+        if (h2o_get_trace(state->ctx, i, &t)) {
+            trace->emplace_back(t);
         }
-        const size_t n_mem   = (size_t) t.n_mem   * t.n_head_kv;
-        const size_t n_chunk = (size_t) t.n_chunk * t.n_head_kv;
-
-        trace_entry entry = { t.il, t.pos, t.n_chunk, t.n_head_kv, t.n_mem, {}, {}, {}, {} };
-        if (n_mem > 0) {
-            entry.mem_pos  .assign(t.mem_pos,   t.mem_pos   + n_mem);
-            entry.mem_score.assign(t.mem_score, t.mem_score + n_mem);
-        }
-        if (n_chunk > 0) {
-            entry.chunk_score.assign(t.chunk_score, t.chunk_score + n_chunk);
-        }
-        if (t.mass) {
-            entry.mass.assign(t.mass, t.mass + (size_t) (t.pos + t.n_chunk) * t.n_head_kv);
-        }
-        trace->push_back(std::move(entry));
     }
 }
 

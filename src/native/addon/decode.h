@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "context_state.h"
+#include "context-state.h"
 #include "job.h"
 #include "sampler.h"
 

@@ -10,11 +10,11 @@ namespace addon {
 
 static HMODULE find_library(DWORD flags) {
     HMODULE module = nullptr;
-    GetModuleHandleExW(flags | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, reinterpret_cast<LPCWSTR>(&pin_library), &module);
+    GetModuleHandleExW(flags | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, reinterpret_cast<LPCWSTR>(&keep_library_loaded), &module);
     return module;
 }
 
-void pin_library() {
+void keep_library_loaded() {
     find_library(GET_MODULE_HANDLE_EX_FLAG_PIN);
 }
 
@@ -34,10 +34,10 @@ namespace addon {
 
 static std::string library_file() {
     Dl_info info;
-    return dladdr(reinterpret_cast<void *>(&pin_library), &info) && info.dli_fname ? info.dli_fname : "";
+    return dladdr(reinterpret_cast<void *>(&keep_library_loaded), &info) && info.dli_fname ? info.dli_fname : "";
 }
 
-void pin_library() {
+void keep_library_loaded() {
     dlopen(library_file().c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 

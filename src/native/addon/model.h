@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "model_load.h"
+#include "model-load.h"
 #include "worker.h"
 
 #include <napi.h>

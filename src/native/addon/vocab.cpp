@@ -1,6 +1,6 @@
 #include "vocab.h"
 
-#include "deep_stack.h"
+#include "deep-stack.h"
 #include "failure.h"
 
 #include <algorithm>

@@ -1,20 +1,12 @@
-// Which contexts H2O serves. Decided once, when the context is made; deny by default (section 2, "Coverage").
+// Which contexts H2O serves, as far as model and parameters say: decided once, when the context is made, before
+// anything is allocated; deny by default (README.md, "Coverage"). The rest is for the graph to show: h2o-probe.h.
 
 #pragma once
 
 #include "h2o.h"
 
 struct llama_cparams;
-struct llama_memory_params;
 struct llama_model;
 
-class llm_graph_result;
-
-// what model and parameters say, before anything is allocated
+// why no call can be sparse, or H2O_REASON_NONE
 h2o_reason h2o_coverage(const llama_model & model, const llama_cparams & cparams);
-
-// whether every layer's device runs the fused attention of GGML_OP_H2O over caches of these types; false too with H2O_FUSED=0
-bool h2o_has_fused_attn(const llama_model & model, const llama_cparams & cparams, ggml_type type_k, ggml_type type_v);
-
-// what a probing build of the sparse graph says: every attention node went through h2o_build_attn, and nothing built a mask
-h2o_reason h2o_coverage_of_graph(const llama_model & model, const llm_graph_result & res);

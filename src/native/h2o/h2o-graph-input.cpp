@@ -1,6 +1,9 @@
 #include "h2o-graph-input.h"
 
-#include "h2o-attn.h"
+#include "h2o-block.h"
+#include "h2o-cache.h"
+
+#include "llama-kv-cache.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,18 +16,9 @@ static ggml_tensor * h2o_new_mask(const llm_graph_context & g, int64_t n_keys, i
     return mask;
 }
 
-static ggml_tensor * h2o_new_causal(const llm_graph_context & g, int64_t n_keys, const char * name) {
-    ggml_tensor * causal = ggml_new_tensor_1d(g.ctx0, GGML_TYPE_F32, n_keys);
-    ggml_set_input(causal);
-    ggml_set_name(causal, name);
-    return causal;
-}
-
-llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
-        const llm_graph_context          & g,
-        const llama_kv_cache_h2o_context * mctx) :
-    llm_graph_input_attn_kv(g.hparams, g.cparams, mctx),
-    plan(mctx->get_plan()), cache(mctx->cache), n_kv(mctx->get_n_kv()), n_group(g.n_head/g.n_head_kv) {
+llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(const llm_graph_context & g, const h2o_sparse_context & sparse) :
+    llm_graph_input_attn_kv(g.hparams, g.cparams, &sparse.get_attn()),
+    plan(sparse.get_plan()), cache(sparse.get_cache()), n_kv(mctx->get_n_kv()), n_group(g.n_head/g.n_head_kv) {
     self_k_rot = mctx->build_input_k_rot(g.ctx0);
     self_v_rot = mctx->build_input_v_rot(g.ctx0);
 
@@ -33,27 +27,13 @@ llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
         self_v_idxs = mctx->build_input_v_idxs(g.ctx0, g.ubatch);
     }
 
-    // phase 2 finds scores that have their factors
-    if (plan.experiments.vote_causal && plan.phase != H2O_PHASE_INTER) {
-        if (plan.n_graph_full() > 0) {
-            causal_full = h2o_new_causal(g, plan.n_chunk, "h2o_causal_full");
-        }
-        if (plan.has_graph_tail()) {
-            causal_tail = h2o_new_causal(g, plan.n_tail(), "h2o_causal_tail");
-        }
-    }
-
-    const bool has_mass = plan.trace == H2O_TRACE_MASS && plan.phase != H2O_PHASE_INTRA;
-
-    if (cache->get_fused() && !has_mass) {
-        return;
-    }
+    const bool is_composed = !cache.get_fused();
+    const bool has_intra   = plan.phase != H2O_PHASE_INTER;
+    const bool has_inter   = plan.phase != H2O_PHASE_INTRA;
 
     int64_t n_batched = 1;
 
-    if (cache->get_fused()) {
-        // the mass needs the ones and nothing else
-    } else if (plan.phase != H2O_PHASE_INTER) {
+    if (is_composed && has_intra) {
         if (plan.n_graph_full() > 0) {
             mask_full = h2o_new_mask(g, plan.n_chunk, n_group, "h2o_mask_full");
             n_batched = std::min<int64_t>(plan.n_graph_full(), h2o_n_chunks_batched(plan.n_chunk, g.n_head));
@@ -61,17 +41,18 @@ llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(
         if (plan.has_graph_tail()) {
             mask_tail = h2o_new_mask(g, plan.n_tail(), n_group, "h2o_mask_tail");
         }
-    } else if (plan.n_mem(plan.ic_begin) == 0 && !has_mass) {
-        return; // the cached intra attention passes through
     }
 
-    if (plan.experiments.vote_fused && plan.n_mem(plan.ic_begin) > 0 && !has_mass) {
-        return; // all rows have weights of their own
-    }
+    // without intra and without a memory the cached intra attention passes through
+    const bool has_votes =
+        is_composed && cache.get_policy().wants_votes() && (has_intra || plan.n_mem(plan.ic_begin) > 0);
+    const bool has_mass = plan.trace == H2O_TRACE_MASS && has_inter;
 
-    ones = ggml_new_tensor_1d(g.ctx0, GGML_TYPE_F32, n_group*plan.n_chunk*g.n_head_kv*n_batched);
-    ggml_set_input(ones);
-    ggml_set_name(ones, "h2o_ones");
+    if (has_votes || has_mass) {
+        ones = ggml_new_tensor_1d(g.ctx0, GGML_TYPE_F32, n_group*plan.n_chunk*g.n_head_kv*n_batched);
+        ggml_set_input(ones);
+        ggml_set_name(ones, "h2o_ones");
+    }
 }
 
 static void h2o_set_mask(ggml_tensor * mask, int64_t n_group) {
@@ -106,12 +87,6 @@ void llm_graph_input_attn_h2o::set_input(const llama_ubatch * ubatch) {
         }
     }
 
-    for (ggml_tensor * causal : { causal_full, causal_tail }) {
-        if (causal) {
-            ggml_backend_tensor_set(causal, h2o_causal_factors(plan.experiments, causal->ne[0]).data(), 0, ggml_nbytes(causal));
-        }
-    }
-
     if (ones) {
         const std::vector<float> data(ggml_nelements(ones), 1.0f);
         ggml_backend_tensor_set(ones, data.data(), 0, ggml_nbytes(ones));
@@ -119,13 +94,14 @@ void llm_graph_input_attn_h2o::set_input(const llama_ubatch * ubatch) {
 }
 
 bool llm_graph_input_attn_h2o::can_reuse(const llm_graph_params & params) {
-    const auto * mctx_new = dynamic_cast<const llama_kv_cache_h2o_context *>(params.mctx);
+    const auto * sparse = dynamic_cast<const h2o_sparse_context *>(params.mctx);
 
-    if (!mctx_new || mctx_new->cache != cache || !(mctx_new->get_plan() == plan) || mctx_new->get_n_kv() != n_kv) {
+    if (!sparse || &sparse->get_cache() != &cache || !(sparse->get_plan() == plan) ||
+        sparse->get_attn().get_n_kv() != n_kv) {
         return false;
     }
 
-    mctx = mctx_new;
+    mctx = &sparse->get_attn();
 
     return true;
 }

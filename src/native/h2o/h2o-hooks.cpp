@@ -1,28 +1,26 @@
 #include "h2o-hooks.h"
 
-#include "h2o-attn.h"
+#include "h2o-cache-kv.h"
+#include "h2o-chain.h"
 #include "h2o-coverage.h"
-#include "h2o-trace-mass.h"
+#include "h2o-probe.h"
 
 #include "llama-context.h"
 #include "llama-impl.h"
-#include "llama-memory.h"
 #include "llama-model.h"
 
 #include <algorithm>
-#include <numeric>
-#include <stdexcept>
+#include <map>
 
 void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & params) {
-    const h2o_budget asked = { params.h2o_local, params.h2o_heavy };
-    const h2o_budget used  = h2o_budget_clamp(asked, cparams.n_ubatch);
+    const h2o_params asked = params.h2o ? *params.h2o : h2o_default_params();
+    const h2o_params used  = h2o_clamp_params(asked, cparams.n_ubatch);
 
-    cparams.h2o_local    = used.n_local;
-    cparams.h2o_heavy    = used.n_heavy;
-    cparams.h2o_schedule = params.h2o_schedule;
+    cparams.h2o = used;
 
     // an even split that fills the chunk is what the defaults give at the default chunk size: not worth a warning
-    const bool is_even_split = asked.n_local == asked.n_heavy && (uint64_t) asked.n_local + asked.n_heavy == cparams.n_ubatch;
+    const bool is_even_split =
+        asked.n_local == asked.n_heavy && (uint64_t) asked.n_local + asked.n_heavy == cparams.n_ubatch;
 
     if ((used.n_local != asked.n_local || used.n_heavy != asked.n_heavy) && !is_even_split) {
         LLAMA_LOG_WARN("%s: H2O needs local + heavy < n_ubatch (%u): using local = %u, heavy = %u\n",
@@ -30,18 +28,21 @@ void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & para
     }
 }
 
-llama_memory_i * h2o_create_memory(const llama_model & model, const llama_memory_params & params, const llama_cparams & cparams) {
+llama_memory_i * h2o_create_memory(
+        const llama_model & model, const llama_memory_params & params, const llama_cparams & cparams) {
     if (h2o_coverage(model, cparams) != H2O_REASON_NONE || params.mem_other) {
         return nullptr;
     }
     return new llama_kv_cache_h2o(model, model.hparams, cparams, params.type_k, params.type_v);
 }
 
-std::unique_ptr<h2o_session> h2o_create_session(const llama_model & model, const llama_cparams & cparams, llama_memory_i * memory) {
-    auto h2o = std::make_unique<h2o_session>();
+std::unique_ptr<h2o_record> h2o_create_record(
+        const llama_model & model, const llama_cparams & cparams, llama_memory_i * memory) {
+    auto h2o = std::make_unique<h2o_record>();
 
     h2o->reason = h2o_coverage(model, cparams);
-    h2o->cache  = dynamic_cast<llama_kv_cache_h2o *>(memory);
+    h2o->memory = memory;
+    h2o->cache  = dynamic_cast<h2o_cache *>(memory);
 
     if (h2o->reason == H2O_REASON_NONE && !h2o->cache) {
         h2o->reason = H2O_REASON_UNSUPPORTED_MEMORY;
@@ -50,118 +51,62 @@ std::unique_ptr<h2o_session> h2o_create_session(const llama_model & model, const
         LLAMA_LOG_WARN("%s: H2O can never run: n_batch (%u) holds no more than one chunk of n_ubatch (%u) tokens\n",
                 __func__, cparams.n_batch, cparams.n_ubatch);
     } else if (h2o->reason != H2O_REASON_NONE && h2o->reason != H2O_REASON_OFF) {
-        LLAMA_LOG_INFO("%s: H2O does not serve this context (%s): prefill is dense\n", __func__, h2o_reason_name(h2o->reason));
+        LLAMA_LOG_INFO("%s: H2O does not serve this context (%s): prefill is dense\n",
+                __func__, h2o_reason_name(h2o->reason));
     }
     return h2o;
 }
 
-uint32_t h2o_graph_max_nodes(const h2o_session & h2o, const llama_context & lctx) {
-    if (!h2o.cache) {
-        return 0;
-    }
-
-    // per layer and chunk: intra (if each chunk is a batch of its own), inter, fusion and selection, views included
-    uint64_t n_per_chunk = 96 + (h2o_is_default(h2o.cache->get_experiments()) ? 0 : 24);
-
-    const llama_hparams & hparams = lctx.get_model().hparams;
-
-    if (h2o.cache->get_trace() == H2O_TRACE_MASS) {
-        n_per_chunk += h2o_mass_max_nodes(lctx.n_ubatch(), h2o.cache->get_size(), hparams.n_head(0));
-    }
-
-    const uint64_t n_nodes = hparams.n_layer()*(128 + n_per_chunk*h2o.cache->get_n_graph_chunks());
-
-    // a node takes some 400 bytes before it takes any data
-    if (n_nodes > 1024*1024) {
-        throw std::runtime_error(format("H2O would need a graph of %llu nodes for %u tokens in chunks of %u: "
-                "use a smaller logical batch (-b, n_batch) or larger chunks (-ub, n_ubatch)",
-                (unsigned long long) n_nodes, lctx.n_batch(), lctx.n_ubatch()));
-    }
-    return n_nodes;
+uint32_t h2o_graph_max_nodes(const h2o_record & h2o, const llama_context & lctx) {
+    return h2o.cache ? h2o_max_nodes(lctx, *h2o.cache) : 0;
 }
 
-// reserves one graph; a reason if it shows that the model is not covered
-static h2o_reason h2o_reserve(
-        h2o_session & h2o, llama_context & lctx, uint32_t n_tokens, const llama_kv_cache_h2o_context & mctx, size_t * sizes) {
-    std::vector<size_t> sizes_here(ggml_backend_sched_get_n_backends(lctx.get_sched()), 0);
-
-    // the last call of a prompt has a single output
-    const auto reserve = [&](bool measure_only) {
-        return lctx.graph_reserve(mctx.get_plan().n_graph_tokens(), 1, 1, &mctx, measure_only, measure_only ? sizes_here.data() : nullptr);
-    };
-
-    ggml_cgraph * gf = nullptr;
-    try {
-        gf = reserve(true);
-        if (!lctx.get_model().hparams.no_alloc) {
-            gf = reserve(false);
-        }
-    } catch (const h2o_not_covered &) {
-        return H2O_REASON_UNSUPPORTED_ATTENTION;
-    }
-    if (!gf) {
-        throw std::runtime_error(format("failed to allocate the compute buffers of a sparse prefill of %u tokens: "
-                "use a smaller logical batch (-b, n_batch)", n_tokens));
-    }
-
-    for (size_t i = 0; i < sizes_here.size(); ++i) {
-        sizes[i] = std::max(sizes[i], sizes_here[i]);
-    }
-    h2o.n_nodes     = std::max(h2o.n_nodes, ggml_graph_n_nodes(gf));
-    h2o.size_sparse = std::max(h2o.size_sparse, std::accumulate(sizes_here.begin(), sizes_here.end(), size_t(0)));
-
-    return h2o_coverage_of_graph(lctx.get_model(), *lctx.get_gf_res_reserve());
-}
-
-void h2o_sched_reserve(h2o_session & h2o, llama_context & lctx, size_t * sizes) {
+void h2o_sched_reserve(h2o_record & h2o, llama_context & lctx, size_t * sizes) {
     if (h2o.reason != H2O_REASON_NONE) {
         return;
     }
 
-    const llama_cparams & cparams = lctx.get_cparams();
+    const h2o_probe_result found = h2o_probe(lctx, *h2o.cache, sizes);
 
-    const uint32_t n_tokens = std::min(cparams.n_ctx, cparams.n_batch);
+    h2o.n_nodes     = std::max(h2o.n_nodes,     found.n_nodes);
+    h2o.size_sparse = std::max(h2o.size_sparse, found.size);
 
-    // a batch of whole chunks, and one with the longest tail
-    for (const uint32_t n : { n_tokens, n_tokens - 1 }) {
-        if (n <= cparams.n_ubatch) {
-            continue;
-        }
+    if (found.reason != H2O_REASON_NONE) {
+        h2o.reason = found.reason;
+        h2o.cache->refuse(found.reason);
 
-        for (const auto & mctx : h2o.cache->init_reserve(n)) {
-            const h2o_reason reason = h2o_reserve(h2o, lctx, n, *mctx, sizes);
-
-            if (reason != H2O_REASON_NONE) {
-                h2o.reason = reason;
-                h2o.cache->refuse(reason);
-
-                LLAMA_LOG_WARN("%s: the graph of this model is not covered by H2O (%s): prefill stays dense\n",
-                        __func__, h2o_reason_name(reason));
-                return;
-            }
-        }
+        LLAMA_LOG_WARN("%s: the graph of this model is not covered by H2O (%s): prefill stays dense\n",
+                __func__, h2o_reason_name(found.reason));
+        return;
     }
 
+    const h2o_info info = h2o_get_info(&lctx);
+
     LLAMA_LOG_INFO("%s: schedule = %s, chunk = %u, local = %u, heavy = %u, nodes = %d\n", __func__,
-            h2o_schedule_name((h2o_schedule) cparams.h2o_schedule), cparams.n_ubatch, cparams.h2o_local, cparams.h2o_heavy, h2o.n_nodes);
-    LLAMA_LOG_INFO("%s: state = %.2f MiB (%.2f %% of the KV cache), intra cache = %.2f MiB, compute = %.2f MiB\n", __func__,
-            h2o.cache->size_state()/1024.0/1024.0, 100.0*h2o.cache->size_state()/std::max<size_t>(1, h2o.cache->size_kv()),
-            h2o.cache->size_intra()/1024.0/1024.0, h2o.size_sparse/1024.0/1024.0);
+            h2o_schedule_name(info.schedule), info.n_chunk, info.n_local, info.n_heavy, h2o.n_nodes);
+    LLAMA_LOG_INFO("%s: state = %.2f MiB (%.2f %% of the KV cache), intra cache = %.2f MiB, compute = %.2f MiB\n",
+            __func__, info.size_state/1024.0/1024.0, 100.0*info.size_state/std::max<size_t>(1, info.size_kv),
+            info.size_intra/1024.0/1024.0, h2o.size_sparse/1024.0/1024.0);
+}
+
+// the sparse call that is under way, whatever family of memory it goes through; null for a dense one
+static const h2o_sparse_context * h2o_sparse(const llama_memory_context_i * mctx) {
+    return dynamic_cast<const h2o_sparse_context *>(mctx);
 }
 
 llm_graph_input_attn_kv * h2o_build_attn_inp(const llm_graph_context & g) {
-    const auto * mctx = dynamic_cast<const llama_kv_cache_h2o_context *>(g.mctx);
-    if (!mctx) {
+    const h2o_sparse_context * sparse = h2o_sparse(g.mctx);
+    if (!sparse) {
         return nullptr;
     }
 
-    mctx->cache->get_trace_nodes().clear();
+    sparse->get_cache().trace.begin_graph();
 
-    return (llm_graph_input_attn_kv *) g.res->add_input(std::make_unique<llm_graph_input_attn_h2o>(g, mctx));
+    return (llm_graph_input_attn_kv *) g.res->add_input(std::make_unique<llm_graph_input_attn_h2o>(g, *sparse));
 }
 
 bool h2o_is_sparse(const llama_memory_context_i * mctx) {
-    return dynamic_cast<const llama_kv_cache_h2o_context *>(mctx);
+    return h2o_sparse(mctx);
 }
 
 bool h2o_stores_kv(const llm_graph_input_attn_kv * inp) {
@@ -202,36 +147,36 @@ ggml_tensor * h2o_build_attn(
 }
 
 bool h2o_defers_outputs(const llama_memory_context_i * mctx) {
-    const auto * h2o = dynamic_cast<const llama_kv_cache_h2o_context *>(mctx);
+    const h2o_sparse_context * sparse = h2o_sparse(mctx);
 
-    return h2o && h2o->get_plan().phase == H2O_PHASE_INTRA;
+    return sparse && sparse->get_plan().phase == H2O_PHASE_INTRA;
 }
 
-bool h2o_ubatch_done(h2o_session & h2o, llama_context & lctx, const llama_memory_context_i * mctx) {
-    const auto * sparse = dynamic_cast<const llama_kv_cache_h2o_context *>(mctx);
+bool h2o_ubatch_done(h2o_record & h2o, llama_context & lctx, const llama_memory_context_i * mctx) {
+    const h2o_sparse_context * sparse = h2o_sparse(mctx);
     if (!sparse) {
         return false;
     }
 
     if (sparse->get_plan().is_first()) {
-        h2o.trace.clear();
+        h2o.cache->trace.clear();
     }
     if (sparse->get_plan().trace) {
         lctx.synchronize();
-        h2o.read_trace();
+        h2o.cache->trace.read();
     }
     return h2o_defers_outputs(mctx);
 }
 
-void h2o_decode_done(h2o_session & h2o, const llama_batch & batch) {
+void h2o_decode_done(h2o_record & h2o, const llama_batch & batch) {
     if (h2o.cache) {
         h2o.cache->commit();
         h2o.last = h2o.cache->get_call();
 
         if (h2o.last.path == H2O_PATH_DENSE) {
-            h2o.trace.clear();
+            h2o.cache->trace.clear();
         }
-        std::stable_sort(h2o.trace.begin(), h2o.trace.end(), [](const auto & a, const auto & b) { return a.node.il < b.node.il; });
+        h2o.cache->trace.sort();
     } else {
         h2o.last = { batch.n_tokens, batch.pos[0], H2O_PATH_DENSE, h2o.reason, 0, 0 };
     }
@@ -242,8 +187,21 @@ void h2o_decode_done(h2o_session & h2o, const llama_batch & batch) {
     count.n_tokens += h2o.last.n_tokens;
 }
 
-void h2o_decode_failed(h2o_session & h2o, const llama_batch & batch) {
-    if (h2o.cache) {
-        h2o.cache->rollback(batch);
+// every sequence of the batch loses what it got and all that follows
+void h2o_decode_failed(h2o_record & h2o, const llama_batch & batch) {
+    if (!h2o.cache) {
+        return;
+    }
+
+    std::map<llama_seq_id, llama_pos> pos_min;
+
+    for (int32_t i = 0; i < batch.n_tokens; ++i) {
+        for (int32_t s = 0; s < batch.n_seq_id[i]; ++s) {
+            const auto it = pos_min.emplace(batch.seq_id[i][s], batch.pos[i]).first;
+            it->second = std::min(it->second, batch.pos[i]);
+        }
+    }
+    for (const auto & [seq_id, pos] : pos_min) {
+        h2o.memory->seq_rm(seq_id, pos, -1);
     }
 }

@@ -3,29 +3,32 @@
 
 #pragma once
 
-#include "h2o-session.h"
+#include "h2o-record.h"
 
 #include "llama-graph.h"
 
 struct llama_context_params;
 struct llama_memory_params;
 
-// llama_context::llama_context, after n_batch and n_ubatch are final: clamps L and H into cparams, warns if it had to
+// llama_context::llama_context, after n_batch and n_ubatch are final: the parameters go into cparams, with L and H
+// clamped and a warning if they had to be
 void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & params);
 
 // llama_model::create_memory, before a plain llama_kv_cache is made: the cache to use instead, or null
-llama_memory_i * h2o_create_memory(const llama_model & model, const llama_memory_params & params, const llama_cparams & cparams);
+llama_memory_i * h2o_create_memory(
+        const llama_model & model, const llama_memory_params & params, const llama_cparams & cparams);
 
-// llama_context::llama_context, after the memory was made: the context's H2O session
-std::unique_ptr<h2o_session> h2o_create_session(const llama_model & model, const llama_cparams & cparams, llama_memory_i * memory);
+// llama_context::llama_context, after the memory was made: the context's record
+std::unique_ptr<h2o_record> h2o_create_record(
+        const llama_model & model, const llama_cparams & cparams, llama_memory_i * memory);
 
 // llama_context::graph_max_nodes: nodes that a sparse graph needs on top of the stock budget
 // throws std::runtime_error, naming -b, if there would be absurdly many
-uint32_t h2o_graph_max_nodes(const h2o_session & h2o, const llama_context & lctx);
+uint32_t h2o_graph_max_nodes(const h2o_record & h2o, const llama_context & lctx);
 
-// llama_context::sched_reserve, before the last stock reservation: probes coverage and reserves the largest sparse graphs
-// throws std::runtime_error, naming -b, if they do not fit
-void h2o_sched_reserve(h2o_session & h2o, llama_context & lctx, size_t * sizes);
+// llama_context::sched_reserve, before the last stock reservation: probes coverage and reserves the largest sparse
+// graphs throws std::runtime_error, naming -b, if they do not fit
+void h2o_sched_reserve(h2o_record & h2o, llama_context & lctx, size_t * sizes);
 
 // llm_graph_context::build_attn_inp_kv: the attention input of a sparse call, or null
 llm_graph_input_attn_kv * h2o_build_attn_inp(const llm_graph_context & g);
@@ -52,10 +55,10 @@ ggml_tensor * h2o_build_attn(
 bool h2o_defers_outputs(const llama_memory_context_i * mctx);
 
 // llama_context::decode, after a ubatch succeeded: keeps its trace; true if it has no outputs to extract
-bool h2o_ubatch_done(h2o_session & h2o, llama_context & lctx, const llama_memory_context_i * mctx);
+bool h2o_ubatch_done(h2o_record & h2o, llama_context & lctx, const llama_memory_context_i * mctx);
 
 // llama_context::decode, after all ubatches succeeded: records the call, the state moves on
-void h2o_decode_done(h2o_session & h2o, const llama_batch & batch);
+void h2o_decode_done(h2o_record & h2o, const llama_batch & batch);
 
 // llama_context::decode, after a ubatch failed or was aborted: the context holds whole calls only
-void h2o_decode_failed(h2o_session & h2o, const llama_batch & batch);
+void h2o_decode_failed(h2o_record & h2o, const llama_batch & batch);

@@ -1,8 +1,7 @@
 // The public C interface of H2O chunked sparse prefill: what a caller may ask of a llama_context.
 //
-// The method is switched on through llama_context_params: h2o_local (L) and h2o_heavy (H), both in positions per KV head,
-// and h2o_schedule.
-// Everything else (chunk size S = n_ubatch, logical batch B = n_batch) is llama.cpp's own.
+// The method is asked for with llama_context_params.h2o, which points to a struct h2o_params; null means
+// h2o_default_params(). Everything else (chunk size S = n_ubatch, logical batch B = n_batch) is llama.cpp's own.
 //
 // All functions are safe to call with a context that H2O does not serve. None of them may run while llama_decode runs
 // on the same context.
@@ -21,7 +20,7 @@ enum h2o_path {
     H2O_PATH_SPARSE = 1, // H2O chunked sparse prefill
 };
 
-// in which order a sparse call does its work (section 2, "Two schedules")
+// in which order a sparse call does its work (README.md, "Schedules")
 enum h2o_schedule {
     H2O_SCHEDULE_SINGLE_PASS = 0, // both phases inside every layer of one pass over the network
     H2O_SCHEDULE_TWO_PASS    = 1, // one pass for the intra attention of all chunks, then one pass chunk by chunk
@@ -29,6 +28,39 @@ enum h2o_schedule {
 
 // "single-pass" or "two-pass"
 LLAMA_API const char * h2o_schedule_name(enum h2o_schedule schedule);
+
+// who chooses what a chunk remembers (README.md, "Policies")
+enum h2o_policy_type {
+    H2O_POLICY_VOTES = 0, // the positions that got the most attention
+};
+
+// what is recorded of a sparse call, see h2o_get_trace
+enum h2o_trace_level {
+    H2O_TRACE_OFF  = 0,
+    H2O_TRACE_SETS = 1, // memory sets and scores
+    H2O_TRACE_MASS = 2, // what dense attention would have given each position, too: costs about what dense attention does
+};
+
+// what a context is made with; read by llama_init_from_model, and not needed after it
+struct h2o_params {
+    enum h2o_policy_type policy;
+    enum h2o_schedule    schedule;
+
+    uint32_t n_local; // L, the last positions before a chunk, per KV head
+    uint32_t n_heavy; // H, positions that the policy chooses, per KV head; L = H = 0 is off
+
+    // the last tokens of a prompt that are dense: for whoever cuts prompts into calls, llama_decode takes no notice
+    uint32_t n_dense_tail;
+
+    // from the first call on; graphs are reserved for it. See h2o_set_trace
+    enum h2o_trace_level trace;
+};
+
+// 256, 256, votes, single-pass, no dense tail, no trace
+LLAMA_API struct h2o_params h2o_default_params(void);
+
+// L and H as a context with chunks of S tokens uses them: L + H < S
+LLAMA_API struct h2o_params h2o_clamp_params(struct h2o_params params, uint32_t n_chunk);
 
 // why a call, or a whole context, is dense; a closed list, the names are permanent (see h2o_reason_name)
 enum h2o_reason {
@@ -97,50 +129,14 @@ struct h2o_info {
 
 LLAMA_API struct h2o_info h2o_get_info(const struct llama_context * ctx);
 
-// L and H as a context with chunks of S tokens uses them: L + H < S, L = H = 0 is off (section 2, "L + H < S")
-struct h2o_budget {
-    uint32_t n_local;
-    uint32_t n_heavy;
-};
-
-LLAMA_API struct h2o_budget h2o_budget_clamp(struct h2o_budget budget, uint32_t n_chunk);
-
-//
-// experiments: variants of how heavy hitters are voted for and kept. All off is the method; see docs/experiments.md
-//
-
-struct h2o_experiments {
-    uint32_t n_sink;      // the first positions of the sequence are always members, in places of H; 0: none
-    uint32_t vote_window; // only the last so many queries of each chunk vote; 0: all
-    bool     vote_fused;  // a query's votes count by its share in the fused softmax, not by that of their block; single-pass only
-    bool     vote_causal; // initial scores are per query that sees the key, times the chunk's queries; by at most 16
-    bool     vote_mean;   // selection compares scores per chunk that could have voted
-    float    decay;       // scores of the memory are multiplied by it before each chunk's votes are added; 1: not
-};
-
-// all off
-LLAMA_API struct h2o_experiments h2o_experiments_default(void);
-
-// To be called before the first decode. n_sink is cut to H; a context that H2O does not serve takes no notice. The graphs are
-// reserved anew. False, with a line in the log: the values make no sense, it is too late, or (the context is then of no more
-// use) the buffers do not fit.
-LLAMA_API bool h2o_set_experiments(struct llama_context * ctx, const struct h2o_experiments * experiments);
-
-LLAMA_API struct h2o_experiments h2o_get_experiments(const struct llama_context * ctx);
-
 //
 // introspection: what every layer and KV head scored and kept, chunk by chunk, of the last sparse call
 //
 
-enum h2o_trace_level {
-    H2O_TRACE_OFF  = 0,
-    H2O_TRACE_SETS = 1, // memory sets and scores
-    H2O_TRACE_MASS = 2, // what dense attention would have given each position, too: costs about what dense attention does
-};
-
-// takes effect with the next call; costs memory and one copy to the host per call. H2O_TRACE_MASS needs more compute buffer
-// than was reserved (up to 512 MiB per device): it grows during the first calls
-LLAMA_API void h2o_set_trace(struct llama_context * ctx, enum h2o_trace_level level);
+// takes effect with the next call; costs memory and one copy to the host per call. False for H2O_TRACE_MASS in a
+// context that was not made with it: its graphs have no room. H2O_TRACE_MASS needs more compute buffer than was
+// reserved (up to 512 MiB per device): it grows during the first calls
+LLAMA_API bool h2o_set_trace(struct llama_context * ctx, enum h2o_trace_level level);
 
 // one layer of one chunk; the pointers live until the next call
 struct h2o_trace {

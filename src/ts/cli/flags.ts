@@ -9,9 +9,8 @@ import type {
   Schedule,
 } from '../index.js'
 import { defaultThreads } from '../threads.js'
-import { type ExperimentFlags, experimentsOf } from './experiments.js'
 
-export interface RunFlags extends ExperimentFlags {
+export interface RunFlags {
   model?: string
   prompt?: string
   file?: string
@@ -37,6 +36,7 @@ export interface RunFlags extends ExperimentFlags {
   h2oLocal?: number
   h2oHeavy?: number
   h2oSchedule: Schedule
+  h2oDenseTail?: number
   h2o: boolean
   json?: boolean
   verbose?: boolean
@@ -57,7 +57,6 @@ export function modelOptions(flags: ModelFlags & { model: string }): ModelOption
 export type ModelFlags = Pick<RunFlags, 'mmap' | 'mlock' | 'gpuLayers'>
 
 export type ContextFlags = ContextSizeFlags &
-  ExperimentFlags &
   Pick<
     RunFlags,
     | 'batchSize'
@@ -70,6 +69,7 @@ export type ContextFlags = ContextSizeFlags &
     | 'h2oLocal'
     | 'h2oHeavy'
     | 'h2oSchedule'
+    | 'h2oDenseTail'
   >
 
 export function contextOptions(
@@ -118,13 +118,12 @@ type ContextSizeFlags = Pick<RunFlags, 'ctxSize' | 'predict' | 'ubatchSize'>
 
 // what was not given stays out: the API clamps its own defaults silently and a given value with a warning
 function budget(flags: ContextFlags): Exclude<ContextOptions['h2o'], false | undefined> {
-  const { h2oLocal, h2oHeavy, h2oSchedule } = flags
-  const experiments = experimentsOf(flags)
+  const { h2oLocal, h2oHeavy, h2oSchedule, h2oDenseTail } = flags
   return {
     ...(h2oLocal !== undefined && { local: h2oLocal }),
     ...(h2oHeavy !== undefined && { heavy: h2oHeavy }),
     schedule: h2oSchedule,
-    ...(Object.keys(experiments).length > 0 && { experiments }),
+    ...(h2oDenseTail !== undefined && { denseTail: h2oDenseTail }),
   }
 }
 

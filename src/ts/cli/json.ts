@@ -1,6 +1,5 @@
 // The object that --json prints. Its names are permanent: scripts and benchmarks read them.
 import type { Call, Context, GenerateSummary } from '../index.js'
-import { experimentsJson } from './experiments.js'
 
 export interface RunReport {
   model: string
@@ -13,7 +12,6 @@ export interface RunReport {
 export function toJson({ model, loadMs, context, summary }: RunReport): Record<string, unknown> {
   const { prefill } = summary
   const { local, heavy } = context.h2o
-  const experiments = experimentsJson(context.h2o.experiments)
   return {
     model,
     prompt_n: prefill.tokens,
@@ -26,7 +24,7 @@ export function toJson({ model, loadMs, context, summary }: RunReport): Record<s
     calls: prefill.calls.map(callOf),
     n_batch: context.nBatch,
     n_ubatch: context.nUbatch,
-    h2o: { local, heavy, ...(experiments && { experiments }) },
+    h2o: { local, heavy },
     timings: timingsOf(summary, loadMs),
     text: summary.text,
   }

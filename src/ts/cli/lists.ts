@@ -1,6 +1,6 @@
 // Flag values that are lists, as llama-bench takes them: "512,1024", "512-2048*2", "512-2048+512".
 import { InvalidArgumentError } from 'commander'
-import { integer, type Parser, share } from './parsers.js'
+import { integer, type Parser } from './parsers.js'
 
 const MOST = 1000
 
@@ -13,9 +13,6 @@ export function integers(min: number): Parser<number[]> {
     return [...new Set(values)]
   }
 }
-
-/** Numbers above 0, at most 1, each once and in the order given. */
-export const shares: Parser<number[]> = (text) => [...new Set(text.split(',').map((part) => share(part)))]
 
 function range(text: string, one: Parser<number>): number[] {
   const match = /^(\d+)-(\d+)(?:([+*])(\d+))?$/.exec(text)

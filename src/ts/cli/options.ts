@@ -1,6 +1,5 @@
 // The options of `run`: llama.cpp's names, meanings, defaults and environment variables, then our own.
 // One table for the parser, for the argv rewriter and for --help.
-import { experimentOptions } from './experiments.js'
 import { gpuLayers, integer, number, oneOf, onOffAuto, type Parser } from './parsers.js'
 
 export interface OptionSpec {
@@ -72,9 +71,9 @@ export const runOptions: readonly OptionSpec[] = [
     help: 'positions with the highest scores that they see besides (default: 256)' },
   { group: h2o, names: ['--h2o-schedule'], value: 'NAME', parse: oneOf('single-pass', 'two-pass'), default: 'single-pass',
     help: 'single-pass or two-pass' },
+  { group: h2o, names: ['--h2o-dense-tail'], value: 'N', parse: integer(0),
+    help: 'tokens at the end of the prompt that see all of it, as a question there should (default: 0)' },
   { group: h2o, names: ['--no-h2o'], help: 'stock attention' },
-
-  ...experimentOptions('value'),
 
   { group: output, names: ['--json'], help: 'one JSON object on stdout instead of the text' },
   { group: output, names: ['-v', '--verbose'], help: 'logs of llama.cpp, sizes of buffers, stacks of errors, on stderr' },

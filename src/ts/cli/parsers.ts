@@ -23,13 +23,6 @@ export function number(min: number, max: number): Parser<number> {
   }
 }
 
-/** A number above 0, at most 1. */
-export const share: Parser<number> = (text) => {
-  const value = number(0, 1)(text)
-  if (!(Math.fround(value) > 0)) throw new InvalidArgumentError('Not above 0.')
-  return value
-}
-
 export function oneOf<const T extends string>(...choices: T[]): Parser<T> {
   return (text) => {
     if (!(choices as string[]).includes(text)) {

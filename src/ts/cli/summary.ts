@@ -1,6 +1,5 @@
 // The lines that end a run on stderr: which path the prompt took and why, and what came after.
 import type { Context, GenerateSummary, PrefillResult } from '../index.js'
-import { describeExperiments, experimentsJson } from './experiments.js'
 import { count, mebibytes, rate, seconds } from './format.js'
 import { explainReason } from './reasons.js'
 
@@ -24,10 +23,9 @@ function pathOf(result: PrefillResult, context: Sizes): string {
       ? 'dense'
       : `dense (${result.reason}: ${explainReason(result.reason, context)})`
   }
-  const { chunk, local, heavy, experiments } = context.h2o
-  const variant = describeExperiments(experimentsJson(experiments))
+  const { chunk, local, heavy } = context.h2o
   const tail = result.denseTail > 0 ? `, then ${count(result.denseTail, 'token')} dense` : ''
-  return `h2o (${result.schedule}, ${count(result.chunks, 'chunk')} of ${chunk}, L=${local} H=${heavy}${variant}${tail})`
+  return `h2o (${result.schedule}, ${count(result.chunks, 'chunk')} of ${chunk}, L=${local} H=${heavy}${tail})`
 }
 
 const stops: Record<GenerateSummary['stop'], string> = {

@@ -1,6 +1,6 @@
 /** The surface of h2o_llama.node (src/native/addon), declared once. Nothing outside src/ts sees it. */
 
-import type { Experiments } from '../experiments.js'
+import type { H2oTraceEntry } from '../types.js'
 
 export interface NativeModelOptions {
   path: string
@@ -32,8 +32,8 @@ export interface NativeModel {
   dispose(): Promise<void>
 }
 
-/** Every number but `decay` is an unsigned integer; `memoryLimit` is in bytes, 0 where unknown. */
-export interface NativeContextOptions extends Required<Omit<Experiments, 'denseTail'>> {
+/** Every number is an unsigned integer; `memoryLimit` is in bytes, 0 where unknown. */
+export interface NativeContextOptions {
   nCtx: number
   nBatch: number
   nUbatch: number
@@ -98,18 +98,6 @@ export interface NativeCall {
   token: number | null
 }
 
-export interface NativeTraceEntry {
-  layer: number
-  pos: number
-  nChunk: number
-  nHeadKv: number
-  nMem: number
-  memPos: Int32Array
-  memScore: Float32Array
-  chunkScore: Float32Array
-  mass?: Float32Array
-}
-
 export interface NativeContext {
   open(options: NativeContextOptions): Promise<NativeContextInfo>
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array>
@@ -123,7 +111,7 @@ export interface NativeContext {
   restore(state: Uint8Array): Promise<number>
   piece(token: number): Uint8Array
   isEog(token: number): boolean
-  takeTrace(): NativeTraceEntry[]
+  takeTrace(): H2oTraceEntry[]
   dispose(): Promise<void>
 }
 

@@ -54,7 +54,7 @@ export function compareApi(script: CompareScript = {}) {
         schedule: 'single-pass',
         local: budget.local ?? 2,
         heavy: budget.heavy ?? 1,
-        experiments: h2o ? (h2o.experiments ?? {}) : {},
+        denseTail: h2o ? (h2o.denseTail ?? 0) : 0,
         reason: off ? 'off' : (script.contextReason ?? null),
       },
       memory: { kvBytes: script.kvBytes ?? 0, computeBytes: 0 },

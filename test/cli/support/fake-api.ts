@@ -38,7 +38,7 @@ export const h2oInfo: Context['h2o'] = {
   chunk: 4,
   local: 2,
   heavy: 1,
-  experiments: {},
+  denseTail: 0,
 }
 
 export function prefillResult(calls: Call[] = [sparseCall]): PrefillResult {

@@ -28,7 +28,7 @@ attn_problem::attn_problem(const attn_shape & shape, emu_random & rnd) :
     }
 }
 
-attn_result<float> attn_by_kernels(const attn_problem & p) {
+attn_result<float> attn_by_kernels(const attn_problem & p, bool votes) {
     const attn_shape & shape = p.shape;
 
     emu_current_device = { shape.is_mma ? 860 : 750, shape.wants_split ? 1000 : 1, 99*1024 };
@@ -55,7 +55,7 @@ attn_result<float> attn_by_kernels(const attn_problem & p) {
             shape.has_set  ? emu_new_tensor(ctx, GGML_TYPE_I32, shape.n_keys, shape.n_head, 1, 1, set.data())  : nullptr,
             shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, d, n_head, n_tokens, n_chunks, o.data())      : nullptr,
             shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, 1, n_head, n_tokens, n_chunks, lse.data())    : nullptr,
-            shape.v_trans, shape.is_causal, p.scale);
+            shape.v_trans, shape.is_causal, votes, p.scale);
 
     const emu_buffer out(ggml_nbytes(dst));
     dst->data = out.data();
@@ -69,6 +69,6 @@ attn_result<float> attn_by_kernels(const attn_problem & p) {
     return {
         { begin_o,     begin_lse },
         { begin_lse,   begin_votes },
-        { begin_votes, begin_votes + shape.n_votes() },
+        { begin_votes, begin_votes + (votes ? shape.n_votes() : 0) },
     };
 }

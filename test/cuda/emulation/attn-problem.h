@@ -61,5 +61,5 @@ struct attn_result {
     std::vector<T> votes; // [n_chunks][n_head][n_keys]
 };
 
-attn_result<float>  attn_by_kernels(const attn_problem & p);
+attn_result<float>  attn_by_kernels(const attn_problem & p, bool votes = true);
 attn_result<double> attn_by_loops  (const attn_problem & p);

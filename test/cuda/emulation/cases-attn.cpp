@@ -129,7 +129,12 @@ bool run_attn_case(int i, bool only_mma, emu_random & rnd, test_report & report)
     emu_seed(rnd.bits());
     const attn_result<float> again = attn_by_kernels(p);
 
-    const bool same = is_same(got.o, again.o) && is_same(got.lse, again.lse) && is_same(got.votes, again.votes);
+    // nobody wants votes: one launch, the same output
+    const int n_launches_before = emu_n_launches();
+    const attn_result<float> quiet = attn_by_kernels(p, false);
+    const bool is_quiet = emu_n_launches() - n_launches_before == 1 && is_same(got.o, quiet.o) && is_same(got.lse, quiet.lse);
+
+    const bool same = is_quiet && is_same(got.o, again.o) && is_same(got.lse, again.lse) && is_same(got.votes, again.votes);
 
     const attn_result<double> expected = attn_by_loops(p);
 
@@ -151,7 +156,7 @@ bool run_attn_case(int i, bool only_mma, emu_random & rnd, test_report & report)
     if (!ok) {
         print_shape(shape);
         printf(" NMSE %.1e %.1e %.1e of %.1e%s\n", error_o, error_lse, error_votes, limit.nmse,
-                same ? "" : ", and other bits in another order of warps");
+                same ? "" : ", and other bits in another order of warps or without votes");
     }
     return ok;
 }

@@ -38,9 +38,6 @@ static select_problem random_problem(emu_random & rnd) {
         p.n_heavy = 7;
     }
 
-    p.n_sink = rnd.one_in(3) ? rnd.integer(1, 700) : 0;
-    p.n_step = rnd.one_in(3) ? rnd.integer(1, 600) : 0;
-
     ggml_h2o_tracked & t = p.tracked;
     t.n_mem     = sizes[rnd.integer(0, 6)];
     t.n_chunk   = sizes[rnd.integer(0, 6)];
@@ -95,9 +92,6 @@ static void cover(const select_problem & p, const std::vector<int32_t> & set, te
     count(n_tracked < p.n_heavy && !set.empty(), "fills");
     count(p.tracked.mem_end < p.tracked.chunk_pos, "removed");
     count(n_tracked > N_THREADS, "rounds");
-    count(p.n_sink > 0 && p.n_sink < p.n_heavy, "sinks");
-    count(p.n_sink > p.tracked.chunk_pos && p.tracked.n_chunk > 0, "sinks in the chunk");
-    count(p.n_step > 0, "per voter");
 }
 
 bool run_select_case(emu_random & rnd, test_report & report) {
@@ -120,7 +114,6 @@ bool run_select_case(emu_random & rnd, test_report & report) {
     ggml_tensor * cs = emu_new_tensor(ctx, GGML_TYPE_F32, p.n_chunk_row, p.n_head, 1, 1, chunk_score.data());
 
     ggml_tensor * select = ggml_h2o_select(ctx, mp, ms, cs, p.tracked, p.pos, p.n_local, p.n_heavy);
-    ggml_h2o_select_set_variant(select, p.n_sink, p.n_step);
 
     ggml_tensor * lookup = ggml_h2o_lookup(ctx,
             emu_new_tensor(ctx, GGML_TYPE_I32, p.n_set(), p.n_head, 1, 1, right_set.data()), mp, ms, cs, p.tracked);
@@ -141,8 +134,8 @@ bool run_select_case(emu_random & rnd, test_report & report) {
     const bool ok_score = memcmp(score.data(), expected_score.data(), ggml_nbytes(lookup))   == 0;
 
     if (!ok_set || !ok_score) {
-        printf("FAIL %s pos=%d n_local=%d n_heavy=%d n_sink=%d n_step=%d n_mem=%d mem_end=%d chunk_pos=%d n_chunk=%d\n",
-                ok_set ? "lookup" : "select", p.pos, p.n_local, p.n_heavy, p.n_sink, p.n_step,
+        printf("FAIL %s pos=%d n_local=%d n_heavy=%d n_mem=%d mem_end=%d chunk_pos=%d n_chunk=%d\n",
+                ok_set ? "lookup" : "select", p.pos, p.n_local, p.n_heavy,
                 p.tracked.n_mem, p.tracked.mem_end, p.tracked.chunk_pos, p.tracked.n_chunk);
     }
     return ok_set && ok_score;

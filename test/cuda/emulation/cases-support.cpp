@@ -17,7 +17,7 @@ static bool is_attn_supported(ggml_type type_k, ggml_type type_v, int d) {
     ggml_tensor * k = ggml_new_tensor_4d(ctx.get(), type_k, d, 4, 2, 1);
     ggml_tensor * v = ggml_new_tensor_4d(ctx.get(), type_v, d, 4, 2, 1);
 
-    return emu_supports(ggml_h2o_attn(ctx.get(), q, k, v, nullptr, nullptr, nullptr, false, true, 1.0f));
+    return emu_supports(ggml_h2o_attn(ctx.get(), q, k, v, nullptr, nullptr, nullptr, false, true, true, 1.0f));
 }
 
 static bool is_select_supported(int n_mem, int n_chunk, int n_heavy) {

@@ -37,19 +37,11 @@ export const MUTATIONS: Mutation[] = [
     args: ['select', 10, 1],
   },
   {
-    name: 'sinks-as-candidates',
+    name: 'removed-members-as-candidates',
     unit: 'h2o-select.cu',
     file: 'h2o-select.cuh',
-    from: 'is_member && p < n_sink',
-    to: 'false',
-    args: ['select', 30, 1],
-  },
-  {
-    name: 'one-voter-too-few',
-    unit: 'h2o-select.cu',
-    file: 'h2o-select.cuh',
-    from: 'chunk_pos - p + n_step - 1',
-    to: 'chunk_pos - p - 1',
+    from: 'mem_pos[i] < min(t.n.mem_end, local_begin)',
+    to: 'mem_pos[i] < local_begin',
     args: ['select', 30, 1],
   },
   {

@@ -13,8 +13,6 @@ struct select_problem {
     int pos;
     int n_local;
     int n_heavy;
-    int n_sink; // 0: none
-    int n_step; // 0: scores as they are
 
     ggml_h2o_tracked tracked;
 

@@ -23,29 +23,17 @@ static std::map<int, float> tracked_scores(const select_problem & p, int ih) {
     return res;
 }
 
-// the last chunk, and one for every step, or part of one, back to the position
-static int n_voters(const select_problem & p, int pos) {
-    int n = 1;
-    for (int begin = p.tracked.chunk_pos; p.n_step > 0 && begin > pos; begin -= p.n_step) {
-        n++;
-    }
-    return n;
-}
-
 std::vector<int32_t> select_by_sets(const select_problem & p) {
     const int local_begin = std::max(0, p.pos - p.n_local);
 
     std::vector<int32_t> res;
     for (int ih = 0; ih < p.n_head; ++ih) {
         std::set<int> set;
-        for (int pos = 0; pos < std::min({ p.n_sink, p.n_heavy, local_begin }); ++pos) {
-            set.insert(pos);
-        }
 
         std::vector<std::pair<float, int>> best; // the first is the best: ascending by minus score, then by position
         for (const auto & [pos, score] : tracked_scores(p, ih)) {
-            if (pos < local_begin && !set.count(pos)) {
-                best.push_back({ std::isnan(score) ? INFINITY : -(score/n_voters(p, pos)), pos });
+            if (pos < local_begin) {
+                best.push_back({ std::isnan(score) ? INFINITY : -score, pos });
             }
         }
         std::sort(best.begin(), best.end());

@@ -3,7 +3,7 @@ set(H2O_DIR ${CMAKE_CURRENT_LIST_DIR}/..)
 
 set(H2O_SOURCES
     ${H2O_DIR}/tools/h2o-arg.cpp
-    ${H2O_DIR}/tools/h2o-params.cpp
+    ${H2O_DIR}/tools/h2o-tools.cpp
     )
 
 target_sources(${TARGET} PRIVATE ${H2O_SOURCES})

@@ -2,18 +2,28 @@
 set(H2O_DIR ${CMAKE_CURRENT_LIST_DIR}/..)
 
 set(H2O_SOURCES
-    ${H2O_DIR}/h2o-attn.cpp
-    ${H2O_DIR}/h2o-budget.cpp
+    ${H2O_DIR}/h2o-block.cpp
+    ${H2O_DIR}/h2o-cache-kv.cpp
+    ${H2O_DIR}/h2o-cache.cpp
+    ${H2O_DIR}/h2o-call.cpp
+    ${H2O_DIR}/h2o-chain.cpp
     ${H2O_DIR}/h2o-coverage.cpp
     ${H2O_DIR}/h2o-debug.cpp
-    ${H2O_DIR}/h2o-experiments.cpp
+    ${H2O_DIR}/h2o-device.cpp
     ${H2O_DIR}/h2o-graph-input.cpp
     ${H2O_DIR}/h2o-hooks.cpp
-    ${H2O_DIR}/h2o-kv-cache.cpp
-    ${H2O_DIR}/h2o-names.cpp
-    ${H2O_DIR}/h2o-session.cpp
+    ${H2O_DIR}/h2o-mass.cpp
+    ${H2O_DIR}/h2o-params.cpp
+    ${H2O_DIR}/h2o-plan.cpp
+    ${H2O_DIR}/h2o-policies.cpp
+    ${H2O_DIR}/h2o-policy-votes.cpp
+    ${H2O_DIR}/h2o-probe.cpp
+    ${H2O_DIR}/h2o-record.cpp
     ${H2O_DIR}/h2o-state.cpp
-    ${H2O_DIR}/h2o-trace-mass.cpp
+    ${H2O_DIR}/h2o-store.cpp
+    ${H2O_DIR}/h2o-trace.cpp
+    ${H2O_DIR}/h2o-two-pass.cpp
+    ${H2O_DIR}/h2o-view.cpp
     )
 
 target_sources(llama PRIVATE ${H2O_SOURCES})

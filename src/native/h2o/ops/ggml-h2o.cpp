@@ -47,17 +47,7 @@ ggml_tensor * ggml_h2o_select(
     GGML_ASSERT(pos > 0 && n_local >= 0 && n_heavy >= 0 && n_local + n_heavy > 0);
 
     return ggml_h2o_of_tracked(ctx, GGML_TYPE_I32, MIN(pos, n_local + n_heavy), mem_pos, mem_score, chunk_score,
-            { GGML_H2O_OP_SELECT, tracked, pos, n_local, n_heavy, 0, 0 });
-}
-
-void ggml_h2o_select_set_variant(ggml_tensor * select, int32_t n_sink, int32_t n_step) {
-    GGML_ASSERT(select->op == GGML_OP_H2O && ggml_h2o_get_op(select) == GGML_H2O_OP_SELECT);
-    GGML_ASSERT(n_sink >= 0 && n_step >= 0);
-
-    ggml_h2o_op_params params = *ggml_h2o_get_op_params(select);
-    params.n_sink = n_sink;
-    params.n_step = n_step;
-    ggml_set_op_params(select, &params, sizeof(params));
+            { GGML_H2O_OP_SELECT, tracked, pos, n_local, n_heavy });
 }
 
 ggml_tensor * ggml_h2o_lookup(
@@ -70,7 +60,7 @@ ggml_tensor * ggml_h2o_lookup(
     GGML_ASSERT(set->type == GGML_TYPE_I32 && set->nb[0] == sizeof(int32_t) && set->ne[1] == mem_pos->ne[1]);
 
     ggml_tensor * result = ggml_h2o_of_tracked(ctx, GGML_TYPE_F32, set->ne[0], mem_pos, mem_score, chunk_score,
-            { GGML_H2O_OP_LOOKUP, tracked, 0, 0, 0, 0, 0 });
+            { GGML_H2O_OP_LOOKUP, tracked, 0, 0, 0 });
 
     result->src[3] = set;
 
@@ -87,6 +77,7 @@ ggml_tensor * ggml_h2o_attn(
         ggml_tensor  * lse,
         bool           v_trans,
         bool           causal,
+        bool           votes,
         float          scale) {
     const int64_t n_head    = q->ne[1];
     const int64_t n_head_kv = k->ne[2];
@@ -107,9 +98,9 @@ ggml_tensor * ggml_h2o_attn(
     GGML_ASSERT(!o || (ggml_is_contiguous(o)   && ggml_nelements(o)   == n_states*d_v));
     GGML_ASSERT(!o || (ggml_is_contiguous(lse) && ggml_nelements(lse) == n_states));
 
-    ggml_tensor * result = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, (d_v + 1)*n_states + n_keys*n_head_kv*n_chunks);
+    ggml_tensor * result = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, (d_v + 1)*n_states + (votes ? n_keys*n_head_kv*n_chunks : 0));
 
-    const ggml_h2o_attn_params params = { GGML_H2O_OP_ATTN, v_trans, causal, scale };
+    const ggml_h2o_attn_params params = { GGML_H2O_OP_ATTN, v_trans, causal, votes, scale };
     ggml_set_op_params(result, &params, sizeof(params));
 
     result->op     = GGML_OP_H2O;

@@ -31,7 +31,7 @@ struct ggml_h2o_tracked {
     int32_t n_chunk;   // positions of the chunk
 };
 
-// The memory set of a chunk that begins at position pos (section 2, rules 3 and "M_c is built when chunk c+1 consumes it"):
+// The memory set of a chunk that begins at position pos (README.md, rule 3):
 // Local is the last n_local positions before pos, Heavy the n_heavy tracked positions before Local with the highest score,
 // ties to the lower position, NaN as -inf, filled up with the lowest positions that are left.
 // -> I32 [min(pos, n_local + n_heavy), n_head_kv] ascending per head
@@ -45,11 +45,6 @@ GGML_API struct ggml_tensor * ggml_h2o_select(
         int32_t                 n_local,
         int32_t                 n_heavy);
 
-// Variants of it. n_sink: the positions below it are always taken, in places of Heavy (at most all of them). n_step: scores are
-// compared per chunk that could have voted, the last chunk and one for each n_step positions, or part of them, before it; 0: as
-// they are.
-GGML_API void ggml_h2o_select_set_variant(struct ggml_tensor * select, int32_t n_sink, int32_t n_step);
-
 // The scores of the positions of a memory set; 0 for a position that is not tracked.
 // set I32 [n, n_head_kv] -> F32 [n, n_head_kv]
 GGML_API struct ggml_tensor * ggml_h2o_lookup(
@@ -61,7 +56,8 @@ GGML_API struct ggml_tensor * ggml_h2o_lookup(
         struct ggml_h2o_tracked tracked);
 
 // Attention of a block of queries over a block of keys, fused: one visit of the logits gives the output, the row statistics
-// and the column sums, and no logits are ever stored (section 2, rules 1, 2, 4, 5, and with a previous state rule 6).
+// and the column sums, and no logits are ever stored (README.md, rules 1, 2, 4, 5, and with a
+// previous state rule 6).
 //   q        F32 [d_k, n_head, n_queries, n_chunks] contiguous; the heads of a KV head's group are neighbours
 //   k        any [d_k, n_keys, n_head_kv, n_chunks]
 //   v        any [d_v, n_keys, n_head_kv, n_chunks], or with v_trans [n_keys, d_v, n_head_kv, n_chunks] and no quantised type
@@ -70,7 +66,8 @@ GGML_API struct ggml_tensor * ggml_h2o_lookup(
 //            over other keys, or both null. The output is then that of all keys together, while lse and votes are of this
 //            block alone
 // causal: query i sees keys j <= i; else all of them
-// -> F32, one after the other: o and lse as above, votes [n_keys, n_head_kv, n_chunks]
+// votes:  whether to sum them
+// -> F32, one after the other: o and lse as above, with votes [n_keys, n_head_kv, n_chunks]
 GGML_API struct ggml_tensor * ggml_h2o_attn(
         struct ggml_context * ctx,
         struct ggml_tensor  * q,
@@ -81,6 +78,7 @@ GGML_API struct ggml_tensor * ggml_h2o_attn(
         struct ggml_tensor  * lse,
         bool                  v_trans,
         bool                  causal,
+        bool                  votes,
         float                 scale);
 
 //
@@ -96,14 +94,13 @@ struct ggml_h2o_op_params {
     int32_t                 pos;
     int32_t                 n_local;
     int32_t                 n_heavy;
-    int32_t                 n_sink;
-    int32_t                 n_step;
 };
 
 struct ggml_h2o_attn_params {
     int32_t op; // enum ggml_h2o_op
     int32_t v_trans;
     int32_t causal;
+    int32_t votes;
     float   scale;
 };
 

@@ -63,7 +63,7 @@ struct test_h2o_attn : public test_h2o_case {
                                             n*v_cache->nb[0], p*v_cache->nb[0])
                                   : rows(v_cache);
 
-        return ggml_h2o_attn(ctx, q, k, v, set, o, lse, v_trans, !n_mem, scale());
+        return ggml_h2o_attn(ctx, q, k, v, set, o, lse, v_trans, !n_mem, true, scale());
     }
 
     void initialize_tensors(ggml_context * ctx) override {

@@ -248,32 +248,24 @@ struct test_h2o_select : public test_h2o_tracked {
     const int pos;
     const int n_local;
     const int n_heavy;
-    const int n_sink;
-    const int n_step;
 
     std::string vars() override {
-        return "h2o=select," + test_h2o_tracked::vars() + "," + VARS_TO_STR5(pos, n_local, n_heavy, n_sink, n_step);
+        return "h2o=select," + test_h2o_tracked::vars() + "," + VARS_TO_STR3(pos, n_local, n_heavy);
     }
 
     test_h2o_select(ggml_h2o_tracked tracked, int pos, int n_local, int n_heavy, int n_head_kv = 3,
-            test_h2o_scores scores = TEST_H2O_SCORES_DISTINCT, int n_sink = 0, int n_step = 0)
+            test_h2o_scores scores = TEST_H2O_SCORES_DISTINCT)
         : test_h2o_tracked(tracked, n_head_kv, scores),
-          pos(pos), n_local(n_local), n_heavy(n_heavy), n_sink(n_sink), n_step(n_step) {}
+          pos(pos), n_local(n_local), n_heavy(n_heavy) {}
 
     ggml_tensor * build_graph(ggml_context * ctx) override {
         build_inputs(ctx);
-        ggml_tensor * set = ggml_h2o_select(ctx, mem_pos, mem_score, chunk_score, tracked, pos, n_local, n_heavy);
-        ggml_h2o_select_set_variant(set, n_sink, n_step);
-        return set;
+        return ggml_h2o_select(ctx, mem_pos, mem_score, chunk_score, tracked, pos, n_local, n_heavy);
     }
 
-    // what candidates are compared by: NaN counts as -inf; with n_step, per chunk that could have voted
-    float rank(int32_t p, float score) const {
-        int n_voters = 1;
-        for (int begin = tracked.chunk_pos; n_step > 0 && begin > p; begin -= n_step) {
-            n_voters++;
-        }
-        return std::isnan(score) ? -INFINITY : score/n_voters;
+    // what candidates are compared by: NaN counts as -inf
+    static float rank(float score) {
+        return std::isnan(score) ? -INFINITY : score;
     }
 
     void initialize_tensors(ggml_context * ctx) override {
@@ -285,15 +277,11 @@ struct test_h2o_select : public test_h2o_tracked {
             const int local_begin = std::max(0, pos - n_local);
 
             std::set<int32_t> heavy;
-            for (int32_t p = 0; p < std::min({ n_sink, n_heavy, local_begin }); p++) {
-                heavy.insert(p);
-                candidates.erase(p);
-            }
             candidates.erase(candidates.lower_bound(local_begin), candidates.end());
             while ((int) heavy.size() < n_heavy && !candidates.empty()) {
                 // the first of the largest
-                const auto best = std::max_element(candidates.begin(), candidates.end(), [&](const auto & a, const auto & b) {
-                    return rank(a.first, a.second) < rank(b.first, b.second);
+                const auto best = std::max_element(candidates.begin(), candidates.end(), [](const auto & a, const auto & b) {
+                    return rank(a.second) < rank(b.second);
                 });
                 heavy.insert(best->first);
                 candidates.erase(best);
@@ -375,10 +363,6 @@ static void h2o_add_test_cases(std::vector<std::unique_ptr<test_case>> & cases) 
             cases.emplace_back(new test_h2o_select({   0, all,    0,  512 },  512, 256, 255, n_head_kv, scores));
             cases.emplace_back(new test_h2o_select({ 511, all, 1536,  512 }, 2048, 256, 255, n_head_kv, scores));
             cases.emplace_back(new test_h2o_select({  37, all,  101,   53 },  154,  19,  18, n_head_kv, scores));
-            // sinks, scores per voter, both
-            cases.emplace_back(new test_h2o_select({ 511, all, 1536,  512 }, 2048, 256, 255, n_head_kv, scores,  4));
-            cases.emplace_back(new test_h2o_select({ 511, all, 1536,  512 }, 2048, 256, 255, n_head_kv, scores,  0, 512));
-            cases.emplace_back(new test_h2o_select({  37, all,  101,   53 },  154,  19,  18, n_head_kv, scores, 11,  50));
         }
     }
     // Local or Heavy alone, Local longer than the chunk
@@ -392,10 +376,6 @@ static void h2o_add_test_cases(std::vector<std::unique_ptr<test_case>> & cases) 
     cases.emplace_back(new test_h2o_select({ 40, all, 300,  64 }, 400,  32,  40));
     cases.emplace_back(new test_h2o_select({ 40, 150, 300,   0 }, 150,  32,  40));
     cases.emplace_back(new test_h2o_select({ 40, all, 300,  11 }, 311,  32,  40));
-    // sinks beyond Heavy, into the chunk, and more of them than positions before Local
-    cases.emplace_back(new test_h2o_select({ 37, all, 101,  53 }, 154,  19,  18, 3, TEST_H2O_SCORES_DISTINCT,  30));
-    cases.emplace_back(new test_h2o_select({  5, all,  11,  53 },  64,  19,  30, 3, TEST_H2O_SCORES_DISTINCT,  20));
-    cases.emplace_back(new test_h2o_select({  0, all,   0,  16 },  16,  12,  12, 3, TEST_H2O_SCORES_DISTINCT,   9));
     // long
     cases.emplace_back(new test_h2o_select({ 4000, all, 28672, 4096 }, 32768, 2048, 1952, 2));
 

@@ -1,6 +1,7 @@
 #include "h2o-arg.h"
 
 #include "arg.h"
+#include "h2o-tools.h"
 
 static std::string h2o_default(const std::string & value) {
     return " (default: " + value + ")";
@@ -14,7 +15,7 @@ std::vector<common_arg> h2o_args(const common_params & params) {
         "H2O sparse prefill: each chunk of a prompt (-ub tokens) attends to itself, to the last N positions before it "
         "and to the heavy ones; N = 0 for both turns it off" + h2o_default(std::to_string(params.h2o.n_local)),
         [](common_params & params, const std::string & value) {
-            params.h2o.n_local = h2o_parse_budget(value);
+            params.h2o.n_local = h2o_parse_count(value);
         }
     ).set_env("LLAMA_ARG_H2O_LOCAL"));
 
@@ -23,18 +24,28 @@ std::vector<common_arg> h2o_args(const common_params & params) {
         "H2O sparse prefill: the N earlier positions that got the most attention, per layer and KV head; local + heavy "
         "is cut to less than -ub" + h2o_default(std::to_string(params.h2o.n_heavy)),
         [](common_params & params, const std::string & value) {
-            params.h2o.n_heavy = h2o_parse_budget(value);
+            params.h2o.n_heavy = h2o_parse_count(value);
         }
     ).set_env("LLAMA_ARG_H2O_HEAVY"));
 
     args.push_back(common_arg(
         {"--h2o-schedule"}, "{single-pass,two-pass}",
         "H2O sparse prefill: one pass over the network per logical batch (-b), or one for the attention inside all "
-        "chunks and a second one chunk by chunk" + h2o_default(h2o_schedule_text(params.h2o.schedule)),
+        "chunks and a second one chunk by chunk" + h2o_default(h2o_schedule_name(params.h2o.schedule)),
         [](common_params & params, const std::string & value) {
             params.h2o.schedule = h2o_parse_schedule(value);
         }
     ).set_env("LLAMA_ARG_H2O_SCHEDULE"));
+
+    // the server cuts its prompts itself
+    args.push_back(common_arg(
+        {"--h2o-dense-tail"}, "N",
+        "H2O sparse prefill: the last N tokens of the prompt attend to all of it, as a question there should"
+        + h2o_default(std::to_string(params.h2o.n_dense_tail)),
+        [](common_params & params, const std::string & value) {
+            params.h2o.n_dense_tail = h2o_parse_count(value);
+        }
+    ).set_examples({LLAMA_EXAMPLE_COMPLETION}).set_env("LLAMA_ARG_H2O_DENSE_TAIL"));
 
     return args;
 }

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "h2o-params.h"
+#include "h2o-tools.h"
 
 #include <cstdio>
 #include <sstream>
@@ -12,9 +12,9 @@
 
 // what the command line gave; an empty list is the default
 struct h2o_bench_params {
-    std::vector<int>     n_local;
-    std::vector<int>     n_heavy;
-    std::vector<int32_t> schedule;
+    std::vector<int>          n_local;
+    std::vector<int>          n_heavy;
+    std::vector<h2o_schedule> schedule;
 
     static bool is_option(const std::string & arg) {
         return arg == "--h2o-local" || arg == "--h2o-heavy" || arg == "--h2o-schedule";
@@ -38,11 +38,14 @@ struct h2o_bench_params {
     // every combination, in the order of the lists
     std::vector<h2o_params> combinations() const {
         std::vector<h2o_params> res;
-        const h2o_params defaults;
+        const h2o_params defaults = h2o_default_params();
         for (const int l : n_local.empty() ? std::vector<int>{ (int) defaults.n_local } : n_local) {
             for (const int h : n_heavy.empty() ? std::vector<int>{ (int) defaults.n_heavy } : n_heavy) {
-                for (const auto s : schedule.empty() ? std::vector<int32_t>{ defaults.schedule } : schedule) {
-                    res.push_back({ (uint32_t) l, (uint32_t) h, s });
+                for (const auto s : schedule.empty() ? std::vector<h2o_schedule>{ defaults.schedule } : schedule) {
+                    res.push_back(defaults);
+                    res.back().n_local  = l;
+                    res.back().n_heavy  = h;
+                    res.back().schedule = s;
                 }
             }
         }
@@ -51,10 +54,10 @@ struct h2o_bench_params {
 };
 
 static void h2o_bench_print_usage() {
-    const h2o_params defaults;
+    const h2o_params defaults = h2o_default_params();
     printf("  --h2o-local <n>                                   (default: %u)\n", defaults.n_local);
     printf("  --h2o-heavy <n>                                   (default: %u, 0 for both: off)\n", defaults.n_heavy);
-    printf("  --h2o-schedule <single-pass|two-pass>             (default: %s)\n", h2o_schedule_text(defaults.schedule).c_str());
+    printf("  --h2o-schedule <single-pass|two-pass>             (default: %s)\n", h2o_schedule_name(defaults.schedule));
 }
 
 // the columns of a Markdown table: L and H always, because a rate says little without them

@@ -1,7 +1,6 @@
 // The contexts of one group: a dense one, and one per setting, over one model.
 import { totalmem } from 'node:os'
 import type { Context, ContextOptions, createContext, H2oError, Model } from '../../index.js'
-import { experimentsJson } from '../experiments.js'
 import { threadCounts } from '../flags.js'
 import { mebibytes } from '../format.js'
 import { explainReason } from '../reasons.js'
@@ -57,7 +56,7 @@ export async function openGroup(
   }
   try {
     const dense = await open(settings[0] as Setting, false)
-    const denseTail = settings[0]?.experiments?.denseTail ?? 0
+    const denseTail = settings[0]?.denseTail ?? 0
     const largest = Math.max(...callsOf(layout, [dense], denseTail).map(({ n }) => n))
     checkMemory(api, dense, model, settings.length, largest, warn)
     const contenders: Contender[] = []
@@ -74,20 +73,18 @@ export async function openGroup(
 }
 
 // what was not given stays out: the API clamps its own defaults silently
-function h2oOptions({ schedule, local, heavy, experiments }: Setting) {
+function h2oOptions({ schedule, local, heavy, denseTail }: Setting) {
   return {
     schedule,
+    denseTail,
     ...(local !== undefined && { local }),
     ...(heavy !== undefined && { heavy }),
-    ...(experiments !== undefined && { experiments }),
   }
 }
 
 function headOf({ h2o, nBatch, nUbatch }: Context): Outcome['head'] {
-  const { schedule, local, heavy } = h2o
-  const experiments = experimentsJson(h2o.experiments)
-  const budget = { local, heavy, ...(experiments && { experiments }) }
-  return { schedule, n_batch: nBatch, n_ubatch: nUbatch, h2o: budget }
+  const { schedule, local, heavy, denseTail } = h2o
+  return { schedule, n_batch: nBatch, n_ubatch: nUbatch, h2o: { local, heavy, dense_tail: denseTail } }
 }
 
 /** Off is what was asked for; with any other reason all would be dense, and look as if nothing had been lost. */

@@ -1,12 +1,12 @@
 // A row's name and the path that it took, in words.
-import { describeExperiments } from '../experiments.js'
 import { count } from '../format.js'
 import { explainReason } from '../reasons.js'
 import type { Row, RowHead } from './outcome.js'
 
-/** `single-pass -b 1536 -ub 512 L=256 H=255 sink=4` */
+/** `single-pass -b 1536 -ub 512 L=256 H=255 dense-tail=64` */
 export function describeRow({ schedule, n_batch, n_ubatch, h2o }: RowHead): string {
-  return `${schedule} -b ${n_batch} -ub ${n_ubatch} L=${h2o.local} H=${h2o.heavy}${describeExperiments(h2o.experiments)}`
+  const tail = h2o.dense_tail > 0 ? ` dense-tail=${h2o.dense_tail}` : ''
+  return `${schedule} -b ${n_batch} -ub ${n_ubatch} L=${h2o.local} H=${h2o.heavy}${tail}`
 }
 
 /** `h2o, 120 chunks` or `dense (off: H2O is switched off)` */

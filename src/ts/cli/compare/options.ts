@@ -1,11 +1,10 @@
 // The options of `compare`: llama-perplexity's names where it has them, then our own; and the flags they become.
 import type { FlashAttn, KvType, Schedule } from '../../index.js'
-import { type ExperimentListFlags, experimentOptions } from '../experiments.js'
 import { integers, names } from '../lists.js'
 import type { OptionSpec } from '../options.js'
 import { gpuLayers, integer, number, oneOf, onOffAuto } from '../parsers.js'
 
-export interface CompareFlags extends ExperimentListFlags {
+export interface CompareFlags {
   model?: string
   prompt?: string
   file?: string
@@ -27,6 +26,7 @@ export interface CompareFlags extends ExperimentListFlags {
   h2oLocal?: number[]
   h2oHeavy?: number[]
   h2oSchedule: Schedule[]
+  h2oDenseTail: number[]
   maxPplRatio?: number
   maxContinuationPplRatio?: number
   maxKld?: number
@@ -87,8 +87,8 @@ export const compareOptions: readonly OptionSpec[] = [
   { group: h2o, names: ['--h2o-heavy'], value: 'LIST', parse: integers(0), help: 'H (default: 256)' },
   { group: h2o, names: ['--h2o-schedule'], value: 'LIST', parse: schedules, default: ['single-pass'],
     help: 'single-pass, two-pass or both' },
-
-  ...experimentOptions('list'),
+  { group: h2o, names: ['--h2o-dense-tail'], value: 'LIST', parse: integers(0), default: [0],
+    help: 'tokens at the end of a prompt that see all of it' },
 
   { group: limit, names: ['--max-ppl-ratio'], value: 'X', parse: number(0, 1e9),
     help: 'perplexity of the prompt over that of the dense prefill' },

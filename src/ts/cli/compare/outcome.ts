@@ -10,8 +10,8 @@ export interface Row {
   schedule: Schedule
   n_batch: number
   n_ubatch: number
-  /** L and H after clamping, and the experiments that are on, if any */
-  h2o: { local: number; heavy: number; experiments?: Record<string, number | boolean> }
+  /** L and H after clamping, and the tokens at the end of each prompt that were prefilled densely */
+  h2o: { local: number; heavy: number; dense_tail: number }
   /** h2o if any call of a prompt was sparse */
   path: Path
   /** why no call was; null if one was */

@@ -17,7 +17,7 @@
 //
 //   pack    keys and values of every KV head become F32 panels, once, whatever the cache's type and layout
 //   tiles   a tile of rows of one head at a time: logits, softmax, votes and output while the logits are in the cache
-//   votes   the tiles' column sums are added up in the order of the tiles, so that the result does not depend on threads
+//   votes   if asked for: the column sums of the tiles are added up in their order, so that threads change no bit
 
 static constexpr int H2O_TILE = 48; // rows; their logits over a chunk of 1024 keys are 192 KiB
 
@@ -59,7 +59,7 @@ struct h2o_attn_op {
     // sizes of the parts of the work buffer, in floats
     int64_t size_k()      const { return h2o_pad(n_keys)*d_k; }                 // per head: [panel of keys][d_k][H2O_PANEL]
     int64_t size_v()      const { return h2o_pad(d_v)*n_keys; }                 // per head: [panel of d_v][n_keys][H2O_PANEL]
-    int64_t size_votes()  const { return n_tiles*h2o_pad(n_keys); }             // per head
+    int64_t size_votes()  const { return p.votes ? n_tiles*h2o_pad(n_keys) : 0; } // per head
     int64_t ld_logits()   const { return h2o_pad(n_keys) + H2O_ROW_STEP; }      // not a power of two: rows must not share a cache set
     int64_t size_logits() const { return H2O_TILE*ld_logits(); }                // per thread
     int64_t size_tile()   const { return H2O_TILE*(d_k + h2o_pad(d_v)); }       // per thread: scaled q, and the output
@@ -221,7 +221,9 @@ static void h2o_attn_tile(const h2o_attn_op & op, const h2o_attn_work & w, ggml_
     float * dst_lse = dst_o   + op.d_v*op.n_rows*op.n_head*op.n_chunks;
     float * votes   = w.votes + ih*op.size_votes() + tile*op.n_keys;
 
-    std::fill(votes, votes + n_vis, 0.0f);
+    if (op.p.votes) {
+        std::fill(votes, votes + n_vis, 0.0f);
+    }
 
     // the weights stay without their 1/l: votes and output get it
     float scale[H2O_TILE];
@@ -243,7 +245,9 @@ static void h2o_attn_tile(const h2o_attn_op & op, const h2o_attn_work & w, ggml_
         lse[i]   = max + logf(sum);
         scale[i] = 1.0f/sum;
 
-        ggml_vec_mad_f32(n_row, votes, x, scale[i]);
+        if (op.p.votes) {
+            ggml_vec_mad_f32(n_row, votes, x, scale[i]);
+        }
     }
     for (int64_t i = n; i < n_gemm; ++i) {
         std::fill(w.logits + i*ld, w.logits + i*ld + n_vis, 0.0f);
@@ -318,7 +322,7 @@ void h2o_forward_attn(const ggml_compute_params * params, ggml_tensor * dst) {
 
         ggml_barrier(params->threadpool);
 
-        for (int64_t i = params->ith; i < op.n_head*n_panels; i += params->nth) {
+        for (int64_t i = params->ith; op.p.votes && i < op.n_head*n_panels; i += params->nth) {
             h2o_attn_votes(op, w, dst, ic, i/n_panels, i%n_panels*H2O_PANEL);
         }
     }

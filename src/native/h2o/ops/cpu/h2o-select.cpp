@@ -12,11 +12,6 @@ static bool h2o_is_heavier(const h2o_candidate & a, const h2o_candidate & b) {
     return a.score != b.score ? a.score > b.score : a.pos < b.pos;
 }
 
-// chunks that could have voted for a position, in steps of n_step: its own one, and those after it
-static float h2o_n_voters(const ggml_h2o_tracked & n, int32_t n_step, int32_t pos) {
-    return pos < n.chunk_pos ? 1 + (n.chunk_pos - pos + n_step - 1)/n_step : 1;
-}
-
 void h2o_select_head(
         const h2o_tracked_head   & tracked,
         const ggml_h2o_op_params & params,
@@ -26,27 +21,20 @@ void h2o_select_head(
 
     const int32_t pos         = params.pos;
     const int32_t local_begin = std::max(0, pos - params.n_local);
-    const int32_t n_sink      = std::min({ params.n_sink, params.n_heavy, local_begin });
-    const int32_t n_heavy     = params.n_heavy - n_sink;
 
-    // candidates: tracked positions before Local, and past the sinks, which need no score
+    // candidates: tracked positions before Local
     int32_t n_cand = 0;
 
-    const auto add = [&](int32_t p, float score) {
-        if (p >= n_sink) {
-            work[n_cand++] = { h2o_order_key(params.n_step > 0 ? score/h2o_n_voters(n, params.n_step, p) : score), p };
-        }
-    };
     for (int32_t i = 0; i < n.n_mem && tracked.mem_pos[i] < std::min(n.mem_end, local_begin); ++i) {
-        add(tracked.mem_pos[i], tracked.mem_score[i]);
+        work[n_cand++] = { h2o_order_key(tracked.mem_score[i]), tracked.mem_pos[i] };
     }
     for (int32_t i = 0; i < n.n_chunk && n.chunk_pos + i < local_begin; ++i) {
-        add(n.chunk_pos + i, tracked.chunk_score[i]);
+        work[n_cand++] = { h2o_order_key(tracked.chunk_score[i]), n.chunk_pos + i };
     }
 
     // Heavy: the top of them, ascending
-    const int32_t n_take = std::min(n_cand, n_heavy);
-    const int32_t n_fill = std::min(n_heavy, local_begin - n_sink) - n_take;
+    const int32_t n_take = std::min(n_cand, params.n_heavy);
+    const int32_t n_fill = std::min(params.n_heavy, local_begin) - n_take;
 
     if (n_take < n_cand) {
         std::nth_element(work, work + n_take, work + n_cand, h2o_is_heavier);
@@ -58,10 +46,7 @@ void h2o_select_head(
     int32_t i_take = 0;
     int32_t n_left = n_fill;
 
-    for (int32_t p = 0; p < n_sink; ++p) {
-        out[n_out++] = p;
-    }
-    for (int32_t p = n_sink; n_left > 0; ++p) {
+    for (int32_t p = 0; n_left > 0; ++p) {
         if (i_take < n_take && work[i_take].pos == p) {
             ++i_take;
         } else {

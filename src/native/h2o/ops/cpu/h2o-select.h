@@ -1,5 +1,5 @@
 // The selection policy on one KV head: which positions the next chunk remembers, and with which scores.
-// Plain arrays in and out, no ggml graph: section 2, rules 3 and 5.
+// Plain arrays in and out, no ggml graph: README.md, rules 3 and 5.
 
 #pragma once
 

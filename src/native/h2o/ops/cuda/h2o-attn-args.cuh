@@ -34,7 +34,7 @@ struct h2o_attn_args {
 
     float * o;
     float * lse;   // [n_head*n_group, n_queries, n_chunks], as lse_prev
-    float * votes; // [n_keys, n_head, n_chunks]
+    float * votes; // [n_keys, n_head, n_chunks]; null if nobody wants them, and then there is no second visit
 
     half  * q_scaled;    // [d, n_rows, n_head, n_chunks]: what the first visit leaves for the second; tensor-core path only
     float * votes_split; // [n_keys, n_head, n_chunks, n_split]: partial votes, to be summed in order; null if n_split = 1

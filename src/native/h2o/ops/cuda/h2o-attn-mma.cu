@@ -20,7 +20,7 @@ static void h2o_launch(ggml_backend_cuda_context & ctx, h2o_attn_args args) {
     args.n_split = h2o_n_split(args, ctx.device, votes::n_keys, votes::n_rows);
 
     ggml_cuda_pool_alloc<float> votes_split(ctx.pool());
-    args.votes_split = args.n_split > 1 ? votes_split.alloc(n_votes*args.n_split) : nullptr;
+    args.votes_split = args.votes && args.n_split > 1 ? votes_split.alloc(n_votes*args.n_split) : nullptr;
 
     CUDA_SET_SHARED_MEMORY_LIMIT(h2o_attn_mma<D>,  attn::size_smem());
     CUDA_SET_SHARED_MEMORY_LIMIT(h2o_votes_mma<D>, votes::size_smem());
@@ -28,6 +28,10 @@ static void h2o_launch(ggml_backend_cuda_context & ctx, h2o_attn_args args) {
     const dim3 block(WARP_SIZE, attn::n_warps, 1);
     const dim3 grid_attn((args.n_rows + attn::n_rows - 1)/attn::n_rows, args.n_head, args.n_chunks);
     h2o_attn_mma<D><<<grid_attn, block, attn::size_smem(), stream>>>(args);
+
+    if (!args.votes) {
+        return;
+    }
 
     const dim3 grid_votes((args.n_keys + votes::n_keys - 1)/votes::n_keys*args.n_split, args.n_head, args.n_chunks);
     h2o_votes_mma<D><<<grid_votes, block, votes::size_smem(), stream>>>(args);

@@ -81,7 +81,7 @@ static h2o_attn_args h2o_attn_args_of(const ggml_tensor * dst) {
     args.lse_prev   = dst->src[5] ? (const float *) dst->src[5]->data : nullptr;
     args.o          = (float *) dst->data;
     args.lse        = args.o   + n_state*h2o_head_size(dst);
-    args.votes      = args.lse + n_state;
+    args.votes      = p.votes ? args.lse + n_state : nullptr;
     args.n_rows     = q->ne[2]*n_group;
     args.n_keys     = set ? set->ne[0] : k->ne[1];
     args.n_head     = n_head;

@@ -43,7 +43,7 @@ void ggml_cuda_h2o_select(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     const ggml_h2o_op_params & p = *ggml_h2o_get_op_params(dst);
 
     const h2o_select_args args = {
-        h2o_tracked_args_of(dst), p.pos, p.n_local, p.n_heavy, p.n_sink, p.n_step,
+        h2o_tracked_args_of(dst), p.pos, p.n_local, p.n_heavy,
         (int32_t *) dst->data, (int64_t) (dst->nb[1]/sizeof(int32_t)),
     };
 

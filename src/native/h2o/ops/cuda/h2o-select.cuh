@@ -27,8 +27,6 @@ struct h2o_select_args {
     int32_t pos;
     int32_t n_local;
     int32_t n_heavy;
-    int32_t n_sink;
-    int32_t n_step;
 
     int32_t * out;
     int64_t   out_stride;
@@ -59,16 +57,6 @@ static __device__ __forceinline__ int h2o_lower_bound(const int32_t * x, int n, 
         }
     }
     return begin;
-}
-
-// what a candidate is chosen by: its score, or with n_step the score per chunk that could have voted for it
-static __device__ __forceinline__ float h2o_rank(float score, int32_t p, int32_t chunk_pos, int32_t n_step) {
-    if (n_step == 0) {
-        return score;
-    }
-    const int n_voters = p < chunk_pos ? 1 + (chunk_pos - p + n_step - 1)/n_step : 1;
-
-    return __fdiv_rn(score, n_voters); // as on the CPU, but for subnormals: ggml compiles with --use_fast_math
 }
 
 // how many of keys[0, n) are at least t; for the whole block
@@ -119,41 +107,29 @@ static __global__ void __launch_bounds__(H2O_SELECT_THREADS, 1) h2o_select(const
     const int tid = threadIdx.x;
 
     const int local_begin = max(0, args.pos - args.n_local);
-    const int n_sink      = min(args.n_sink, min(args.n_heavy, local_begin));
-    const int n_heavy     = args.n_heavy - n_sink;
 
-    // candidates: tracked positions from n_sink to Local; counted, since a search waits for memory once per step
-    int mem_begin = 0;
-    int mem_end   = 0;
+    // candidates: tracked positions before Local; counted, since a search waits for memory once per step
+    int n_mem = 0;
     for (int i0 = 0; i0 < t.n.n_mem; i0 += H2O_SELECT_THREADS) {
-        const int  i         = i0 + tid;
-        const bool is_member = i < t.n.n_mem;
-        const int  p         = is_member ? mem_pos[i] : 0;
+        const int i = i0 + tid;
 
-        mem_begin += __syncthreads_count(is_member && p < n_sink);
-        mem_end   += __syncthreads_count(is_member && p < min(t.n.mem_end, local_begin));
+        n_mem += __syncthreads_count(i < t.n.n_mem && mem_pos[i] < min(t.n.mem_end, local_begin));
     }
-    const int chunk_begin = min(max(n_sink      - t.n.chunk_pos, 0), t.n.n_chunk);
-    const int chunk_end   = min(max(local_begin - t.n.chunk_pos, 0), t.n.n_chunk);
-
-    const int n_mem  = max(0, mem_end - mem_begin);
-    const int n_cand = n_mem + chunk_end - chunk_begin;
+    const int n_cand = n_mem + min(max(local_begin - t.n.chunk_pos, 0), t.n.n_chunk);
 
     const auto pos_of = [&](int i) {
-        return i < n_mem ? mem_pos[mem_begin + i] : t.n.chunk_pos + chunk_begin + i - n_mem;
+        return i < n_mem ? mem_pos[i] : t.n.chunk_pos + i - n_mem;
     };
 
     // Heavy: the top of them
-    const int n_take = min(n_cand, n_heavy);
-    const int n_fill = min(n_heavy, local_begin - n_sink) - n_take;
+    const int n_take = min(n_cand, args.n_heavy);
+    const int n_fill = min(args.n_heavy, local_begin) - n_take;
 
     uint32_t * keys = h2o_select_smem;
-    int32_t  * take = (int32_t *) (keys + t.n.n_mem + t.n.n_chunk); // positions past the sinks
+    int32_t  * take = (int32_t *) (keys + t.n.n_mem + t.n.n_chunk);
 
     for (int i = tid; i < n_cand; i += H2O_SELECT_THREADS) {
-        const float score = i < n_mem ? mem_score[mem_begin + i] : chunk_score[chunk_begin + i - n_mem];
-
-        keys[i] = h2o_order_key(h2o_rank(score, pos_of(i), t.n.chunk_pos, args.n_step));
+        keys[i] = h2o_order_key(i < n_mem ? mem_score[i] : chunk_score[i - n_mem]);
     }
     __syncthreads();
 
@@ -183,17 +159,15 @@ static __global__ void __launch_bounds__(H2O_SELECT_THREADS, 1) h2o_select(const
         const int ties_before  = before >> 16;
 
         if (is_above || (is_tie && ties_before < n_ties)) {
-            take[above_before + min(ties_before, n_ties)] = pos_of(i) - n_sink;
+            take[above_before + min(ties_before, n_ties)] = pos_of(i);
         }
         n_before += total;
     }
     __syncthreads();
 
-    int32_t * out_heavy = out + n_sink;
-
     // the lowest positions that are left fill Heavy up: a taken one has take[i] - i of them before it
     for (int i = tid; i < n_take; i += H2O_SELECT_THREADS) {
-        out_heavy[i + min(n_fill, take[i] - i)] = n_sink + take[i];
+        out[i + min(n_fill, take[i] - i)] = take[i];
     }
     for (int i = tid; i < n_fill; i += H2O_SELECT_THREADS) {
         int begin = 0;
@@ -206,14 +180,11 @@ static __global__ void __launch_bounds__(H2O_SELECT_THREADS, 1) h2o_select(const
                 end = mid;
             }
         }
-        out_heavy[i + begin] = n_sink + i + begin; // every position before the last fill is in the set
+        out[i + begin] = i + begin; // every position before the last fill is in the set
     }
 
-    for (int i = tid; i < n_sink; i += H2O_SELECT_THREADS) {
-        out[i] = i;
-    }
     for (int i = tid; i < args.pos - local_begin; i += H2O_SELECT_THREADS) {
-        out_heavy[n_take + n_fill + i] = local_begin + i;
+        out[n_take + n_fill + i] = local_begin + i;
     }
 }
 

@@ -1,0 +1,52 @@
+#include "context-state.h"
+
+#include "job.h"
+
+#include <cstring>
+
+namespace addon {
+
+trace_entry::trace_entry(const h2o_trace & t) : entry(t) {
+    const size_t n_mem   = (size_t) t.n_mem * t.n_head_kv;
+    const size_t n_chunk = (size_t) t.n_chunk * t.n_head_kv;
+    const size_t n_mass  = (size_t) (t.pos + t.n_chunk) * t.n_head_kv;
+
+    data.reserve(2*n_mem + n_chunk + (t.mass ? n_mass : 0)); // pointers stay
+
+    const auto copy = [&](const void * src, size_t n) -> const float * {
+        if (!src) {
+            return nullptr;
+        }
+        const size_t at = data.size();
+        data.resize(at + n);
+        memcpy(data.data() + at, src, n * sizeof(float));
+        return data.data() + at;
+    };
+    entry.mem_pos     = (const int32_t *) copy(t.mem_pos, n_mem);
+    entry.mem_score   = copy(t.mem_score,   n_mem);
+    entry.chunk_score = copy(t.chunk_score, n_chunk);
+    entry.mass        = copy(t.mass,        n_mass);
+}
+
+context_state::~context_state() {
+    llama_free(ctx);
+}
+
+int32_t context_state::position() const {
+    return llama_memory_seq_pos_max(memory, 0) + 1;
+}
+
+int32_t context_state::rollback(int32_t base) {
+    if (!llama_memory_seq_rm(memory, 0, base, -1)) {
+        llama_memory_clear(memory, false);
+    }
+    return position();
+}
+
+bool context_state::on_node(void * data) {
+    context_state * self = static_cast<context_state *>(data);
+    self->n_nodes_done.fetch_add(1, std::memory_order_relaxed);
+    return self->running && self->running->is_aborted();
+}
+
+} // namespace addon

@@ -1,0 +1,74 @@
+// One llama_context with what belongs to it. Owned by the context's worker thread; the JavaScript thread only looks at
+// what is said to be for it.
+
+#pragma once
+
+#include "cpu-threads.h"
+#include "model-load.h"
+
+#include "h2o.h"
+#include "llama.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace addon {
+
+class job;
+
+// a copy of an h2o_trace that outlives the next call
+struct trace_entry {
+    explicit trace_entry(const h2o_trace & t);
+    trace_entry(trace_entry &&) = default;
+
+    h2o_trace          entry; // its pointers are into data
+    std::vector<float> data;  // positions too: 4 bytes each
+};
+
+using trace_ptr = std::shared_ptr<std::vector<trace_entry>>;
+
+struct context_state {
+    explicit context_state(model_ptr model) : model(std::move(model)) {}
+    ~context_state();
+
+    context_state(const context_state &) = delete;
+    context_state & operator=(const context_state &) = delete;
+
+    const llama_vocab * vocab() const { return llama_model_get_vocab(model.get()); }
+
+    // tokens in the context: one more than the last position
+    int32_t position() const;
+
+    // removes everything from `base` on; a memory that cannot do that (recurrent models) is cleared. Returns position()
+    int32_t rollback(int32_t base);
+
+    // llama.cpp asks after every node that the CPU computed: counts it, and says whether the running job was aborted
+    static bool on_node(void * self);
+
+    model_ptr       model;
+    cpu_threads     threads;
+    llama_context * ctx    = nullptr;
+    llama_memory_t  memory = nullptr;
+
+    bool causal     = true;  // attention is causal
+    bool embeddings = false; // every token is an output
+
+    h2o_trace_level trace = H2O_TRACE_OFF;
+
+    const job * running = nullptr;
+
+    // JavaScript thread: what V8 was told about the context's memory
+    int64_t external_bytes = 0;
+
+    // JavaScript thread too: nodes computed by the running decode call, and how many it is expected to have
+    std::atomic<int64_t> n_nodes_done{0};
+    std::atomic<int64_t> n_nodes_expected{0};
+
+    // what earlier calls had, to expect from
+    double n_nodes_per_ubatch = 0.0; // dense
+    double n_nodes_per_chunk  = 0.0; // sparse
+};
+
+} // namespace addon

@@ -1,0 +1,157 @@
+#include "h2o-block.h"
+
+#include "h2o-view.h"
+
+#include "ops/ggml-h2o.h"
+
+#include <algorithm>
+
+int64_t h2o_n_batched(int64_t n_logits) {
+    const int64_t max_bytes = 256ll*1024*1024;
+
+    return std::max<int64_t>(1, max_bytes/(n_logits*(int64_t) sizeof(float)));
+}
+
+int64_t h2o_n_chunks_batched(int64_t n_chunk, int64_t n_head) {
+    return h2o_n_batched(n_chunk*n_chunk*n_head);
+}
+
+void h2o_expand(const h2o_layer & l, std::initializer_list<ggml_tensor *> tensors) {
+    for (ggml_tensor * t : tensors) {
+        if (t) {
+            ggml_build_forward_expand(l.gf, t);
+        }
+    }
+}
+
+//
+// composed of stock ops
+//
+
+// ones as [1, rows, n_head_kv, n_chunks]
+static ggml_tensor * h2o_view_ones(ggml_context * ctx, ggml_tensor * ones, const ggml_tensor * w) {
+    const size_t nb = ggml_element_size(ones);
+
+    return ggml_view_4d(ctx, ones, 1, w->ne[1], w->ne[2], w->ne[3], nb, nb*w->ne[1], nb*w->ne[1]*w->ne[2], 0);
+}
+
+h2o_attn_block h2o_build_attn_block(
+        ggml_context * ctx,
+        ggml_tensor  * q,
+        ggml_tensor  * k,
+        ggml_tensor  * v_t,
+        ggml_tensor  * mask,
+        ggml_tensor  * ones,
+        float          kq_scale) {
+    ggml_tensor * kq = ggml_mul_mat(ctx, k, q); // [n_keys, rows, n_head_kv, n_chunks]
+    ggml_prec_set_acc(kq, GGML_PREC_F32);
+
+    ggml_tensor * w = ggml_soft_max_ext(ctx, kq, mask, kq_scale, 0.0f);
+
+    // the largest weight of a row is 1/l, and it stands where the logit is m
+    const int64_t n_rows = ggml_nrows(w);
+
+    ggml_tensor * i_max = ggml_reshape_2d(ctx, ggml_argmax(ctx, ggml_reshape_2d(ctx, w, w->ne[0], n_rows)), 1, n_rows);
+    ggml_tensor * m     = ggml_get_rows(ctx, ggml_reshape_3d(ctx, kq, 1, kq->ne[0], n_rows), i_max);
+    ggml_tensor * l_inv = ggml_get_rows(ctx, ggml_reshape_3d(ctx, w,  1, w->ne[0],  n_rows), i_max);
+
+    ggml_tensor * lse = ggml_sub(ctx, ggml_scale(ctx, m, kq_scale), ggml_log(ctx, l_inv));
+
+    return {
+        ggml_mul_mat(ctx, v_t, w),
+        ggml_reshape_4d(ctx, lse, 1, w->ne[1], w->ne[2], w->ne[3]),
+        ones ? ggml_out_prod(ctx, w, h2o_view_ones(ctx, ones, w)) : nullptr,
+    };
+}
+
+ggml_tensor * h2o_build_fuse(
+        ggml_context * ctx,
+        ggml_tensor  * o_a,
+        ggml_tensor  * lse_a,
+        ggml_tensor  * o_b,
+        ggml_tensor  * lse_b) {
+    ggml_tensor * diff = ggml_sub(ctx, lse_a, lse_b);
+
+    return ggml_add(ctx,
+            ggml_mul(ctx, o_a, ggml_sigmoid(ctx, diff)),
+            ggml_mul(ctx, o_b, ggml_sigmoid(ctx, ggml_neg(ctx, diff))));
+}
+
+//
+// fused
+//
+
+// set, o and lse: null for intra attention
+static h2o_attn_block h2o_build_fused(
+        const h2o_layer & l,
+        ggml_tensor     * q,
+        ggml_tensor     * k,
+        ggml_tensor     * v,
+        ggml_tensor     * set,
+        ggml_tensor     * o,
+        ggml_tensor     * lse) {
+    const bool v_trans = h2o_is_transposed(l.v);
+
+    ggml_tensor * t = ggml_h2o_attn(l.ctx, q, k, v, set, o, lse, v_trans, !set, l.with_votes, l.kq_scale);
+
+    // the result holds its parts one after the other
+    size_t offset = 0;
+
+    const auto take = [&](int64_t ne0, int64_t ne1, int64_t ne2) {
+        const size_t nb = sizeof(float);
+
+        ggml_tensor * part = ggml_view_4d(l.ctx, t, ne0, ne1, ne2, q->ne[3],
+                nb*ne0, nb*ne0*ne1, nb*ne0*ne1*ne2, offset);
+        offset += ggml_nbytes(part);
+        return part;
+    };
+
+    h2o_attn_block res;
+    res.o     = take(v->ne[v_trans ? 1 : 0], q->ne[1], q->ne[2]);
+    res.lse   = take(1, q->ne[1], q->ne[2]);
+    res.votes = l.with_votes ? take(set ? set->ne[0] : k->ne[1], 1, k->ne[2]) : nullptr;
+    return res;
+}
+
+//
+// either way
+//
+
+ggml_tensor * h2o_build_queries(const h2o_layer & l, int64_t token, int64_t n_queries, int64_t n_chunks) {
+    return l.is_fused ? h2o_view_tokens(l.ctx, l.q, token, n_queries, n_chunks)
+                      : h2o_fold(l.ctx, l.q, l.n_group, token, n_queries, n_chunks);
+}
+
+ggml_tensor * h2o_by_token(const h2o_layer & l, ggml_tensor * t) {
+    return l.is_fused ? ggml_reshape_2d(l.ctx, t, t->ne[0]*t->ne[1], t->ne[2]*t->ne[3])
+                      : h2o_unfold(l.ctx, t, l.n_group);
+}
+
+h2o_attn_block h2o_build_intra(
+        const h2o_layer & l, ggml_tensor * q, int64_t pos, int64_t n_keys, int64_t n_chunks, ggml_tensor * mask) {
+    ggml_tensor * k = h2o_view_k(l.ctx, l.k, pos, n_keys, n_chunks);
+
+    if (!l.is_fused) {
+        ggml_tensor * v_t = h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks);
+
+        return h2o_build_attn_block(l.ctx, q, k, v_t, mask, l.ones, l.kq_scale);
+    }
+
+    ggml_tensor * v = h2o_is_transposed(l.v) ? h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks)
+                                             : h2o_view_k  (l.ctx, l.v, pos, n_keys, n_chunks);
+
+    return h2o_build_fused(l, q, k, v, nullptr, nullptr, nullptr);
+}
+
+h2o_attn_block h2o_build_inter(
+        const h2o_layer & l, ggml_tensor * q, ggml_tensor * set, ggml_tensor * o, ggml_tensor * lse) {
+    if (l.is_fused) {
+        return h2o_build_fused(l, q, h2o_view_cells(l.ctx, l.k), h2o_view_cells(l.ctx, l.v), set, o, lse);
+    }
+
+    h2o_attn_block res = h2o_build_attn_block(l.ctx, q,
+            h2o_gather_k(l.ctx, l.k, set), h2o_gather_v_t(l.ctx, l.v, set), nullptr, l.ones, l.kq_scale);
+
+    res.o = h2o_build_fuse(l.ctx, o, lse, res.o, res.lse);
+    return res;
+}

@@ -1,0 +1,185 @@
+#include "h2o-cache.h"
+
+#include "h2o-call.h"
+#include "h2o-debug.h"
+#include "h2o-device.h"
+#include "h2o-policies.h"
+#include "h2o-two-pass.h"
+
+#include "llama-cparams.h"
+#include "llama-impl.h"
+#include "llama-model.h"
+
+#include <algorithm>
+
+static std::vector<h2o_store_layer> h2o_store_layers(
+        const llama_model           & model,
+        const llama_cparams         & cparams,
+        const std::vector<uint32_t> & layer_ids,
+        const h2o_policy            & policy,
+        ggml_type                     type_k,
+        ggml_type                     type_v) {
+    const llama_hparams & hparams = model.hparams;
+
+    std::vector<h2o_store_layer> res;
+
+    for (const uint32_t il : layer_ids) {
+        const h2o_layer_shape shape = {
+            hparams.n_head(il), hparams.n_head_kv(il), hparams.n_embd_head_k(il), hparams.n_embd_head_v(il),
+            type_k, type_v,
+        };
+
+        res.push_back({
+            (int32_t) il,
+            cparams.offload_kqv ? ggml_backend_dev_buffer_type(model.dev_layer(il)) : ggml_backend_cpu_buffer_type(),
+            policy.tensors(shape),
+            {},
+        });
+        if (cparams.h2o.schedule == H2O_SCHEDULE_TWO_PASS) {
+            res.back().working = h2o_two_pass_tensors(shape, cparams.n_batch, cparams.n_ubatch);
+        }
+    }
+    return res;
+}
+
+h2o_cache::h2o_cache(
+        const llama_model           & model,
+        const llama_cparams         & cparams,
+        const std::vector<uint32_t> & layer_ids,
+        ggml_type                     type_k,
+        ggml_type                     type_v) :
+    cparams(cparams), is_fused(h2o_has_fused_attn(model, cparams, layer_ids, type_k, type_v)),
+    n_graph_chunks(h2o_n_graph_chunks(model, cparams)),
+    policy(h2o_make_policy(cparams.h2o, cparams.n_ubatch)),
+    store(h2o_store_layers(model, cparams, layer_ids, *policy, type_k, type_v), model.hparams.no_alloc),
+    state(*policy) {
+    trace.level = cparams.h2o.trace;
+}
+
+//
+// one decode call
+//
+
+h2o_plan h2o_cache::new_plan(uint32_t n_tokens, llama_pos pos) const {
+    h2o_plan plan;
+    plan.n_tokens = n_tokens;
+    plan.pos      = pos;
+    plan.n_chunk  = cparams.n_ubatch;
+    plan.n_local  = cparams.h2o.n_local;
+    plan.n_heavy  = cparams.h2o.n_heavy;
+    plan.trace    = trace.level;
+    return plan;
+}
+
+std::vector<h2o_plan> h2o_cache::begin_call(
+        const llama_batch & batch, uint32_t n_tokens, bool embd_all, const llama_kv_cells & cells) {
+    const h2o_reason reason =
+        refused != H2O_REASON_NONE ? refused : h2o_refuse_batch(batch, n_tokens, embd_all, cparams, cells);
+
+    call = { (int32_t) n_tokens, batch.pos[0], H2O_PATH_DENSE, reason, 0, 0 };
+    if (reason != H2O_REASON_NONE) {
+        return {};
+    }
+
+    const std::vector<h2o_plan> plans = state.plan(new_plan(n_tokens, call.pos), cparams.h2o.schedule, n_graph_chunks);
+
+    last = plans.back();
+
+    call.path        = H2O_PATH_SPARSE;
+    call.n_chunks    = last.n_chunks();
+    call.n_inherited = state.empty() ? 0 : last.n_mem(0);
+    return plans;
+}
+
+void h2o_cache::refuse_call(h2o_reason reason) {
+    call = { call.n_tokens, call.pos, H2O_PATH_DENSE, reason, 0, 0 };
+}
+
+void h2o_cache::commit() {
+    if (call.path == H2O_PATH_SPARSE) {
+        state.advance(last);
+    }
+}
+
+std::vector<h2o_plan> h2o_cache::reserve_plans(uint32_t n_tokens) const {
+    h2o_plan plan = new_plan(n_tokens, cparams.n_ctx_seq - n_tokens);
+    plan.trace = H2O_TRACE_OFF;
+
+    h2o_state full(*policy);
+    full.carry = policy->full_carry(plan);
+
+    const std::vector<h2o_plan> plans = full.plan(plan, cparams.h2o.schedule, n_graph_chunks);
+
+    if (plans.size() == 1) {
+        return plans;
+    }
+    return { plans.front(), plans.back() };
+}
+
+//
+// edits of the cache
+//
+
+void h2o_cache::clear() {
+    state.reset();
+}
+
+void h2o_cache::changed(const char * why) {
+    if (!state.empty()) {
+        LLAMA_LOG_WARN("%s: H2O memory set dropped: %s\n", __func__, why);
+    }
+    state.reset();
+}
+
+void h2o_cache::removed(llama_seq_id seq_id, llama_pos p0, llama_pos p1, llama_pos pos_max) {
+    p0 = std::max(p0, 0);
+
+    if (seq_id > 0 || p0 > pos_max || (p1 >= 0 && p1 <= p0)) {
+        return; // nothing of sequence 0 was removed
+    }
+    if (p1 < 0 || p1 > pos_max) {
+        state.truncate(p0);
+    } else {
+        changed("positions were removed from the middle of the sequence");
+    }
+}
+
+void h2o_cache::kept(llama_seq_id seq_id) {
+    if (seq_id != 0) {
+        state.reset();
+    }
+}
+
+void h2o_cache::write(llama_io_write_i & io, llama_seq_id seq_id) const {
+    h2o_state_write(io, { *policy, cparams.h2o, cparams.n_ubatch }, store, state, seq_id <= 0 && !state.empty());
+}
+
+bool h2o_cache::read(llama_io_read_i & io, llama_seq_id seq_id, llama_pos pos_max) {
+    if (seq_id <= 0) {
+        state.reset();
+    }
+    return h2o_state_read(io, { *policy, cparams.h2o, cparams.n_ubatch }, store, state, pos_max + 1, seq_id <= 0);
+}
+
+//
+// h2o_sparse_context
+//
+
+h2o_sparse_context::h2o_sparse_context(
+        h2o_cache & cache, std::vector<h2o_plan> plans, std::vector<llama_ubatch> ubatches) :
+    cache(cache), plans(std::move(plans)), ubatches(std::move(ubatches)), n_chunks_prev(cache.get_state().n_chunks) {
+}
+
+h2o_sparse_context::h2o_sparse_context(h2o_cache & cache, const h2o_plan & plan) :
+    h2o_sparse_context(cache, std::vector<h2o_plan>{ plan }, {}) {
+}
+
+void h2o_sparse_context::begin_graph() const {
+    h2o_debug_phases(get_plan(), n_chunks_prev);
+}
+
+bool h2o_sparse_context::next_graph() {
+    h2o_debug_cache(get_plan(), cache.get_store());
+
+    return ++i_plan < plans.size();
+}

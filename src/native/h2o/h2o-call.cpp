@@ -1,0 +1,72 @@
+#include "h2o-call.h"
+
+#include "llama-batch.h"
+#include "llama-cparams.h"
+#include "llama-kv-cells.h"
+
+#include <algorithm>
+
+// cell i holds position i of sequence 0 alone for all i below pos, and no further cell is taken
+static bool h2o_is_contiguous(const llama_kv_cells & cells, llama_pos pos) {
+    if (pos < 0 || (uint32_t) pos > cells.size()) {
+        return false;
+    }
+    for (llama_pos i = 0; i < pos; ++i) {
+        if (cells.is_empty(i) || cells.pos_get(i) != i || cells.get_shift(i) != 0 ||
+            !cells.seq_has(i, 0) || cells.seq_count(i) != 1) {
+            return false;
+        }
+    }
+    return cells.used_max_p1() == (uint32_t) pos;
+}
+
+h2o_reason h2o_refuse_batch(
+        const llama_batch    & batch,
+        uint32_t               n_tokens,
+        bool                   embd_all,
+        const llama_cparams  & cparams,
+        const llama_kv_cells & cells) {
+    if (!batch.token || batch.embd) {
+        return H2O_REASON_EMBEDDING_INPUT;
+    }
+    if (embd_all) {
+        return H2O_REASON_UNSUPPORTED_CONTEXT;
+    }
+    if (!cparams.causal_attn) {
+        return H2O_REASON_NON_CAUSAL;
+    }
+    for (uint32_t i = 0; i < n_tokens; ++i) {
+        if (batch.n_seq_id[i] != 1 || batch.seq_id[i][0] != 0) {
+            return H2O_REASON_MULTI_SEQUENCE;
+        }
+    }
+    if (n_tokens <= cparams.n_ubatch) {
+        return H2O_REASON_ONE_CHUNK;
+    }
+    for (uint32_t i = 1; i < n_tokens; ++i) {
+        if (batch.pos[i] != batch.pos[0] + (llama_pos) i) {
+            return H2O_REASON_POSITIONS_NOT_CONSECUTIVE;
+        }
+    }
+    if (!h2o_is_contiguous(cells, batch.pos[0])) {
+        return H2O_REASON_KV_NOT_CONTIGUOUS;
+    }
+    return H2O_REASON_NONE;
+}
+
+std::vector<llama_ubatch> h2o_split_batch(llama_batch_allocr & balloc, const std::vector<h2o_plan> & plans) {
+    std::vector<llama_ubatch> res;
+
+    for (const h2o_plan & plan : plans) {
+        if (plan.is_first()) {
+            balloc.split_reset();
+        }
+        res.push_back(balloc.split_simple(plan.n_graph_tokens()));
+
+        if (plan.phase == H2O_PHASE_INTRA) {
+            // phase 1 has no outputs, and the order of the outputs is that of the chunks
+            std::fill(res.back().data->output.begin(), res.back().data->output.end(), 0);
+        }
+    }
+    return res;
+}

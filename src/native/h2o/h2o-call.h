@@ -1,0 +1,24 @@
+// One llama_decode call: may it be sparse, and how its batch is cut into the ubatches of its graphs.
+
+#pragma once
+
+#include "h2o-plan.h"
+
+#include <vector>
+
+struct llama_cparams;
+struct llama_ubatch;
+
+class llama_batch_allocr;
+class llama_kv_cells;
+
+// why the batch cannot take the sparse path, or H2O_REASON_NONE. cells: of the cache of the layers that H2O serves
+h2o_reason h2o_refuse_batch(
+        const llama_batch    & batch,
+        uint32_t               n_tokens,
+        bool                   embd_all,
+        const llama_cparams  & cparams,
+        const llama_kv_cells & cells);
+
+// one ubatch per plan; those of phase 2 repeat the tokens of phase 1
+std::vector<llama_ubatch> h2o_split_batch(llama_batch_allocr & balloc, const std::vector<h2o_plan> & plans);

@@ -1,0 +1,164 @@
+#include "h2o-chain.h"
+
+#include "h2o-cache.h"
+#include "h2o-two-pass.h"
+#include "h2o-view.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace {
+
+// neighbouring chunks of one length, whose intra attention is one block
+struct h2o_chunks {
+    int32_t ic; // first chunk
+    int32_t n_chunks;
+
+    ggml_tensor  * q;
+    h2o_attn_block intra; // o becomes the output of all keys, chunk by chunk
+};
+
+}
+
+// intra attention of all chunks of the graph: batches of full ones, then the tail
+static std::vector<h2o_chunks> h2o_build_chunks(
+        const h2o_layer & l, const h2o_plan & plan, const llm_graph_input_attn_h2o & inp) {
+    std::vector<h2o_chunks> res;
+
+    const auto add = [&](int32_t ic, int32_t n_chunks, ggml_tensor * mask) {
+        const int32_t n_keys = plan.chunk_len(ic);
+
+        ggml_tensor * q = h2o_build_queries(l, plan.chunk_token(ic), n_keys, n_chunks);
+
+        res.push_back({ ic, n_chunks, q, h2o_build_intra(l, q, plan.chunk_pos(ic), n_keys, n_chunks, mask) });
+
+        const h2o_attn_block & b = res.back().intra;
+        h2o_expand(l, { b.votes, b.o });
+
+        // without a reader it would keep what it is a view of alive to the end of the graph
+        if (plan.phase == H2O_PHASE_INTRA || plan.n_mem(ic + n_chunks - 1) > 0) {
+            h2o_expand(l, { b.lse });
+        }
+    };
+
+    const int32_t ic_tail   = plan.ic_begin + plan.n_graph_full();
+    const int32_t n_batched = l.is_fused ? ic_tail : h2o_n_chunks_batched(plan.n_chunk, l.q->ne[1]);
+
+    for (int32_t ic = plan.ic_begin; ic < ic_tail; ic += n_batched) {
+        add(ic, std::min(n_batched, ic_tail - ic), inp.mask_full);
+    }
+    if (plan.has_graph_tail()) {
+        add(ic_tail, 1, inp.mask_tail);
+    }
+    return res;
+}
+
+// the only chunk of a graph of phase 2, as phase 1 left it; its queries are those of this pass
+static h2o_chunks h2o_load_chunk(const h2o_layer & l, const h2o_plan & plan, const h2o_tensors & cache) {
+    if (plan.n_mem(plan.ic_begin) == 0) {
+        // upstream has put the queries into the graph and nothing needs them: with a reader of one number ggml frees
+        // the rest
+        h2o_expand(l, { ggml_dup(l.ctx, ggml_view_1d(l.ctx, l.q, 1, 0)) });
+    }
+    const int32_t ic = plan.ic_begin;
+
+    return { ic, 1, h2o_build_queries(l, 0, plan.chunk_len(ic), 1), h2o_load_intra(l, plan, cache, ic) };
+}
+
+// [n_keys, 1, n_head_kv, n_chunks] -> [n_keys, n_head_kv] of one chunk; null for null
+static ggml_tensor * h2o_view_votes(const h2o_layer & l, ggml_tensor * votes, int32_t i) {
+    return votes ? ggml_view_2d(l.ctx, votes, votes->ne[0], votes->ne[2], votes->nb[2], i*votes->nb[3]) : nullptr;
+}
+
+// the chunks of the graph in order: set, inter and fuse, learn
+static void h2o_build_chain(
+        const h2o_layer                & l,
+        const h2o_plan                 & plan,
+        const llm_graph_input_attn_h2o & inp,
+        std::vector<h2o_chunks>        & batches) {
+    const h2o_store & store = inp.cache.get_store();
+
+    const auto memory = inp.cache.get_policy().begin_layer(
+            l, plan, store.kept(l.il, plan.src), store.kept(l.il, plan.dst));
+
+    for (h2o_chunks & chunks : batches) {
+        for (int32_t i = 0; i < chunks.n_chunks; ++i) {
+            const int32_t ic = chunks.ic + i;
+
+            ggml_tensor * set         = nullptr;
+            ggml_tensor * votes_inter = nullptr;
+            ggml_tensor * votes_intra = h2o_view_votes(l, chunks.intra.votes, i);
+
+            if (plan.n_mem(ic) > 0) {
+                ggml_tensor * all = chunks.intra.o;
+                ggml_tensor * q   = h2o_view_chunk(l.ctx, chunks.q,         i);
+                ggml_tensor * o   = h2o_view_chunk(l.ctx, all,              i);
+                ggml_tensor * lse = h2o_view_chunk(l.ctx, chunks.intra.lse, i);
+
+                set = memory->build_set(ic, q, { o, lse, votes_intra });
+
+                const h2o_attn_block inter = h2o_build_inter(l, q, set, o, lse);
+
+                votes_inter    = h2o_view_votes(l, inter.votes, 0);
+                chunks.intra.o = chunks.n_chunks == 1 ? inter.o
+                    : ggml_set_inplace(l.ctx, all, inter.o, all->nb[1], all->nb[2], all->nb[3], i*all->nb[3]);
+            }
+
+            const h2o_scores scores = memory->build_learn(ic, votes_intra, votes_inter);
+            h2o_expand(l, { chunks.intra.o });
+
+            if (plan.trace) {
+                inp.cache.trace.keep(l, plan, ic, set, scores, inp.ones);
+            }
+        }
+    }
+    memory->build_store();
+}
+
+ggml_tensor * h2o_build_attn_layer(
+        const llm_graph_context        & g,
+        const llm_graph_input_attn_h2o & inp,
+        ggml_tensor                    * q,
+        ggml_tensor                    * k,
+        ggml_tensor                    * v,
+        float                            kq_scale,
+        int                              il) {
+    const h2o_plan & plan     = inp.plan;
+    const bool       is_fused = inp.cache.get_fused();
+
+    if (is_fused) { // the op wants it contiguous, and behind RoPE it is
+        q = q->type != GGML_TYPE_F32 ? ggml_cast(g.ctx0, q, GGML_TYPE_F32) :
+            ggml_is_contiguous(q)    ? q : ggml_cont(g.ctx0, q);
+    }
+
+    const bool with_votes = inp.cache.get_policy().wants_votes();
+
+    const h2o_layer l = {
+        g.ctx0, g.gf, q, k, v, kq_scale, il, inp.n_group, is_fused, with_votes,
+        with_votes && !is_fused ? inp.ones : nullptr,
+    };
+
+    std::vector<h2o_chunks> batches;
+    if (plan.phase == H2O_PHASE_INTER) {
+        batches.push_back(h2o_load_chunk(l, plan, inp.cache.get_store().working(il)));
+    } else {
+        batches = h2o_build_chunks(l, plan, inp);
+    }
+
+    if (plan.phase == H2O_PHASE_INTRA) {
+        for (const h2o_chunks & chunks : batches) {
+            h2o_store_intra(l, plan, inp.cache.get_store().working(il), chunks.ic, chunks.intra);
+        }
+    } else {
+        h2o_build_chain(l, plan, inp, batches);
+    }
+
+    ggml_tensor * cur = nullptr;
+
+    for (const h2o_chunks & chunks : batches) {
+        ggml_tensor * o = h2o_by_token(l, chunks.intra.o);
+
+        cur = cur ? ggml_concat(l.ctx, cur, o, 1) : o;
+    }
+    return cur;
+}

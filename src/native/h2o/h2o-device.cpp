@@ -1,0 +1,93 @@
+#include "h2o-device.h"
+
+#include "ops/ggml-h2o.h"
+
+#include "llama-cparams.h"
+#include "llama-impl.h"
+#include "llama-model.h"
+
+#include "ggml-cpp.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+// RPC answers yes to every op without asking the other side
+bool h2o_has_honest_devices(const llama_model & model) {
+    for (const auto & dev : model.devices) {
+        if (strcmp(ggml_backend_reg_name(ggml_backend_dev_backend_reg(dev.dev)), "RPC") == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// the attention of one head of a layer, as the graph will ask for it
+static bool h2o_device_runs_attn(
+        ggml_backend_dev_t dev, int64_t d_k, int64_t d_v, ggml_type type_k, ggml_type type_v, bool v_trans) {
+    if (d_k % ggml_blck_size(type_k) != 0 || d_v % ggml_blck_size(type_v) != 0) {
+        return false;
+    }
+    ggml_context_ptr ctx(ggml_init({ 8*ggml_tensor_overhead(), nullptr, true }));
+
+    const int64_t n = 64; // queries and keys
+
+    ggml_tensor * q = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, 1, n);
+    ggml_tensor * k = ggml_new_tensor_3d(ctx.get(), type_k, d_k, n, 1);
+    ggml_tensor * v = ggml_new_tensor_3d(ctx.get(), type_v, v_trans ? n : d_v, v_trans ? d_v : n, 1);
+
+    return ggml_backend_dev_supports_op(dev,
+            ggml_h2o_attn(ctx.get(), q, k, v, nullptr, nullptr, nullptr, v_trans, true, true, 1.0f));
+}
+
+bool h2o_has_fused_attn(
+        const llama_model           & model,
+        const llama_cparams         & cparams,
+        const std::vector<uint32_t> & layer_ids,
+        ggml_type                     type_k,
+        ggml_type                     type_v) {
+    const char * H2O_FUSED = getenv("H2O_FUSED");
+    if (H2O_FUSED && atoi(H2O_FUSED) == 0) {
+        LLAMA_LOG_INFO("%s: fused attention disabled (H2O_FUSED)\n", __func__);
+        return false;
+    }
+    if (!cparams.offload_kqv) {
+        return true; // all of it runs on the CPU
+    }
+    for (const uint32_t il : layer_ids) {
+        ggml_backend_dev_t dev = model.dev_layer(il);
+
+        const int64_t d_k     = model.hparams.n_embd_head_k(il);
+        const int64_t d_v     = model.hparams.n_embd_head_v(il);
+        const bool    v_trans = !cparams.flash_attn && !ggml_is_quantized(type_v);
+
+        if (dev && !h2o_device_runs_attn(dev, d_k, d_v, type_k, type_v, v_trans)) {
+            LLAMA_LOG_WARN("%s: %s has no fused H2O attention for heads of %d and a cache of %s and %s, "
+                    "using a graph of stock ops\n",
+                    __func__, ggml_backend_dev_name(dev), (int) d_k, ggml_type_name(type_k), ggml_type_name(type_v));
+            return false;
+        }
+    }
+    return true;
+}
+
+// Upstream never puts more than n_ubatch tokens into a graph, and its ops have limits that only longer ones meet: 2^16
+// rows of a CUDA grid (norm, rope), 2^30 bytes of offset (SET, into the queries), shared memory (experts). This is well
+// below.
+static constexpr uint32_t h2o_max_graph_tokens = 16384;
+
+// On a device a graph holds the whole call if it can, so that all chunks' intra attention is one launch. The CPU gains
+// nothing from more than one chunk, and pays with compute buffers that grow with n_batch and with activations that
+// leave its caches.
+int32_t h2o_n_graph_chunks(const llama_model & model, const llama_cparams & cparams) {
+    for (uint32_t il = 0; il < model.hparams.n_layer(); ++il) {
+        ggml_backend_dev_t dev = model.dev_layer(il);
+
+        if (dev && ggml_backend_dev_type(dev) != GGML_BACKEND_DEVICE_TYPE_CPU) {
+            const uint32_t n_chunks = (cparams.n_batch + cparams.n_ubatch - 1)/cparams.n_ubatch;
+
+            return std::clamp(h2o_max_graph_tokens/cparams.n_ubatch, 1u, n_chunks);
+        }
+    }
+    return 1;
+}

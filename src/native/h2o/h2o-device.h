@@ -1,0 +1,26 @@
+// What the devices of a model can do for H2O.
+
+#pragma once
+
+#include "ggml.h"
+
+#include <cstdint>
+#include <vector>
+
+struct llama_cparams;
+struct llama_model;
+
+// false: a device that says yes to every op without asking the other side
+bool h2o_has_honest_devices(const llama_model & model);
+
+// whether the devices of these layers run the fused attention of GGML_OP_H2O over caches of these types; false too with
+// H2O_FUSED=0
+bool h2o_has_fused_attn(
+        const llama_model           & model,
+        const llama_cparams         & cparams,
+        const std::vector<uint32_t> & layer_ids,
+        ggml_type                     type_k,
+        ggml_type                     type_v);
+
+// chunks that one graph holds at most
+int32_t h2o_n_graph_chunks(const llama_model & model, const llama_cparams & cparams);

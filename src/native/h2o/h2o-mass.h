@@ -1,0 +1,23 @@
+// What dense attention would have looked at: how the full causal softmax of a chunk's queries spreads over all
+// positions up to the end of the chunk, per KV head. For introspection only (H2O_TRACE_MASS): it is the very work that
+// the sparse path saves.
+
+#pragma once
+
+#include "ggml.h"
+
+// nodes that h2o_build_mass adds to a graph, at most
+int64_t h2o_mass_max_nodes(int64_t n_queries, int64_t n_keys, int64_t n_head);
+
+// q [d_k, n_head, n_queries] of neighbouring positions from pos on, as handed to build_attn_mha; k as
+// llama_kv_cache::get_k returns it; ones: n_head*n_queries of them or more
+// -> F32 [pos + n_queries, n_head_kv] column sums of the weights over the queries and the heads of the group Puts its
+// nodes into the graph as it goes, so that the logits of one slice of queries are alive at a time.
+ggml_tensor * h2o_build_mass(
+        ggml_context * ctx,
+        ggml_cgraph  * gf,
+        ggml_tensor  * q,
+        ggml_tensor  * k,
+        ggml_tensor  * ones,
+        float          kq_scale,
+        int64_t        pos);

@@ -1,0 +1,53 @@
+// The parameters of a context: defaults, limits and names. See h2o.h.
+
+#include "h2o.h"
+
+h2o_params h2o_default_params(void) {
+    h2o_params res = {};
+    res.policy   = H2O_POLICY_VOTES;
+    res.schedule = H2O_SCHEDULE_SINGLE_PASS;
+    res.n_local  = 256;
+    res.n_heavy  = 256;
+    res.trace    = H2O_TRACE_OFF;
+    return res;
+}
+
+h2o_params h2o_clamp_params(h2o_params params, uint32_t n_chunk) {
+    // 64 bits: L and H come from the user
+    if (n_chunk == 0 || (uint64_t) params.n_local + params.n_heavy < n_chunk) {
+        return params;
+    }
+    if (params.n_local >= n_chunk) {
+        params.n_local = n_chunk - 1;
+    }
+    params.n_heavy = n_chunk - 1 - params.n_local;
+    return params;
+}
+const char * h2o_reason_name(h2o_reason reason) {
+    switch (reason) {
+        case H2O_REASON_NONE:                      return "none";
+        case H2O_REASON_OFF:                       return "off";
+        case H2O_REASON_ONE_CHUNK:                 return "one-chunk";
+        case H2O_REASON_BATCH_TOO_SMALL:           return "batch-too-small";
+        case H2O_REASON_UNSUPPORTED_ARCHITECTURE:  return "unsupported-architecture";
+        case H2O_REASON_UNSUPPORTED_MEMORY:        return "unsupported-memory";
+        case H2O_REASON_UNSUPPORTED_ATTENTION:     return "unsupported-attention";
+        case H2O_REASON_UNSUPPORTED_CONTEXT:       return "unsupported-context";
+        case H2O_REASON_UNSUPPORTED_DEVICE:        return "unsupported-device";
+        case H2O_REASON_MULTI_SEQUENCE:            return "multi-sequence";
+        case H2O_REASON_EMBEDDING_INPUT:           return "embedding-input";
+        case H2O_REASON_NON_CAUSAL:                return "non-causal";
+        case H2O_REASON_POSITIONS_NOT_CONSECUTIVE: return "positions-not-consecutive";
+        case H2O_REASON_KV_NOT_CONTIGUOUS:         return "kv-not-contiguous";
+        case H2O_REASON_COUNT:                     break;
+    }
+    return "unknown";
+}
+
+const char * h2o_schedule_name(h2o_schedule schedule) {
+    return schedule == H2O_SCHEDULE_TWO_PASS ? "two-pass" : "single-pass";
+}
+
+const char * h2o_path_name(h2o_path path) {
+    return path == H2O_PATH_SPARSE ? "h2o" : "dense";
+}

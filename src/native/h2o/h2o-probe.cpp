@@ -1,0 +1,114 @@
+#include "h2o-probe.h"
+
+#include "h2o-cache.h"
+#include "h2o-graph-input.h"
+#include "h2o-mass.h"
+
+#include "llama-context.h"
+#include "llama-impl.h"
+#include "llama-model.h"
+
+#include <algorithm>
+#include <numeric>
+
+// every attention node went through h2o_build_attn, and nothing built a mask
+static h2o_reason h2o_coverage_of_graph(const llm_graph_result & res, size_t n_layers) {
+    size_t n_built = 0;
+
+    for (const auto & input : res.inputs) {
+        if (const auto * h2o = dynamic_cast<const llm_graph_input_attn_h2o *>(input.get())) {
+            n_built += h2o->n_layers_built;
+        } else if (dynamic_cast<const llm_graph_input_attn_kv       *>(input.get()) ||
+                   dynamic_cast<const llm_graph_input_attn_no_cache *>(input.get())) {
+            return H2O_REASON_UNSUPPORTED_ATTENTION;
+        }
+    }
+    return n_built == n_layers ? H2O_REASON_NONE : H2O_REASON_UNSUPPORTED_ATTENTION;
+}
+
+// reserves one graph of a call of n_tokens tokens
+static void h2o_probe_graph(
+        llama_context    & lctx,
+        h2o_cache        & cache,
+        const h2o_plan   & plan,
+        uint32_t           n_tokens,
+        size_t           * sizes,
+        h2o_probe_result & res) {
+    const llama_memory_context_ptr mctx = cache.new_reserve_context(plan);
+
+    std::vector<size_t> sizes_here(ggml_backend_sched_get_n_backends(lctx.get_sched()), 0);
+
+    // the last call of a prompt has a single output
+    const auto reserve = [&](bool measure_only) {
+        return lctx.graph_reserve(plan.n_graph_tokens(), 1, 1, mctx.get(), measure_only,
+                measure_only ? sizes_here.data() : nullptr);
+    };
+
+    ggml_cgraph * gf = nullptr;
+    try {
+        gf = reserve(true);
+        if (!lctx.get_model().hparams.no_alloc) {
+            gf = reserve(false);
+        }
+    } catch (const h2o_not_covered &) {
+        res.reason = H2O_REASON_UNSUPPORTED_ATTENTION;
+        return;
+    }
+    if (!gf) {
+        throw std::runtime_error(format("failed to allocate the compute buffers of a sparse prefill of %u tokens: "
+                "use a smaller logical batch (-b, n_batch)", n_tokens));
+    }
+
+    for (size_t i = 0; i < sizes_here.size(); ++i) {
+        sizes[i] = std::max(sizes[i], sizes_here[i]);
+    }
+    res.n_nodes = std::max(res.n_nodes, ggml_graph_n_nodes(gf));
+    res.size    = std::max(res.size, std::accumulate(sizes_here.begin(), sizes_here.end(), size_t(0)));
+    res.reason  = h2o_coverage_of_graph(*lctx.get_gf_res_reserve(), cache.get_store().layer_ids().size());
+}
+
+h2o_probe_result h2o_probe(llama_context & lctx, h2o_cache & cache, size_t * sizes) {
+    const llama_cparams & cparams = lctx.get_cparams();
+
+    const uint32_t n_tokens = std::min(cparams.n_ctx, cparams.n_batch);
+
+    h2o_probe_result res;
+
+    // a batch of whole chunks, and one with the longest tail
+    for (const uint32_t n : { n_tokens, n_tokens - 1 }) {
+        if (n <= cparams.n_ubatch) {
+            continue;
+        }
+        for (const h2o_plan & plan : cache.reserve_plans(n)) {
+            h2o_probe_graph(lctx, cache, plan, n, sizes, res);
+
+            if (res.reason != H2O_REASON_NONE) {
+                return res;
+            }
+        }
+    }
+    return res;
+}
+
+uint32_t h2o_max_nodes(const llama_context & lctx, const h2o_cache & cache) {
+    const llama_cparams & cparams = lctx.get_cparams();
+    const llama_hparams & hparams = lctx.get_model().hparams;
+
+    // per layer and chunk: intra (if each chunk is a batch of its own), inter, fusion and the policy's share, views
+    // included
+    uint64_t n_per_chunk = 80 + cache.get_policy().n_nodes_per_chunk();
+
+    if (cparams.h2o.trace == H2O_TRACE_MASS) {
+        n_per_chunk += h2o_mass_max_nodes(cparams.n_ubatch, cparams.n_ctx_seq, hparams.n_head(0));
+    }
+
+    const uint64_t n_nodes = hparams.n_layer()*(128 + n_per_chunk*cache.get_n_graph_chunks());
+
+    // a node takes some 400 bytes before it takes any data
+    if (n_nodes > 1024*1024) {
+        throw std::runtime_error(format("H2O would need a graph of %llu nodes for %u tokens in chunks of %u: "
+                "use a smaller logical batch (-b, n_batch) or larger chunks (-ub, n_ubatch)",
+                (unsigned long long) n_nodes, cparams.n_batch, cparams.n_ubatch));
+    }
+    return n_nodes;
+}

@@ -1,0 +1,110 @@
+#include "h2o-record.h"
+
+#include "h2o-cache.h"
+
+#include "llama-context.h"
+#include "llama-impl.h"
+
+#include <cinttypes>
+
+bool h2o_get_last_call(const llama_context * ctx, h2o_call * call) {
+    const h2o_record & h2o = *ctx->h2o;
+
+    if (h2o.has_call) {
+        *call = h2o.last;
+    }
+    return h2o.has_call;
+}
+
+h2o_info h2o_get_info(const llama_context * ctx) {
+    const h2o_record    & h2o     = *ctx->h2o;
+    const llama_cparams & cparams = ctx->get_cparams();
+
+    size_t size_context = 0;
+    size_t size_compute = 0;
+    for (const auto & it : ctx->memory_breakdown()) {
+        size_context += it.second.context;
+        size_compute += it.second.compute;
+    }
+
+    // bytes on the devices beside K and V, alignment included
+    std::map<ggml_backend_buffer_type_t, size_t> stored;
+    if (h2o.cache) {
+        h2o.cache->get_store().add_to_breakdown(stored);
+    }
+    for (const auto & it : stored) {
+        size_context -= it.second;
+    }
+
+    const size_t size_state = h2o.cache ? h2o.cache->get_store().size_kept()    : 0;
+    const size_t size_intra = h2o.cache ? h2o.cache->get_store().size_working() : 0;
+
+    return {
+        h2o.reason,
+        cparams.h2o.schedule,
+        cparams.n_ubatch,
+        cparams.h2o.n_local,
+        cparams.h2o.n_heavy,
+        size_state,
+        size_intra,
+        size_context,
+        size_compute,
+        h2o.size_sparse,
+        h2o.cache && h2o.cache->get_fused(),
+        h2o.n_nodes,
+    };
+}
+
+h2o_count h2o_get_count(const llama_context * ctx, h2o_reason reason) {
+    return reason >= 0 && reason < H2O_REASON_COUNT ? ctx->h2o->counts[reason] : h2o_count{};
+}
+
+void h2o_perf_print(const llama_context * ctx) {
+    const h2o_record & h2o = *ctx->h2o;
+
+    // a context that was not asked for H2O has nothing to say, nor has one that only ever decoded
+    bool is_asked = false;
+    for (int i = 0; i < H2O_REASON_COUNT; ++i) {
+        is_asked = is_asked || (i != H2O_REASON_OFF && i != H2O_REASON_ONE_CHUNK && h2o.counts[i].n_calls > 0);
+    }
+    if (!is_asked) {
+        return;
+    }
+
+    for (int i = 0; i < H2O_REASON_COUNT; ++i) {
+        const h2o_count & count = h2o.counts[i];
+        if (count.n_calls > 0) {
+            LLAMA_LOG_INFO("%s: %6" PRId64 " calls, %8" PRId64 " tokens: %s%s%s\n", __func__, count.n_calls, count.n_tokens,
+                    h2o_path_name(i == H2O_REASON_NONE ? H2O_PATH_SPARSE : H2O_PATH_DENSE),
+                    i == H2O_REASON_NONE ? "" : ", ", i == H2O_REASON_NONE ? "" : h2o_reason_name((h2o_reason) i));
+        }
+    }
+}
+
+bool h2o_set_trace(llama_context * ctx, h2o_trace_level level) {
+    h2o_cache * cache = ctx->h2o->cache;
+
+    if (level == H2O_TRACE_MASS && ctx->get_cparams().h2o.trace != H2O_TRACE_MASS) {
+        LLAMA_LOG_ERROR("%s: the context was not made for a trace of the mass\n", __func__);
+        return false;
+    }
+    if (cache) {
+        cache->trace.level = level;
+        if (level == H2O_TRACE_OFF) {
+            cache->trace.clear();
+        }
+    }
+    return true;
+}
+
+int32_t h2o_trace_n(const llama_context * ctx) {
+    return ctx->h2o->cache ? ctx->h2o->cache->trace.get().size() : 0;
+}
+
+bool h2o_get_trace(const llama_context * ctx, int32_t i, h2o_trace * trace) {
+    if (i < 0 || i >= h2o_trace_n(ctx)) {
+        return false;
+    }
+    *trace = ctx->h2o->cache->trace.get()[i];
+    return true;
+}

@@ -1,0 +1,29 @@
+// What a llama_context knows of H2O: whether its model and parameters are covered, what the last call did, and the
+// numbers that h2o_get_info reports. Every context has one; the C interface of h2o.h reads it.
+
+#pragma once
+
+#include "h2o.h"
+
+class h2o_cache;
+
+struct llama_memory_i;
+
+struct h2o_record {
+    // why no call can be sparse, or H2O_REASON_NONE
+    h2o_reason reason = H2O_REASON_OFF;
+
+    // the memory of the context, whatever it is; null without one
+    llama_memory_i * memory = nullptr;
+
+    // its H2O side, or null
+    h2o_cache * cache = nullptr;
+
+    bool     has_call = false;
+    h2o_call last     = {};
+
+    int32_t n_nodes     = 0; // of the largest reserved sparse graph
+    size_t  size_sparse = 0; // bytes of compute buffers that it needs
+
+    h2o_count counts[H2O_REASON_COUNT] = {};
+};

@@ -1,0 +1,99 @@
+#include "h2o-store.h"
+
+#include <stdexcept>
+
+h2o_store::h2o_store(const std::vector<h2o_store_layer> & specs, bool no_alloc) : no_alloc(no_alloc) {
+    std::map<ggml_backend_buffer_type_t, size_t> n_tensors;
+    for (const h2o_store_layer & spec : specs) {
+        n_tensors[spec.buft] += n_copies*spec.kept.size() + spec.working.size();
+    }
+
+    std::map<ggml_backend_buffer_type_t, ggml_context_ptr> ctxs;
+    for (const auto & [buft, n] : n_tensors) {
+        ctxs[buft].reset(ggml_init({ n*ggml_tensor_overhead(), nullptr, true }));
+    }
+
+    for (const h2o_store_layer & spec : specs) {
+        ggml_context * ctx = ctxs[spec.buft].get();
+
+        const auto make = [&](const h2o_tensor_spec & t) {
+            return ggml_new_tensor_3d(ctx, t.type, t.ne[0], t.ne[1], t.ne[2]);
+        };
+
+        layer & l = layers[spec.il];
+
+        for (int32_t i = 0; i < n_copies; ++i) {
+            l.kept.emplace_back();
+            for (const h2o_tensor_spec & t : spec.kept) {
+                l.kept.back().push_back(make(t));
+                ggml_format_name(l.kept.back().back(), "h2o_%s_%d_l%d", t.name, i, spec.il);
+            }
+        }
+        for (const h2o_tensor_spec & t : spec.working) {
+            l.working.push_back(make(t));
+            ggml_format_name(l.working.back(), "h2o_%s_l%d", t.name, spec.il);
+        }
+    }
+
+    for (auto & [buft, ctx] : ctxs) {
+        ggml_backend_buffer_ptr buf(no_alloc
+            ? ggml_backend_buft_alloc_buffer(buft, 0)
+            : ggml_backend_alloc_ctx_tensors_from_buft(ctx.get(), buft));
+        if (!buf) {
+            throw std::runtime_error("failed to allocate the H2O state buffers");
+        }
+        if (no_alloc) {
+            for (ggml_tensor * t = ggml_get_first_tensor(ctx.get()); t; t = ggml_get_next_tensor(ctx.get(), t)) {
+                t->buffer = buf.get();
+            }
+        }
+        ggml_backend_buffer_clear(buf.get(), 0);
+        bufs.emplace_back(std::move(ctx), std::move(buf));
+    }
+}
+
+std::vector<int32_t> h2o_store::layer_ids() const {
+    std::vector<int32_t> res;
+    for (const auto & it : layers) {
+        res.push_back(it.first);
+    }
+    return res;
+}
+
+static size_t h2o_size(const h2o_tensors & tensors) {
+    size_t res = 0;
+    for (const ggml_tensor * t : tensors) {
+        res += ggml_nbytes(t);
+    }
+    return res;
+}
+
+size_t h2o_store::size_copy() const {
+    size_t res = 0;
+    for (const auto & it : layers) {
+        res += h2o_size(it.second.kept.front());
+    }
+    return res;
+}
+
+size_t h2o_store::size_kept() const {
+    return n_copies*size_copy();
+}
+
+size_t h2o_store::size_working() const {
+    size_t res = 0;
+    for (const auto & it : layers) {
+        res += h2o_size(it.second.working);
+    }
+    return res;
+}
+
+void h2o_store::add_to_breakdown(std::map<ggml_backend_buffer_type_t, size_t> & sizes) const {
+    for (const auto & [ctx, buf] : bufs) {
+        ggml_backend_buffer_type_t buft = ggml_backend_buffer_get_type(buf.get());
+
+        sizes[buft] += no_alloc
+            ? ggml_backend_alloc_ctx_tensors_from_buft_size(ctx.get(), buft)
+            : ggml_backend_buffer_get_size(buf.get());
+    }
+}

@@ -1,0 +1,52 @@
+// The tensors that H2O keeps on the devices beside K and V, by layer: in three copies, of which one holds the state and
+// the graphs of a call write the other two in turns, or, as working space of one call, in one.
+
+#pragma once
+
+#include "h2o-policy.h"
+
+#include "ggml-cpp.h"
+
+#include <map>
+#include <utility>
+
+struct h2o_store_layer {
+    int32_t                      il;   // the model's layer id
+    ggml_backend_buffer_type_t   buft; // where the layer's cache is
+    std::vector<h2o_tensor_spec> kept;
+    std::vector<h2o_tensor_spec> working;
+};
+
+class h2o_store {
+public:
+    static constexpr int32_t n_copies = 3;
+
+    // no_alloc: measure only, the buffers are dummies
+    // throws std::runtime_error if there is not enough memory
+    h2o_store(const std::vector<h2o_store_layer> & layers, bool no_alloc);
+
+    const h2o_tensors & kept   (int32_t il, int32_t copy) const { return layers.at(il).kept.at(copy); }
+    const h2o_tensors & working(int32_t il)               const { return layers.at(il).working; }
+
+    // all layers, in order of their ids
+    std::vector<int32_t> layer_ids() const;
+
+    // bytes
+    size_t size_kept()    const; // all copies
+    size_t size_copy()    const; // one of them
+    size_t size_working() const;
+
+    void add_to_breakdown(std::map<ggml_backend_buffer_type_t, size_t> & sizes) const;
+
+private:
+    struct layer {
+        std::vector<h2o_tensors> kept; // by copy
+        h2o_tensors              working;
+    };
+
+    const bool no_alloc;
+
+    std::map<int32_t, layer> layers;
+
+    std::vector<std::pair<ggml_context_ptr, ggml_backend_buffer_ptr>> bufs;
+};
