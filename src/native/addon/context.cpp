@@ -82,6 +82,8 @@ context_object::context_object(const Napi::CallbackInfo & info) :
         }
         return std::make_shared<context_state>(model->state->model);
     });
+    state->n_positions = model->state->n_positions;
+
     thread = worker::start(info.Env(), "h2o_context");
 }
 

@@ -1,6 +1,7 @@
 #include "model_load.h"
 
 #include "log.h"
+#include "model-check/model_check.h"
 #include "values.h"
 #include "vocab.h"
 
@@ -30,6 +31,11 @@ static bool has_gpu() {
     return false;
 }
 
+static failure model_invalid(const std::string & path, const model_finding & found) {
+    return failure("ERR_H2O_MODEL_INVALID", found.key + " (" + found.value + ") " + found.problem,
+        {{"path", path}, {"key", found.key}, {"value", found.value}});
+}
+
 model_load_job::model_load_job(Napi::Env env, model_options options, std::shared_ptr<model_state> state) :
     job(env), options(std::move(options)), state(std::move(state)) {}
 
@@ -42,6 +48,13 @@ bool model_load_job::on_progress(float progress, void * data) {
 void model_load_job::run() {
     if (is_aborted()) {
         throw failure_interrupted(0);
+    }
+
+    const auto head = gguf_head_read(options.path);
+    if (head) {
+        if (const auto found = model_check(*head)) {
+            throw model_invalid(options.path, *found);
+        }
     }
 
     llama_model_params params = llama_model_default_params();
@@ -64,12 +77,20 @@ void model_load_job::run() {
         throw failure_interrupted(0);
     }
     if (!model) {
+        if (head) {
+            if (const auto found = model_check_failed(*head)) {
+                throw model_invalid(options.path, *found);
+            }
+        }
         const bool memory = log.is_about_memory();
         throw failure(memory ? "ERR_H2O_CONTEXT_MEMORY" : "ERR_H2O_MODEL_INVALID",
             memory ? "there is not enough memory for the model" : "llama.cpp cannot load the model",
             {{"path", options.path}, {"log", log.text()}});
     }
 
+    if (const auto * positions = head ? head->find_tensor("position_embd.weight") : nullptr) {
+        state->n_positions = (double) positions->ne[1];
+    }
     state->on_gpu = has_gpu() && options.n_gpu_layers != 0;
     state->model  = std::move(model);
 }
