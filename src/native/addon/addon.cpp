@@ -3,6 +3,7 @@
 // Nothing here is shared between JavaScript environments but llama.cpp's backends and its log level: every worker thread
 // has its own classes, objects and native threads.
 
+#include "assertion.h"
 #include "context.h"
 #include "log.h"
 #include "model.h"
@@ -35,6 +36,7 @@ static Napi::Object init(Napi::Env env, Napi::Object exports) {
     std::call_once(once, [] {
         pin_library();
         log_install();
+        assertion_install();
         llama_backend_init();
     });
 

@@ -247,6 +247,12 @@ Napi::Value context_object::dispose(const Napi::CallbackInfo & info) {
     draw.reset();
     report_freed(info.Env());
 
+    if (!thread->lost().empty()) {
+        const auto nothing_to_free = Napi::Promise::Deferred::New(info.Env());
+        nothing_to_free.Resolve(info.Env().Undefined());
+        return nothing_to_free.Promise();
+    }
+
     return thread->submit_last(std::make_unique<free_job>(info.Env(), state));
 }
 
