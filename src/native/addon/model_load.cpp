@@ -52,7 +52,7 @@ void model_load_job::run() {
 
     const auto head = gguf_head_read(options.path);
     if (head) {
-        if (const auto found = model_check(*head)) {
+        if (const auto found = model_check(options.path, *head)) {
             throw model_invalid(options.path, *found);
         }
     }
@@ -77,10 +77,8 @@ void model_load_job::run() {
         throw failure_interrupted(0);
     }
     if (!model) {
-        if (head) {
-            if (const auto found = model_check_failed(*head)) {
-                throw model_invalid(options.path, *found);
-            }
+        if (const auto found = model_check_failed(options.path)) {
+            throw model_invalid(options.path, *found);
         }
         const bool memory = log.is_about_memory();
         throw failure(memory ? "ERR_H2O_CONTEXT_MEMORY" : "ERR_H2O_MODEL_INVALID",

@@ -109,7 +109,12 @@ public:
     template <typename T>
     T next() {
         T value;
-        read(&value, sizeof(T));
+        if (end - at >= sizeof(T)) {
+            memcpy(&value, buffer.data() + at, sizeof(T));
+            at += sizeof(T);
+        } else {
+            read(&value, sizeof(T));
+        }
         return value;
     }
 
@@ -123,6 +128,10 @@ public:
     }
 
     void skip(uint64_t n) {
+        if (n <= end - at) {
+            at += n;
+            return;
+        }
         if (n > left()) {
             throw bad_file();
         }
@@ -161,9 +170,10 @@ private:
     uint64_t          n_bytes = 0;
 };
 
-// merges and scores have no rule, and are as long as the vocabulary
-bool is_kept(const std::string & key) {
-    return key != "tokenizer.ggml.merges" && key != "tokenizer.ggml.scores" && key != "tokenizer.chat_template";
+// no rule looks into merges and scores, and few into tokens; all are as long as the vocabulary
+bool is_kept(const std::string & key, bool with_tokens) {
+    return key == "tokenizer.ggml.tokens" ? with_tokens
+                                          : key != "tokenizer.ggml.merges" && key != "tokenizer.ggml.scores";
 }
 
 gguf_value read_value(reader & in, bool keep) {
@@ -211,7 +221,7 @@ gguf_tensor_shape read_shape(reader & in) {
     return shape;
 }
 
-gguf_head read_head(reader & in) {
+gguf_head read_head(reader & in, bool with_tokens) {
     gguf_head head;
     head.n_bytes = in.size();
 
@@ -227,7 +237,7 @@ gguf_head read_head(reader & in) {
 
     for (uint64_t i = 0; i < n_values; ++i) {
         std::string key = in.string();
-        gguf_value value = read_value(in, is_kept(key));
+        gguf_value value = read_value(in, is_kept(key, with_tokens));
         head.values.emplace(std::move(key), std::move(value));
     }
     for (uint64_t i = 0; i < n_tensors; ++i) {
@@ -246,14 +256,14 @@ gguf_head read_head(reader & in) {
 
 } // namespace
 
-std::optional<gguf_head> gguf_head_read(const std::string & path) {
+std::optional<gguf_head> gguf_head_read(const std::string & path, bool with_tokens) {
     const std::unique_ptr<FILE, int (*)(FILE *)> file(ggml_fopen(path.c_str(), "rb"), fclose);
     if (!file) {
         return std::nullopt;
     }
     try {
         reader in(file.get());
-        return read_head(in);
+        return read_head(in, with_tokens);
     } catch (const bad_file &) {
         return std::nullopt;
     }

@@ -13,11 +13,15 @@ static const model_rule rules[] = {
     check_rope,
     check_vocab_size,
     check_token_types,
-    check_rwkv_vocab,
     check_charsmap,
 };
 
-std::optional<model_finding> model_check(const gguf_head & head) {
+static std::optional<model_finding> check_tokens(const std::string & path, model_rule rule) {
+    const auto head = gguf_head_read(path, true);
+    return head ? rule(model_facts(*head)) : std::nullopt;
+}
+
+std::optional<model_finding> model_check(const std::string & path, const gguf_head & head) {
     const model_facts facts(head);
 
     for (const model_rule rule : rules) {
@@ -25,11 +29,11 @@ std::optional<model_finding> model_check(const gguf_head & head) {
             return found;
         }
     }
-    return std::nullopt;
+    return has_rwkv_vocab(facts) ? check_tokens(path, check_rwkv_vocab) : std::nullopt;
 }
 
-std::optional<model_finding> model_check_failed(const gguf_head & head) {
-    return check_duplicates(model_facts(head));
+std::optional<model_finding> model_check_failed(const std::string & path) {
+    return check_tokens(path, check_duplicates);
 }
 
 } // namespace addon

@@ -17,9 +17,9 @@ struct model_finding {
 };
 
 // before the load
-std::optional<model_finding> model_check(const gguf_head & head);
+std::optional<model_finding> model_check(const std::string & path, const gguf_head & head);
 
 // after llama.cpp refused: what takes too long to look for in a healthy model
-std::optional<model_finding> model_check_failed(const gguf_head & head);
+std::optional<model_finding> model_check_failed(const std::string & path);
 
 } // namespace addon

@@ -25,8 +25,11 @@ std::optional<model_finding> check_rope      (const model_facts & facts);
 // vocabulary
 std::optional<model_finding> check_vocab_size (const model_facts & facts);
 std::optional<model_finding> check_token_types(const model_facts & facts);
-std::optional<model_finding> check_rwkv_vocab (const model_facts & facts);
 std::optional<model_finding> check_charsmap   (const model_facts & facts);
-std::optional<model_finding> check_duplicates (const model_facts & facts);
+
+// with the tokens themselves
+bool                         has_rwkv_vocab  (const model_facts & facts);
+std::optional<model_finding> check_rwkv_vocab(const model_facts & facts);
+std::optional<model_finding> check_duplicates(const model_facts & facts);
 
 } // namespace addon
