@@ -46,7 +46,8 @@ export class Pool {
 }
 
 function start() {
-  const env = { ...process.env, OMP_WAIT_POLICY: 'passive' }
+  // threads that spin while they wait look like a hang on a busy host
+  const env = { OMP_WAIT_POLICY: 'passive', ...process.env }
   const child = fork(CHILD, { env, execArgv: ['--no-warnings'], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   child.log = ''
   child.stderr.on('data', (chunk) => {

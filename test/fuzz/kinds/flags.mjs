@@ -80,10 +80,7 @@ export function recipe(seed) {
 
 export async function run({ args }) {
   model ??= await tinyModelFile()
-  // threads wait as they do for users, not as the pool's
-  const { OMP_WAIT_POLICY: _, ...env } = process.env
   const child = spawn(process.execPath, [PROGRAM, ...args, '-m', model], {
-    env,
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   let stderr = ''
