@@ -11,17 +11,17 @@ namespace addon {
 static const char * const equal_heads[] = {
     "afmoe", "bailingmoe2", "bitnet", "bloom", "chatglm", "cohere2", "command-r", "glm4moe", "glm4", "gpt2",
     "gptneox", "jais", "laguna", "minimax-m3", "mpt", "muse-glimmer", "nanbeige", "openelm", "phi2", "phi3",
-    "qwen", "refact", "spark2_5", "stablelm", "starcoder",
+    "phimoe", "qwen", "refact", "spark2_5", "stablelm", "starcoder",
 };
 
 // and these that rope turns all of a head, too
 static const char * const equal_heads_and_rope[] = {
     "apertus", "arcee", "arctic", "baichuan", "chameleon", "codeshell", "cohere2moe", "dbrx", "deci",
     "deepseek", "dots1", "dream", "ernie4_5", "exaone", "falcon", "granite_swa", "graniteswitch", "granite",
-    "grok", "grovemoe", "hunyuan-moe", "hunyuan_vl", "hy_v3", "internlm2", "jais2", "llada-moe", "llada",
-    "llama", "llama4", "maincoder", "mellum", "minimax-m2", "mistral3", "nemotron", "olmo", "olmo2", "olmoe",
-    "orion", "pangu-embedded", "plamo", "qwen2", "qwen2moe", "qwen2vl", "qwen3", "qwen3moe", "qwen3vl",
-    "qwen3vlmoe", "rnd1", "seed_oss", "smallthinker", "smollm3", "starcoder2", "xverse",
+    "granitemoe", "grok", "grovemoe", "hunyuan-dense", "hunyuan-moe", "hunyuan_vl", "hy_v3", "internlm2", "jais2",
+    "llada-moe", "llada", "llama", "llama-embed", "llama4", "maincoder", "mellum", "minicpm", "minimax-m2", "mistral3",
+    "nemotron", "olmo", "olmo2", "olmoe", "orion", "pangu-embedded", "plamo", "qwen2", "qwen2moe", "qwen2vl", "qwen3",
+    "qwen3moe", "qwen3vl", "qwen3vlmoe", "rnd1", "seed_oss", "smallthinker", "smollm3", "starcoder2", "xverse",
 };
 
 static const char * const rope_scalings[] = { "none", "linear", "yarn", "longrope" };
@@ -117,6 +117,10 @@ std::optional<model_finding> check_head_sizes(const model_facts & facts) {
         if (auto found = check_queries(facts)) {
             return found;
         }
+    }
+    // latent and linear attention have matrices of other sizes under the same names
+    if (facts.find("attention.kv_lora_rank") || facts.find("attention.key_length_mla") || facts.find("kda.head_dim")) {
+        return std::nullopt;
     }
     if (auto found = check_matrix(facts, "attention.key_length", "attention.key_length_swa", "attn_k")) {
         return found;
