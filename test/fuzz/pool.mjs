@@ -1,6 +1,9 @@
 // Runs mutants in child processes: a child that dies, hangs or grows too big is a finding, and is replaced.
 
 import { fork } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rssOf } from './memory.mjs'
 
@@ -15,6 +18,8 @@ const MEMORY_TO_KEEP = 1.5 * 2 ** 30
 export class Pool {
   #idle = []
   #limit
+  /** Of the children, which may be killed at any time. */
+  #scratch = mkdtempSync(join(tmpdir(), 'h2o-fuzz-'))
 
   constructor(size) {
     this.#limit = size
@@ -32,10 +37,11 @@ export class Pool {
 
   close() {
     for (const { child } of this.#idle.splice(0)) child.kill('SIGKILL')
+    rmSync(this.#scratch, { recursive: true, force: true })
   }
 
   async #one(recipe) {
-    const worker = this.#idle.pop() ?? { child: start(), mutants: 0 }
+    const worker = this.#idle.pop() ?? { child: start(this.#scratch), mutants: 0 }
     const result = await ask(worker.child, recipe)
     worker.mutants++
     const spent = worker.mutants >= MUTANTS_PER_CHILD || rssOf(worker.child.pid) > MEMORY_TO_KEEP
@@ -45,9 +51,9 @@ export class Pool {
   }
 }
 
-function start() {
+function start(scratch) {
   // threads that spin while they wait look like a hang on a busy host
-  const env = { OMP_WAIT_POLICY: 'passive', ...process.env }
+  const env = { OMP_WAIT_POLICY: 'passive', ...process.env, TMPDIR: scratch, TEMP: scratch }
   const child = fork(CHILD, { env, execArgv: ['--no-warnings'], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   child.log = ''
   child.stderr.on('data', (chunk) => {

@@ -28,7 +28,7 @@ const FLAGS = {
   '-fa': (draw) => draw.pick(['on', 'off', 'auto', 'maybe']),
   '-ctk': type,
   '-ctv': type,
-  '-n': (draw) => draw.pick(['0', '1', '8', '16', 'x', '-2']),
+  '-n': (draw) => draw.pick(['0', '1', '8', '16', 'x', '1.5']), // -1 and -2 fill the context: long, and no hang
   '-s': count,
   '--temp': real,
   '--top-k': count,
