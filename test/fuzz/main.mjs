@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { main, UsageFailure } from '../../scripts/lib/fail.mjs'
 import { Pool } from './pool.mjs'
 
 const KINDS = ['gguf', 'vocab', 'state', 'flags', 'api']
@@ -25,26 +26,28 @@ give an answer that is wrong. Findings go to build/fuzz/findings.jsonl; one that
 Exit code 1: there was a finding.
 `
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '10' },
-    runs: { type: 'string' },
-    kind: { type: 'string', multiple: true, default: KINDS },
-    seed: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
-    jobs: { type: 'string', default: '1' },
-    corpus: { type: 'boolean' },
-    recipe: { type: 'string' },
-    help: { type: 'boolean', short: 'h' },
-  },
-})
+const OPTIONS = {
+  minutes: { type: 'string', default: '10' },
+  runs: { type: 'string' },
+  kind: { type: 'string', multiple: true, default: KINDS },
+  seed: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
+  jobs: { type: 'string', default: '1' },
+  corpus: { type: 'boolean' },
+  recipe: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+}
 
 const out = fileURLToPath(new URL('../../build/fuzz/', import.meta.url))
+let values
 let nFindings = 0
 
-if (values.help) process.stdout.write(HELP)
-else await main()
+await main(() => {
+  values = parseArgs({ options: OPTIONS }).values
+  return values.help ? process.stdout.write(HELP) : fuzz()
+})
 
-async function main() {
+async function fuzz() {
+  check()
   mkdirSync(out, { recursive: true })
   const pool = new Pool(Number(values.jobs))
   if (values.corpus) report('corpus', await series(pool, JSON.parse(readFileSync(CORPUS, 'utf8'))))
@@ -57,6 +60,16 @@ async function main() {
   }
   pool.close()
   process.exitCode = nFindings > 0 ? 1 : 0
+}
+
+function check() {
+  for (const name of ['minutes', 'runs', 'seed', 'jobs']) {
+    const value = values[name]
+    if (value !== undefined && !(Number(value) > 0))
+      throw new UsageFailure(`--${name} takes a number above 0, not ${value}`)
+  }
+  const unknown = values.kind.find((kind) => !KINDS.includes(kind))
+  if (unknown) throw new UsageFailure(`--kind takes one of ${KINDS.join(', ')}, not ${unknown}`)
 }
 
 function* drawn(recipe) {
