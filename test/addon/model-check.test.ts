@@ -49,7 +49,6 @@ describe('metadata that no model can have is named', () => {
     ['mpt', [f32('mpt.attention.layer_norm_epsilon', 'NaN')], 'mpt.attention.layer_norm_epsilon', /nan$/],
     ['jamba', [u32('jamba.ssm.inner_size', 64)], 'jamba.ssm.inner_size', '64'],
     ['jamba', [['resize', 'jamba.attention.head_count_kv', 3]], 'jamba.attention.head_count_kv', /3 values/],
-    ['llama', [u32('general.alignment', 8), ['set', 'x', 'u8', 1]], 'general.alignment', '8'],
     ['llama', [u32('general.alignment', 2 ** 31)], 'general.alignment', /e\+09$/],
     ['llama', [u32('general.alignment', 48)], 'general.alignment', '48'],
     ['llama', [['item', tokens, 66, 'A']], tokens, 'token 66: A'],
@@ -97,6 +96,28 @@ describe('a healthy model loads', () => {
     const model = await loadModel(await written('healthy.gguf', spec, []))
     expect(model.nLayer).toBe(7)
     await model.dispose()
+  })
+
+  it.each([true, false])('whose tensors are aligned to 8 bytes, mapped or not: %s', async (useMmap) => {
+    const spec = { ...SHAPE, arch: 'llama' }
+    const file = (alignment: number, key: string) =>
+      mutated(fuzzModel({ spec }), [
+        ['set', 'general.alignment', 'u32', alignment],
+        ['set', key, 'u8', 1],
+        ['header', 'alignment', alignment],
+      ])
+    // the length of a key moves the data to every multiple of 8
+    const heads = [1, 9, 17, 25].map((length) => file(8, 'x'.repeat(length)))
+    const logits = []
+    for (const bytes of [file(32, 'x'), ...heads]) {
+      await writeFile(scratch('aligned.gguf'), bytes)
+      const model = await loadModel({ path: scratch('aligned.gguf'), useMmap })
+      const context = await createContext({ model, nCtx: 256, nThreads: 1 })
+      logits.push((await context.prefill('Hello')).logits)
+      await context.dispose()
+      await model.dispose()
+    }
+    for (const row of logits) expect(row).toEqual(logits[0])
   })
 
   it('RWKV tokens that all begin with a byte that is one, too', async () => {

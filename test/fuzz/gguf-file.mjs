@@ -29,8 +29,8 @@ export function fuzzModel({ spec, rename = undefined, more = {} }) {
   return { entries: map, tensors: infos, data: Buffer.concat(data) }
 }
 
-function padded(bytes) {
-  return Buffer.concat([bytes, Buffer.alloc((32 - (bytes.length % 32)) % 32)])
+function padded(bytes, alignment = 32) {
+  return Buffer.concat([bytes, Buffer.alloc((alignment - (bytes.length % alignment)) % alignment)])
 }
 
 /** The file with the edits in it. Each edit is an array: what to do, and with what. */
@@ -114,7 +114,7 @@ function headOf({ entries, tensors, header }) {
     u32(type)
     u64(offset)
   }
-  return padded(Buffer.concat(parts))
+  return padded(Buffer.concat(parts), header.alignment)
 }
 
 function scalar(type, value) {

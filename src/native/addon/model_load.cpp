@@ -62,7 +62,9 @@ void model_load_job::run() {
     if (options.n_gpu_layers >= 0) {
         params.n_gpu_layers = options.n_gpu_layers;
     }
-    if (options.has_mmap || options.use_mlock) {
+    if (head && !head->can_be_mapped()) {
+        params.load_mode = options.use_mlock ? LLAMA_LOAD_MODE_MLOCK : LLAMA_LOAD_MODE_NONE;
+    } else if (options.has_mmap || options.use_mlock) {
         params.load_mode = options.use_mmap ? (options.use_mlock ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MMAP)
                                             : (options.use_mlock ? LLAMA_LOAD_MODE_MLOCK      : LLAMA_LOAD_MODE_NONE);
     }

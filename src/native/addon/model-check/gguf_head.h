@@ -41,6 +41,9 @@ struct gguf_head {
     uint64_t data_offset = 0; // where the tensors' data begins
     uint64_t n_bytes     = 0; // of the file
 
+    // ggml asserts that a buffer over mapped memory begins at such an address; the format asks for less
+    bool can_be_mapped() const { return data_offset % 32 == 0; }
+
     const gguf_value        * find       (std::string_view key)  const;
     const gguf_tensor_shape * find_tensor(std::string_view name) const;
 };

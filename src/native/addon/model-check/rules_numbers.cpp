@@ -164,11 +164,6 @@ std::optional<model_finding> check_alignment(const model_facts & facts) {
     if (facts.head.data_offset > facts.head.n_bytes && !facts.head.tensors.empty()) {
         return model_finding{ key, model_facts::value_text(value), "puts the tensors behind the end of the file" };
     }
-    // a buffer over mapped memory begins where the data does
-    if (facts.head.data_offset % 32 != 0) {
-        return model_finding{ key, model_facts::value_text(value),
-            "puts the tensors at byte " + std::to_string(facts.head.data_offset) + ", which is no multiple of 32" };
-    }
     return std::nullopt;
 }
 
