@@ -34,6 +34,7 @@ describe('metadata that no model can have is named', () => {
     ['llama', [text('llama.rope.scaling.type', 'cubic')], 'llama.rope.scaling.type', 'cubic'],
     ['phi3', [u32('phi3.rope.dimension_count', 2 ** 32 - 2)], 'phi3.rope.dimension_count', /e\+09$/],
     ['phi3', [u32('phi3.rope.dimension_count', 7)], 'phi3.rope.dimension_count', '7'],
+    ['gemma3', [u32('gemma3.rope.dimension_count', 0)], 'gemma3.rope.dimension_count', '0'],
     ['qwen3', [u32('qwen3.rope.dimension_count', 8)], 'qwen3.rope.dimension_count', '8'],
     ['qwen3', [u32('qwen3.attention.key_length', 8)], 'qwen3.attention.key_length', '8'],
     ['gpt-oss', [u32('gpt-oss.attention.key_length', 1e6)], 'gpt-oss.attention.key_length', '1000000'],

@@ -24,6 +24,12 @@ static const char * const equal_heads_and_rope[] = {
     "qwen3moe", "qwen3vl", "qwen3vlmoe", "rnd1", "seed_oss", "smallthinker", "smollm3", "starcoder2", "xverse",
 };
 
+// may say that rope turns nothing: there is none in their graphs, or not always
+static const char * const no_rope[] = {
+    "bailingmoe3", "bert", "bloom", "gpt2", "gptj", "granitehybrid", "jais", "jamba", "jina-bert-v2", "kimi-k3",
+    "kimi-linear", "mpt", "nemotron_h", "nemotron_h_moe", "refact", "starcoder", "t5", "t5encoder",
+};
+
 static const char * const rope_scalings[] = { "none", "linear", "yarn", "longrope" };
 
 template <size_t N>
@@ -147,6 +153,10 @@ std::optional<model_finding> check_rope(const model_facts & facts) {
         }
         if (n_k == n_k && std::fmod(n_rot, 2) != 0 && n_rot == n_rot) {
             return facts.finding(side.key, "must be even");
+        }
+        // the kernel skips what it has turned, and begins anew
+        if (n_k == n_k && n_rot == 0 && !is_among(no_rope, facts.arch)) {
+            return facts.finding(side.key, "must be at least 2");
         }
     }
     return std::nullopt;
