@@ -12,9 +12,13 @@ const PROGRAM = fileURLToPath(new URL('../../../bin/h2o-prefill.js', import.meta
 const EXIT_CODES = [0, 1, 2, 3, 4, 5]
 const MEMORY_LIMIT = 4 * 2 ** 30
 
-const count = (draw) =>
-  draw.pick(['0', '1', '7', '16', '64', '100', '512', '-1', '4294967295', '1e3', 'x', '', '3.5', '99999999'])
-const real = (draw) => draw.pick(['0', '1', '0.5', '-1', '2', 'NaN', '1e30', 'x', ''])
+/** Mostly a value that is taken, now and then one that is not. */
+const often = (usual, odd) => (draw) => draw.pick(draw.chance(0.85) ? usual : odd)
+const count = often(
+  ['0', '1', '7', '16', '64', '100', '512'],
+  ['-1', '4294967295', '1e3', 'x', '', '3.5', '99999999'],
+)
+const real = often(['0', '0.5', '0.9', '1'], ['-1', '2', 'NaN', '1e30', 'x', ''])
 const type = (draw) =>
   draw.pick(['f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1', 'q2_k', ''])
 const none = () => undefined
@@ -63,13 +67,9 @@ let model
 
 export function recipe(seed) {
   const draw = new Draw('flags', seed)
-  const command = draw.weighted([
-    [8, 'run'],
-    [1, 'compare'],
-    [1, 'inspect'],
-    [1, 'bench'],
-  ])
-  const args = [command, '-p', draw.pick(PROMPTS), '-n', draw.pick(['0', '4', '16'])]
+  const command = draw.pick(['run', 'run', 'run', 'run', 'compare', 'inspect'])
+  const args = [command, '-p', draw.pick(PROMPTS)]
+  if (command === 'run') args.push('-n', draw.pick(['0', '4', '16']))
   for (let n = draw.int(0, 6); n > 0; n--) {
     const flag = draw.pick(Object.keys(FLAGS))
     const value = FLAGS[flag](draw)
