@@ -19,8 +19,7 @@ const count = often(
   ['-1', '4294967295', '1e3', 'x', '', '3.5', '99999999'],
 )
 const real = often(['0', '0.5', '0.9', '1'], ['-1', '2', 'NaN', '1e30', 'x', ''])
-const type = (draw) =>
-  draw.pick(['f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1', 'q2_k', ''])
+const type = often(['f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1'], ['q2_k', ''])
 const none = () => undefined
 
 /** Flag, and what it may be given; the counts that fit are drawn more often. */
@@ -29,10 +28,10 @@ const FLAGS = {
   '-b': (draw) => draw.pick(['64', '128', '512', count(draw)]),
   '-ub': (draw) => draw.pick(['16', '32', '64', count(draw)]),
   '-ngl': (draw) => draw.pick(['0', 'auto', 'all', count(draw)]),
-  '-fa': (draw) => draw.pick(['on', 'off', 'auto', 'maybe']),
+  '-fa': often(['on', 'off', 'auto'], ['maybe']),
   '-ctk': type,
   '-ctv': type,
-  '-n': (draw) => draw.pick(['0', '1', '8', '16', 'x', '1.5']), // -1 and -2 fill the context: long, and no hang
+  '-n': often(['0', '1', '8', '16'], ['x', '1.5']), // -1 and -2 fill the context: long, and no hang
   '-s': count,
   '--temp': real,
   '--top-k': count,
@@ -40,7 +39,7 @@ const FLAGS = {
   '--min-p': real,
   '--h2o-local': (draw) => draw.pick(['8', '16', count(draw)]),
   '--h2o-heavy': (draw) => draw.pick(['8', '16', count(draw)]),
-  '--h2o-schedule': (draw) => draw.pick(['single-pass', 'two-pass', 'three-pass']),
+  '--h2o-schedule': often(['single-pass', 'two-pass'], ['three-pass']),
   '--h2o-sink': count,
   '--h2o-vote-window': count,
   '--h2o-decay': real,
@@ -56,22 +55,30 @@ const FLAGS = {
       '--h2o-vote-mean',
       '--json',
     ]
-      .concat('-v', '--no-escape', '--no-such-flag')
+      .concat('-v', '--no-escape')
       .map((flag) => [flag, none]),
   ),
 }
 
-const PROMPTS = ['a', 'Hello, world. '.repeat(40), '', '\u{1f600}\n\\x41\\n'.repeat(30), 'x'.repeat(700)]
+/** What only `run` knows. */
+const OF_RUN = ['-n', '-s', '--temp', '--top-k', '--top-p', '--min-p', '--ignore-eos', '--no-escape', '-v']
+
+const prompt = often(
+  ['Hello, world. '.repeat(60), '\u{1f600}\n\\x41\\n'.repeat(60), 'x'.repeat(700)],
+  ['a', ''],
+)
 
 let model
 
 export function recipe(seed) {
   const draw = new Draw('flags', seed)
   const command = draw.pick(['run', 'run', 'run', 'run', 'compare', 'inspect'])
-  const args = [command, '-p', draw.pick(PROMPTS)]
+  const args = [command, '-p', prompt(draw), '-b', '192', '-ub', '64']
   if (command === 'run') args.push('-n', draw.pick(['0', '4', '16']))
+  if (command === 'compare') args.push('-n', '64')
+  const flags = Object.keys(FLAGS).filter((flag) => command === 'run' || !OF_RUN.includes(flag))
   for (let n = draw.int(0, 6); n > 0; n--) {
-    const flag = draw.pick(Object.keys(FLAGS))
+    const flag = draw.pick(flags)
     const value = FLAGS[flag](draw)
     args.push(flag, ...(value === undefined ? [] : [value]))
   }
