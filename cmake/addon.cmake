@@ -7,7 +7,7 @@ if (NOT CMAKE_JS_INC)
         ${CMAKE_CURRENT_SOURCE_DIR}/node_modules/node-addon-api)
 endif()
 
-file(GLOB H2O_ADDON_SOURCES CONFIGURE_DEPENDS src/native/addon/*.cpp)
+file(GLOB H2O_ADDON_SOURCES CONFIGURE_DEPENDS src/native/addon/*.cpp src/native/addon/*/*.cpp)
 add_library(h2o_llama MODULE ${H2O_ADDON_SOURCES} ${CMAKE_JS_SRC})
 set_target_properties(h2o_llama PROPERTIES PREFIX "" SUFFIX ".node" CXX_VISIBILITY_PRESET hidden)
 

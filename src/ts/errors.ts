@@ -48,7 +48,8 @@ export class H2oError extends Error {
 
 const hints: { [code in H2oErrorCode]?: string } = {
   ERR_H2O_MODEL_NOT_FOUND: 'check the path of the model',
-  ERR_H2O_MODEL_INVALID: 'give a complete GGUF file; details.log has what llama.cpp said',
+  ERR_H2O_MODEL_INVALID:
+    'give a complete GGUF file; details has the key that is wrong, or in log what llama.cpp said',
   ERR_H2O_CONTEXT_MEMORY:
     'lower nBatch (-b), nCtx (-c) or nGpuLayers (-ngl), or choose smaller cache types (-ctk, -ctv) or a smaller model',
   ERR_H2O_PROMPT_TOO_LONG: 'raise nCtx (-c) or shorten the prompt',

@@ -3,6 +3,7 @@
 // Nothing here is shared between JavaScript environments but llama.cpp's backends and its log level: every worker thread
 // has its own classes, objects and native threads.
 
+#include "assertion.h"
 #include "backends.h"
 #include "context.h"
 #include "library.h"
@@ -39,6 +40,7 @@ static Napi::Object init(Napi::Env env, Napi::Object exports) {
     std::call_once(once, [] {
         keep_library_loaded();
         log_install();
+        assertion_install();
         load_backends();
         llama_backend_init();
     });

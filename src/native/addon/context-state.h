@@ -10,6 +10,7 @@
 #include "llama.h"
 
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -54,6 +55,8 @@ struct context_state {
 
     bool causal     = true;  // attention is causal
     bool embeddings = false; // every token is an output
+
+    double n_positions = INFINITY; // of model_state
 
     h2o_trace_level trace = H2O_TRACE_OFF;
 

@@ -82,6 +82,8 @@ context_object::context_object(const Napi::CallbackInfo & info) :
         }
         return std::make_shared<context_state>(model->state->model);
     });
+    state->n_positions = model->state->n_positions;
+
     thread = worker::start(info.Env(), "h2o_context");
 }
 
@@ -247,6 +249,12 @@ Napi::Value context_object::dispose(const Napi::CallbackInfo & info) {
     thread->abort();
     draw.reset();
     report_freed(info.Env());
+
+    if (!thread->lost().empty()) {
+        const auto nothing_to_free = Napi::Promise::Deferred::New(info.Env());
+        nothing_to_free.Resolve(info.Env().Undefined());
+        return nothing_to_free.Promise();
+    }
 
     return thread->submit_last(std::make_unique<free_job>(info.Env(), state));
 }

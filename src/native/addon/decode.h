@@ -33,6 +33,7 @@ public:
     decode_job(Napi::Env env, decode_input input, std::shared_ptr<context_state> state, std::shared_ptr<trace_ptr> trace);
 
 protected:
+    bool        computes() const override { return true; }
     void        run() override;
     Napi::Value result(Napi::Env env) override;
 

@@ -19,6 +19,9 @@ public:
     explicit job(Napi::Env env) : deferred(Napi::Promise::Deferred::New(env)) {}
     virtual ~job() = default;
 
+    // its run() computes with other threads, so an assertion in it cannot be an exception
+    virtual bool computes() const { return false; }
+
     // worker thread: run() with every exception turned into a failure
     void execute() noexcept;
 

@@ -33,6 +33,10 @@ void log_install() {
     llama_log_set(log_line, nullptr);
 }
 
+void log_error(const std::string & line) {
+    log_line(GGML_LOG_LEVEL_ERROR, line.c_str(), nullptr);
+}
+
 void log_set_level(int level) {
     level_min.store(level, std::memory_order_relaxed);
 }

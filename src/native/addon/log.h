@@ -13,6 +13,9 @@ void log_install();
 
 void log_set_level(int level);
 
+// as llama.cpp logs an error; `line` ends with a newline
+void log_error(const std::string & line);
+
 // collects the error lines that this thread logs during its life, newest last, at most a few kilobytes
 class log_capture {
 public:

@@ -1,6 +1,7 @@
 #include "model-load.h"
 
 #include "log.h"
+#include "model-check/model-check.h"
 #include "values.h"
 #include "vocab.h"
 
@@ -30,6 +31,11 @@ static bool has_gpu() {
     return false;
 }
 
+static failure model_invalid(const std::string & path, const model_finding & found) {
+    return failure("ERR_H2O_MODEL_INVALID", found.key + " (" + found.value + ") " + found.problem,
+        {{"path", path}, {"key", found.key}, {"value", found.value}});
+}
+
 model_load_job::model_load_job(Napi::Env env, model_options options, std::shared_ptr<model_state> state) :
     job(env), options(std::move(options)), state(std::move(state)) {}
 
@@ -44,12 +50,21 @@ void model_load_job::run() {
         throw failure_interrupted(0);
     }
 
+    const auto head = gguf_head_read(options.path);
+    if (head) {
+        if (const auto found = model_check(options.path, *head)) {
+            throw model_invalid(options.path, *found);
+        }
+    }
+
     llama_model_params params = llama_model_default_params();
 
     if (options.n_gpu_layers >= 0) {
         params.n_gpu_layers = options.n_gpu_layers;
     }
-    if (options.has_mmap || options.use_mlock) {
+    if (head && !head->can_be_mapped()) {
+        params.load_mode = options.use_mlock ? LLAMA_LOAD_MODE_MLOCK : LLAMA_LOAD_MODE_NONE;
+    } else if (options.has_mmap || options.use_mlock) {
         params.load_mode = options.use_mmap ? (options.use_mlock ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MMAP)
                                             : (options.use_mlock ? LLAMA_LOAD_MODE_MLOCK      : LLAMA_LOAD_MODE_NONE);
     }
@@ -64,12 +79,18 @@ void model_load_job::run() {
         throw failure_interrupted(0);
     }
     if (!model) {
+        if (const auto found = model_check_failed(options.path)) {
+            throw model_invalid(options.path, *found);
+        }
         const bool memory = log.is_about_memory();
         throw failure(memory ? "ERR_H2O_CONTEXT_MEMORY" : "ERR_H2O_MODEL_INVALID",
             memory ? "there is not enough memory for the model" : "llama.cpp cannot load the model",
             {{"path", options.path}, {"log", log.text()}});
     }
 
+    if (const auto * positions = head ? head->find_tensor("position_embd.weight") : nullptr) {
+        state->n_positions = (double) positions->ne[1];
+    }
     state->on_gpu = has_gpu() && options.n_gpu_layers != 0;
     state->model  = std::move(model);
 }

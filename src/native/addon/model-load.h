@@ -7,6 +7,7 @@
 #include "llama.h"
 
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <string>
 
@@ -28,6 +29,7 @@ struct model_state {
     model_ptr          model;
     std::atomic<float> progress{0.0f};
     bool               on_gpu = false; // some layers may be on a device
+    double             n_positions = INFINITY; // that the model has embeddings for, if it learned them
 };
 
 class model_load_job : public job {

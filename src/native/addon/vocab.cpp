@@ -1,5 +1,6 @@
 #include "vocab.h"
 
+#include "assertion.h"
 #include "deep-stack.h"
 #include "failure.h"
 
@@ -32,6 +33,7 @@ template <typename work_type>
 static auto with_tokenizer(const llama_vocab * vocab, work_type work) {
     require_tokenizer(vocab);
 
+    const assertion_scope scope(assertion_scope::plain);
     try {
         return work();
     } catch (const failure &) {
@@ -67,7 +69,11 @@ static void tokenize_deep(const std::string & text, const std::function<void()> 
     if (n_run <= 256) {
         return tokenize();
     }
-    if (!run_on_stack(n_run * 2048 + (16 << 20), tokenize)) {
+    const auto with_assertions = [&] {
+        const assertion_scope scope(assertion_scope::plain);
+        tokenize();
+    };
+    if (!run_on_stack(n_run * 2048 + (16 << 20), with_assertions)) {
         throw failure("ERR_H2O_INVALID_ARGUMENT", "the text has a word that is too long to be split into tokens",
             {{"bytes", (double) n_run}});
     }

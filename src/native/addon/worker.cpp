@@ -1,5 +1,7 @@
 #include "worker.h"
 
+#include "assertion.h"
+
 #include <set>
 #include <system_error>
 #include <utility>
@@ -8,6 +10,14 @@ namespace addon {
 
 // the workers of this thread's environment whose threads have not ended
 static thread_local std::set<worker *> live;
+
+static failure ended_because(const std::string & lost_message) {
+    if (lost_message.empty()) {
+        return failure("ERR_H2O_DISPOSED", "the thread of this object has ended");
+    }
+    return failure("ERR_H2O_DECODE_FAILED", "llama.cpp gave up in the middle of a call; this context is of no use any more",
+        {{"log", lost_message}});
+}
 
 void worker::end_with_process(Napi::Env env) {
     const auto end_all = [](const Napi::CallbackInfo &) {
@@ -46,6 +56,11 @@ Napi::Promise worker::run_once(Napi::Env env, const char * name, std::unique_ptr
     return w->submit_last(std::move(j));
 }
 
+std::string worker::lost() {
+    std::lock_guard<std::mutex> lock(mutex);
+    return lost_message;
+}
+
 worker::~worker() {
     shutdown();
 }
@@ -54,7 +69,7 @@ Napi::Promise worker::submit(std::unique_ptr<job> j) {
     Napi::Promise promise = j->promise();
 
     if (ends || is_shut_down) {
-        j->reject(failure("ERR_H2O_DISPOSED", "the thread of this object has ended"));
+        j->reject(ended_because(lost()));
         return promise;
     }
 
@@ -96,13 +111,8 @@ void worker::shutdown() {
     live.erase(this);
 
     abort();
-    {
-        std::lock_guard<std::mutex> lock(mutex);
-        stopping = true;
-    }
-    changed.notify_one();
     if (thread.joinable()) {
-        thread.join();
+        end_thread();
     }
 
     queue.clear();
@@ -112,6 +122,22 @@ void worker::shutdown() {
     wake.Release();
 }
 
+// joins it, or lets go of one that does not come back; that may still look at this object
+void worker::end_thread() {
+    {
+        std::unique_lock<std::mutex> lock(mutex);
+        stopping = true;
+        changed.notify_all();
+        changed.wait(lock, [&] { return ended || !lost_message.empty(); });
+    }
+    if (lost().empty()) {
+        thread.join();
+    } else {
+        thread.detach();
+        new std::shared_ptr<worker>(weak_from_this().lock());
+    }
+}
+
 void worker::loop() {
     for (;;) {
         std::unique_ptr<job> j;
@@ -119,6 +145,8 @@ void worker::loop() {
             std::unique_lock<std::mutex> lock(mutex);
             changed.wait(lock, [&] { return stopping || !queue.empty(); });
             if (stopping) {
+                ended = true;
+                changed.notify_all();
                 return;
             }
             j = std::move(queue.front());
@@ -126,13 +154,32 @@ void worker::loop() {
             running = j.get();
         }
 
-        j->execute();
+        run(*j);
 
-        {
-            std::lock_guard<std::mutex> lock(mutex);
-            running = nullptr;
-            done.push_back(std::move(j));
+        std::lock_guard<std::mutex> lock(mutex);
+        if (!lost_message.empty()) {
+            j.release(); // rejected already, and its JavaScript values belong to another thread
+            return;
         }
+        running = nullptr;
+        done.push_back(std::move(j));
+        wake.NonBlockingCall();
+    }
+}
+
+void worker::run(job & j) {
+    const assertion_scope scope(j.computes() ? assertion_scope::computing : assertion_scope::plain,
+        [this](const std::string & message) { lose(message); });
+
+    j.execute();
+}
+
+void worker::lose(const std::string & message) {
+    std::lock_guard<std::mutex> lock(mutex);
+
+    if (lost_message.empty() && running) {
+        lost_message = message;
+        changed.notify_all();
         wake.NonBlockingCall();
     }
 }
@@ -161,12 +208,38 @@ void worker::deliver_done() {
         j->settle(env);
     }
 
+    if (!is_shut_down && !lost().empty()) {
+        return give_up();
+    }
     if (n_outstanding == 0 && !is_shut_down) {
         wake.Unref(env);
         if (ends) {
             shutdown();
             self.reset();
         }
+    }
+}
+
+void worker::give_up() {
+    job *                            lost_job = nullptr;
+    std::deque<std::unique_ptr<job>> waiting;
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        std::swap(lost_job, running);
+        waiting.swap(queue);
+    }
+    wake.Unref(env);
+    shutdown();
+
+    const failure       err = ended_because(lost());
+    const Napi::HandleScope scope(env);
+    try {
+        lost_job->reject(err);
+        for (auto & j : waiting) {
+            j->reject(err);
+        }
+    } catch (const Napi::Error &) {
+        // a worker thread that is being terminated: nobody waits
     }
 }
 

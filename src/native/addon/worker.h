@@ -5,6 +5,9 @@
 // a worker thread that is terminated), the running job is aborted and the thread joined before Node-API goes away, and
 // before the process destroys the library's static objects.
 //
+// A job that computes can be lost: llama.cpp gave up in the middle of it, and its thread never comes back (assertion.h). Then
+// it and those behind it are rejected, the thread is left alone, and whatever they hold is never freed.
+//
 // All public functions belong to the JavaScript thread.
 
 #pragma once
@@ -47,6 +50,9 @@ public:
     // aborts, joins, and drops what is outstanding; may be called twice
     void shutdown();
 
+    // why, if a job was lost; else empty
+    std::string lost();
+
 private:
     using handle = std::weak_ptr<worker>;
 
@@ -58,7 +64,12 @@ private:
     explicit worker(Napi::Env env) : env(env) {}
 
     void loop();
+    void run(job & j);
+    void lose(const std::string & message); // any thread
+
     void deliver_done();
+    void give_up();
+    void end_thread();
 
     Napi::Env env;
     wakeup    wake;
@@ -77,6 +88,8 @@ private:
     std::deque<std::unique_ptr<job>> done;
     job *                            running  = nullptr;
     bool                             stopping = false;
+    bool                             ended    = false; // the thread has left its loop
+    std::string                      lost_message;
 
     std::thread thread;
 };

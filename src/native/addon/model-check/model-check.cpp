@@ -1,0 +1,39 @@
+#include "model-rules.h"
+
+namespace addon {
+
+static const model_rule rules[] = {
+    check_ranges,
+    check_per_layer,
+    check_experts,
+    check_alignment,
+    check_weight_types,
+    check_heads,
+    check_head_sizes,
+    check_rope,
+    check_vocab_size,
+    check_token_types,
+    check_charsmap,
+};
+
+static std::optional<model_finding> check_tokens(const std::string & path, model_rule rule) {
+    const auto head = gguf_head_read(path, true);
+    return head ? rule(model_facts(*head)) : std::nullopt;
+}
+
+std::optional<model_finding> model_check(const std::string & path, const gguf_head & head) {
+    const model_facts facts(head);
+
+    for (const model_rule rule : rules) {
+        if (auto found = rule(facts)) {
+            return found;
+        }
+    }
+    return has_rwkv_vocab(facts) ? check_tokens(path, check_rwkv_vocab) : std::nullopt;
+}
+
+std::optional<model_finding> model_check_failed(const std::string & path) {
+    return check_tokens(path, check_duplicates);
+}
+
+} // namespace addon

@@ -1,0 +1,35 @@
+// The rules: each looks at one part of the metadata and gives the first thing that is wrong with it.
+
+#pragma once
+
+#include "model-facts.h"
+
+namespace addon {
+
+using model_rule = std::optional<model_finding> (*)(const model_facts & facts);
+
+// numbers
+std::optional<model_finding> check_ranges   (const model_facts & facts);
+std::optional<model_finding> check_per_layer(const model_facts & facts);
+std::optional<model_finding> check_experts  (const model_facts & facts);
+std::optional<model_finding> check_alignment(const model_facts & facts);
+
+// tensors
+std::optional<model_finding> check_weight_types(const model_facts & facts);
+
+// attention
+std::optional<model_finding> check_heads     (const model_facts & facts);
+std::optional<model_finding> check_head_sizes(const model_facts & facts);
+std::optional<model_finding> check_rope      (const model_facts & facts);
+
+// vocabulary
+std::optional<model_finding> check_vocab_size (const model_facts & facts);
+std::optional<model_finding> check_token_types(const model_facts & facts);
+std::optional<model_finding> check_charsmap   (const model_facts & facts);
+
+// with the tokens themselves
+bool                         has_rwkv_vocab  (const model_facts & facts);
+std::optional<model_finding> check_rwkv_vocab(const model_facts & facts);
+std::optional<model_finding> check_duplicates(const model_facts & facts);
+
+} // namespace addon

@@ -1,0 +1,34 @@
+// Types that a file can name and no multiplication takes: llama.cpp calls a kernel that is not there.
+
+#include "model-rules.h"
+
+#include <ggml.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace addon {
+
+static const ggml_type no_weights[] = {
+    GGML_TYPE_Q8_1, GGML_TYPE_Q8_K, // what activations are turned into
+    GGML_TYPE_I8, GGML_TYPE_I16, GGML_TYPE_I32, GGML_TYPE_I64, GGML_TYPE_F64,
+};
+
+static bool ends_with(std::string_view text, std::string_view end) {
+    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+std::optional<model_finding> check_weight_types(const model_facts & facts) {
+    for (const auto & [name, shape] : facts.head.tensors) {
+        // a table of ids and not of weights
+        const bool is_table = name.find("tid2eid") != std::string::npos;
+
+        if ((ends_with(name, ".weight") || ends_with(name, ".bias")) && !is_table &&
+            std::find(std::begin(no_weights), std::end(no_weights), shape.type) != std::end(no_weights)) {
+            return model_finding{ name, ggml_type_name((ggml_type) shape.type), "is no type for weights" };
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace addon

@@ -1,0 +1,36 @@
+/** A short run of every kind with fixed seeds, and everything that once broke something. `npm run fuzz` is the long one. */
+
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+
+const PROGRAM = fileURLToPath(new URL('main.mjs', import.meta.url))
+
+function fuzz(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve) =>
+    execFile(process.execPath, [PROGRAM, ...args], (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+    ),
+  )
+}
+
+it('what once broke something does so no more', async () => {
+  const { code, stdout, stderr } = await fuzz('--corpus')
+  expect(code, stderr).toBe(0)
+  expect(JSON.parse(stdout).runs).toBeGreaterThan(20)
+})
+
+it.each([
+  ['gguf', 300],
+  ['vocab', 150],
+  ['state', 150],
+  ['api', 60],
+  ['flags', 12],
+])('%s: %i mutants', async (kind, runs) => {
+  const { code, stdout, stderr } = await fuzz('--kind', kind, '--runs', String(runs), '--seed', '1')
+  expect(code, stderr).toBe(0)
+  const result = JSON.parse(stdout)
+  expect(result.distinct).toBeGreaterThan(runs * 0.9)
+  // mutants that are all refused test nothing
+  expect(Object.keys(result.outcomes).length).toBeGreaterThan(kind === 'api' ? 0 : 1)
+})

@@ -1,0 +1,107 @@
+#!/usr/bin/env node
+// npm run fuzz: mutants by the minute; see HELP. Findings go to build/fuzz, one JSON line each, with the recipe that makes them.
+
+import { createHash } from 'node:crypto'
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { main, UsageFailure } from '../../scripts/lib/fail.mjs'
+import { Pool } from './pool.mjs'
+
+const KINDS = ['gguf', 'vocab', 'state', 'flags', 'api']
+const CORPUS = new URL('./corpus.json', import.meta.url)
+
+const HELP = `usage: npm run fuzz -- [options]       after npm run build
+
+  --minutes N    for so long, over all kinds (default: 10)
+  --runs N       or so many mutants of each kind
+  --kind KIND    only ${KINDS.join(', ')}; may be given several times
+  --seed S       the first seed (default: from the clock); each mutant has the next
+  --jobs N       processes at a time (default: 1)
+  --corpus       replay the mutants that once broke something, and nothing else
+  --recipe JSON  this one mutant, as a finding has it
+
+A mutant may be refused with a code. It may not end or hang the process (20 s), take more than 4 GB, fail without a code, or
+give an answer that is wrong. Findings go to build/fuzz/findings.jsonl; one that was mended belongs into test/fuzz/corpus.json.
+Exit code 1: there was a finding.
+`
+
+const OPTIONS = {
+  minutes: { type: 'string', default: '10' },
+  runs: { type: 'string' },
+  kind: { type: 'string', multiple: true, default: KINDS },
+  seed: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
+  jobs: { type: 'string', default: '1' },
+  corpus: { type: 'boolean' },
+  recipe: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+}
+
+const out = fileURLToPath(new URL('../../build/fuzz/', import.meta.url))
+let values
+let nFindings = 0
+
+await main(() => {
+  values = parseArgs({ options: OPTIONS }).values
+  return values.help ? process.stdout.write(HELP) : fuzz()
+})
+
+async function fuzz() {
+  check()
+  mkdirSync(out, { recursive: true })
+  const pool = new Pool(Number(values.jobs))
+  if (values.corpus) report('corpus', await series(pool, JSON.parse(readFileSync(CORPUS, 'utf8'))))
+  else if (values.recipe) report('recipe', await series(pool, [JSON.parse(values.recipe)]))
+  else {
+    for (const kind of values.kind) {
+      const { recipe } = await import(`./kinds/${kind}.mjs`)
+      report(kind, await series(pool, drawn(recipe)))
+    }
+  }
+  pool.close()
+  process.exitCode = nFindings > 0 ? 1 : 0
+}
+
+function check() {
+  for (const name of ['minutes', 'runs', 'seed', 'jobs']) {
+    const value = values[name]
+    if (value !== undefined && !(Number(value) > 0))
+      throw new UsageFailure(`--${name} takes a number above 0, not ${value}`)
+  }
+  const unknown = values.kind.find((kind) => !KINDS.includes(kind))
+  if (unknown) throw new UsageFailure(`--kind takes one of ${KINDS.join(', ')}, not ${unknown}`)
+}
+
+function* drawn(recipe) {
+  const first = Number(values.seed)
+  const runs = values.runs === undefined ? Number.POSITIVE_INFINITY : Number(values.runs)
+  const end = Date.now() + (Number(values.minutes) * 60_000) / values.kind.length
+  for (let i = 0; i < runs && (Number.isFinite(runs) || Date.now() < end); i++) {
+    yield { seed: first + i, ...recipe(first + i) }
+  }
+}
+
+async function series(pool, recipes) {
+  const outcomes = {}
+  const seen = new Set()
+  let last
+  await pool.run(recipes, (recipe, { outcome, finding }) => {
+    const { seed, ...mutant } = recipe
+    last = seed
+    seen.add(createHash('sha1').update(JSON.stringify(mutant)).digest('base64'))
+    const name = finding === undefined ? outcome : 'FINDING'
+    outcomes[name] = (outcomes[name] ?? 0) + 1
+    if (finding === undefined) return
+    nFindings++
+    console.error(`${recipe.kind} seed ${seed}: ${finding.slice(0, 400)}`)
+    appendFileSync(`${out}findings.jsonl`, `${JSON.stringify({ finding, recipe })}\n`)
+  })
+  return { distinct: seen.size, last, outcomes }
+}
+
+function report(kind, { distinct, last, outcomes }) {
+  const runs = Object.values(outcomes).reduce((sum, n) => sum + n, 0)
+  const seeds = last === undefined ? {} : { seeds: [Number(values.seed), last] }
+  const sorted = Object.fromEntries(Object.entries(outcomes).sort(([, a], [, b]) => b - a))
+  console.log(JSON.stringify({ kind, runs, distinct, ...seeds, outcomes: sorted }))
+}
