@@ -52,8 +52,7 @@ export class Pool {
 }
 
 function start(scratch) {
-  // threads that spin while they wait look like a hang on a busy host
-  const env = { OMP_WAIT_POLICY: 'passive', ...process.env, TMPDIR: scratch, TEMP: scratch }
+  const env = { ...process.env, TMPDIR: scratch, TEMP: scratch }
   const child = fork(CHILD, { env, execArgv: ['--no-warnings'], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   child.log = ''
   child.stderr.on('data', (chunk) => {
