@@ -30,6 +30,12 @@ test('a prompt of several calls, the last of them short', async () => {
   expect(calls(outcome)).toEqual(['h2o (2 calls, 512 tokens), dense one-chunk (1 call, 38 tokens)'])
 })
 
+test('the end of a prompt is dense, in calls of a chunk, where it shall be', async () => {
+  const sizes = ['-b', '256', '-ub', '64', '--h2o-local', '20', '--h2o-heavy', '20']
+  const outcome = await complete(550, [...sizes, '--h2o-dense-tail', '100'])
+  expect(calls(outcome)).toEqual(['h2o (2 calls, 450 tokens), dense one-chunk (2 calls, 100 tokens)'])
+})
+
 test('nothing is counted where nothing was to be sparse', async () => {
   const args = ['-b', '256', '-ub', '64', '--h2o-local', '20', '--h2o-heavy', '20']
   expect(calls(await complete(60, args))).toEqual([])

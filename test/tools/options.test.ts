@@ -21,6 +21,7 @@ test.each([
   ['--h2o-heavy', '12x', 'expected a number of positions'],
   ['--h2o-heavy', '', 'expected a number of positions'],
   ['--h2o-heavy', '4294967296', 'expected a number of positions'],
+  ['--h2o-dense-tail', '-1', 'expected a number of positions'],
   ['--h2o-schedule', 'both', "expected 'single-pass' or 'two-pass', got 'both'"],
 ])('%s %j is an error', async (option, value, message) => {
   const { status, stderr } = await run('llama-completion', ['-m', 'none.gguf', ...completion(option, value)])

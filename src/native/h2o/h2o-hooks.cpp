@@ -1,8 +1,9 @@
 #include "h2o-hooks.h"
 
-#include "h2o-cache-kv.h"
+#include "h2o-cache.h"
 #include "h2o-chain.h"
 #include "h2o-coverage.h"
+#include "h2o-families.h"
 #include "h2o-probe.h"
 
 #include "llama-context.h"
@@ -33,7 +34,7 @@ llama_memory_i * h2o_create_memory(
     if (h2o_coverage(model, cparams) != H2O_REASON_NONE || params.mem_other) {
         return nullptr;
     }
-    return new llama_kv_cache_h2o(model, model.hparams, cparams, params.type_k, params.type_v);
+    return h2o_make_memory(model, params, cparams);
 }
 
 std::unique_ptr<h2o_record> h2o_create_record(
@@ -42,7 +43,7 @@ std::unique_ptr<h2o_record> h2o_create_record(
 
     h2o->reason = h2o_coverage(model, cparams);
     h2o->memory = memory;
-    h2o->cache  = dynamic_cast<h2o_cache *>(memory);
+    h2o->cache  = h2o_cache_of(memory);
 
     if (h2o->reason == H2O_REASON_NONE && !h2o->cache) {
         h2o->reason = H2O_REASON_UNSUPPORTED_MEMORY;

@@ -10,7 +10,7 @@ uint32_t h2o_parse_count(const std::string & value) {
 
     // 9 digits always fit
     if (!is_number || value.size() > 9) {
-        throw std::invalid_argument("expected a number from 0 to 999999999, got '" + value + "'");
+        throw std::invalid_argument("expected a number of positions from 0 to 999999999, got '" + value + "'");
     }
     return std::stoul(value);
 }
