@@ -7,7 +7,7 @@ export type { Experiments } from './experiments.js'
 export type { GenerateOptions } from './generate.js'
 export type { LogLevel } from './log.js'
 export { setLogLevel } from './log.js'
-export type { DetokenizeOptions, TokenizeOptions } from './model.js'
+export type { DetokenizeOptions, TokenizeAsyncOptions, TokenizeOptions } from './model.js'
 export { loadModel, Model } from './model.js'
 export type { ContextOptions, FlashAttn, H2oOptions, KvType, ModelOptions } from './options.js'
 export type { PrefillOptions, Prompt } from './prefill.js'
@@ -22,6 +22,7 @@ export type {
   GenerateSummary,
   GenerateTimings,
   H2oTraceEntry,
+  LoadedState,
   Path,
   PrefillProgress,
   PrefillResult,

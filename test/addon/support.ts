@@ -76,14 +76,17 @@ export function argmax(logits: Float32Array): number {
   return logits.reduce((best, value, i) => (value > (logits[best] as number) ? i : best), 0)
 }
 
-/** Runs a script of fixtures/ in a process of its own, with the built library. */
+/** Runs a script of fixtures/ in a process of its own, with the built library; the program is Node, or what runs it. */
 export function runFixture(
   name: string,
   args: string[] = [],
   nodeArgs: string[] = [],
+  [program, ...before]: [string, ...string[]] = [process.execPath],
 ): Promise<{ code: number | null; signal: string | null; stdout: string; stderr: string }> {
   const script = fileURLToPath(new URL(`fixtures/${name}`, import.meta.url))
-  const child = spawn(process.execPath, [...nodeArgs, script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(program, [...before, ...nodeArgs, script, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let stdout = ''
   let stderr = ''
   child.stdout.on('data', (chunk) => {

@@ -1,37 +1,17 @@
 #include "context.h"
 
 #include "context_open.h"
-#include "memory_jobs.h"
+#include "forget_job.h"
 #include "model.h"
+#include "state_jobs.h"
+#include "tokenize_job.h"
 #include "values.h"
-#include "vocab.h"
 
 #include <algorithm>
 
 namespace addon {
 
 namespace {
-
-class tokenize_job : public job {
-public:
-    tokenize_job(Napi::Env env, model_ptr model, std::string text, tokenize_options options) :
-        job(env), model(std::move(model)), text(std::move(text)), options(options) {}
-
-protected:
-    void run() override {
-        tokens = vocab_tokenize(llama_model_get_vocab(model.get()), text, options);
-    }
-
-    Napi::Value result(Napi::Env env) override {
-        return make_array<Napi::Int32Array>(env, tokens.data(), tokens.size());
-    }
-
-private:
-    model_ptr                model;
-    std::string              text;
-    tokenize_options         options;
-    std::vector<llama_token> tokens;
-};
 
 class free_job : public job {
 public:
@@ -80,7 +60,7 @@ context_object::context_object(const Napi::CallbackInfo & info) :
         if (!model->state->model) {
             throw failure("ERR_H2O_DISPOSED", "the model is not loaded");
         }
-        return std::make_shared<context_state>(model->state->model);
+        return std::make_shared<context_state>(model->state->model, model->state->fingerprint);
     });
     thread = worker::start(info.Env(), "h2o_context");
 }

@@ -1,8 +1,10 @@
 #include "context_open.h"
 
 #include "log.h"
+#include "thread_limit.h"
 #include "values.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -161,6 +163,7 @@ void context_open_job::run() {
     check_model();
     check_cache_types(type_k, type_v);
     check_memory(type_k, type_v);
+    require_threads(std::max(options.n_threads, options.n_threads_batch) - 1);
 
     llama_context_params params = llama_context_default_params();
 
@@ -199,6 +202,8 @@ void context_open_job::run() {
 
     state->causal     = model_arch_meta(state->model.get(), "attention.causal") != "false";
     state->embeddings = options.embeddings;
+    state->type_k     = type_k;
+    state->type_v     = type_v;
     state->trace      = (h2o_trace_level) options.trace;
 
     set_experiments();

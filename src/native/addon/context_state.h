@@ -33,7 +33,7 @@ struct trace_entry {
 using trace_ptr = std::shared_ptr<std::vector<trace_entry>>;
 
 struct context_state {
-    explicit context_state(model_ptr model) : model(std::move(model)) {}
+    context_state(model_ptr model, uint64_t fingerprint) : model(std::move(model)), fingerprint(fingerprint) {}
     ~context_state();
 
     context_state(const context_state &) = delete;
@@ -51,11 +51,15 @@ struct context_state {
     static bool on_node(void * self);
 
     model_ptr       model;
+    uint64_t        fingerprint; // of the model's file
     llama_context * ctx    = nullptr;
     llama_memory_t  memory = nullptr;
 
     bool causal     = true;  // attention is causal
     bool embeddings = false; // every token is an output
+
+    ggml_type type_k = GGML_TYPE_F16;
+    ggml_type type_v = GGML_TYPE_F16;
 
     h2o_trace_level trace = H2O_TRACE_OFF;
 

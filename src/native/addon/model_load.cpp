@@ -1,5 +1,6 @@
 #include "model_load.h"
 
+#include "fingerprint.h"
 #include "log.h"
 #include "values.h"
 #include "vocab.h"
@@ -69,6 +70,8 @@ void model_load_job::run() {
             memory ? "there is not enough memory for the model" : "llama.cpp cannot load the model",
             {{"path", options.path}, {"log", log.text()}});
     }
+
+    state->fingerprint = fingerprint_of(model.get(), options.path);
 
     state->on_gpu = has_gpu() && options.n_gpu_layers != 0;
     state->model  = std::move(model);

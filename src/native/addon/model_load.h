@@ -27,7 +27,8 @@ struct model_options {
 struct model_state {
     model_ptr          model;
     std::atomic<float> progress{0.0f};
-    bool               on_gpu = false; // some layers may be on a device
+    bool               on_gpu = false;  // some layers may be on a device
+    uint64_t           fingerprint = 0; // of the file
 };
 
 class model_load_job : public job {

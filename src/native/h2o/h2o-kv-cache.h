@@ -120,6 +120,9 @@ public:
     // from now on every call is dense, for this reason
     void refuse(h2o_reason reason) { refused = reason; }
 
+    bool has_memory() const { return !state.empty(); }
+    void reset_memory()     { state.reset(); }
+
     void            set_trace(h2o_trace_level level) { trace = level; }
     h2o_trace_level get_trace() const                { return trace; }
 

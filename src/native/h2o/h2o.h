@@ -97,6 +97,12 @@ struct h2o_info {
 
 LLAMA_API struct h2o_info h2o_get_info(const struct llama_context * ctx);
 
+// whether the next sparse call goes on from a memory set
+LLAMA_API bool h2o_has_memory(const struct llama_context * ctx);
+
+// forgets memory sets and scores, and nothing of the cache
+LLAMA_API void h2o_reset_memory(struct llama_context * ctx);
+
 // L and H as a context with chunks of S tokens uses them: L + H < S, L = H = 0 is off (section 2, "L + H < S")
 struct h2o_budget {
     uint32_t n_local;

@@ -13,6 +13,7 @@ set(H2O_SOURCES
     ${H2O_DIR}/h2o-names.cpp
     ${H2O_DIR}/h2o-session.cpp
     ${H2O_DIR}/h2o-state.cpp
+    ${H2O_DIR}/h2o-tokenize.cpp
     ${H2O_DIR}/h2o-trace-mass.cpp
     )
 
