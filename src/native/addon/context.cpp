@@ -22,6 +22,7 @@ protected:
         llama_free(state->ctx);
         state->ctx    = nullptr;
         state->memory = nullptr;
+        state->threads.stop();
         state->model.reset();
     }
 

@@ -1,7 +1,6 @@
 #include "context_open.h"
 
 #include "log.h"
-#include "thread_limit.h"
 #include "values.h"
 
 #include <algorithm>
@@ -163,7 +162,7 @@ void context_open_job::run() {
     check_model();
     check_cache_types(type_k, type_v);
     check_memory(type_k, type_v);
-    require_threads(std::max(options.n_threads, options.n_threads_batch) - 1);
+    state->threads.start(std::max(options.n_threads, options.n_threads_batch));
 
     llama_context_params params = llama_context_default_params();
 
@@ -193,6 +192,8 @@ void context_open_job::run() {
             memory ? "there is not enough memory for the context" : "llama.cpp cannot make the context",
             {{"log", log.text()}});
     }
+
+    state->threads.attach(state->ctx);
 
     state->memory = llama_get_memory(state->ctx);
     if (!state->memory) {

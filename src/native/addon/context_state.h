@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "compute_threads.h"
 #include "model_load.h"
 
 #include "h2o.h"
@@ -54,6 +55,7 @@ struct context_state {
     uint64_t        fingerprint; // of the model's file
     llama_context * ctx    = nullptr;
     llama_memory_t  memory = nullptr;
+    compute_threads threads; // outlives ctx
 
     bool causal     = true;  // attention is causal
     bool embeddings = false; // every token is an output
