@@ -8,6 +8,8 @@ import { callNative, disposedError, fromNative, H2oError } from './errors.js'
 import type { NativeCall, NativeContext, NativeContextInfo, NativeSampling } from './native/surface.js'
 import { outputs } from './native/surface.js'
 import { OperationQueue } from './operation-queue.js'
+import { refuseInsideLoop } from './token-loop.js'
+import type { LoadedState } from './types.js'
 
 export type LogitsMode = keyof typeof outputs
 
@@ -49,6 +51,7 @@ export class ContextHandle {
 
   async begin(signal: AbortSignal | undefined): Promise<() => void> {
     this.assertLive()
+    refuseInsideLoop(this)
     return this.#queue.take(signal)
   }
 
@@ -111,8 +114,11 @@ export class ContextHandle {
     return this.#call(() => this.native.save())
   }
 
-  async restore(state: Uint8Array): Promise<void> {
-    this.position = await this.#call(() => this.native.restore(state))
+  /** `state` must be nobody else's: another thread reads it. */
+  async restore(state: Uint8Array): Promise<LoadedState> {
+    const loaded = await this.#call(() => this.native.restore(state))
+    this.position = loaded.position
+    return { ...loaded, reason: loaded.reason as LoadedState['reason'] }
   }
 
   /** Aborts what runs, rejects what waits, frees the context. Once. */

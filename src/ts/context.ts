@@ -1,23 +1,27 @@
 /** A context: what a model has read so far, and the native thread that works on it. */
 
+import { types } from 'node:util'
 import { ContextHandle, type LogitsMode } from './context-handle.js'
 import { fromNative, H2oError, invalidArgument } from './errors.js'
 import { type GenerateOptions, runGenerate } from './generate.js'
 import { markForInstanceof } from './instanceof-mark.js'
 import { loadModel, Model, nativeModelOf } from './model.js'
 import { native } from './native/binding.js'
-import { type ContextOptions, checkContextOptions, resolveContextSize } from './options.js'
+import { type ContextOptions, checkContextOptions, resolveContextSize, trainingWarnings } from './options.js'
 import {
   allocateLogits,
   checkFit,
+  checkPosition,
   checkPrefillOptions,
   logitsModes,
   ownPrompt,
   type PrefillOptions,
   type Prompt,
+  prefillNames,
   publicCall,
   runPrefill,
 } from './prefill.js'
+import { namesOf, readOptions } from './read-options.js'
 import type {
   ContextH2o,
   ContextMemory,
@@ -25,6 +29,7 @@ import type {
   GeneratedToken,
   GenerateSummary,
   H2oTraceEntry,
+  LoadedState,
   PrefillResult,
   Reason,
   Schedule,
@@ -37,6 +42,9 @@ export interface DecodeOptions {
   logits?: LogitsMode
   signal?: AbortSignal
 }
+
+const prefillOptionNames = namesOf<PrefillOptions>(prefillNames)
+const decodeOptionNames = namesOf<DecodeOptions>({ logits: true, signal: true })
 
 /**
  * Operations run one at a time, in the order in which they were called, off the main thread.
@@ -101,7 +109,8 @@ export class Context {
    * Reads a prompt. Throws ERR_H2O_EMPTY_PROMPT, ERR_H2O_PROMPT_TOO_LONG, ERR_H2O_TOKEN_OUT_OF_RANGE before the context
    * is touched, ERR_H2O_DECODE_FAILED after.
    */
-  async prefill(prompt: Prompt, options: PrefillOptions = {}): Promise<PrefillResult> {
+  async prefill(prompt: Prompt, given?: PrefillOptions): Promise<PrefillResult> {
+    const options = readOptions('prefill', given, prefillOptionNames)
     checkPrefillOptions(options)
     const own = ownPrompt(prompt, this.#handle.nVocab)
     const { result } = await this.#handle.operate(options.signal, () =>
@@ -111,9 +120,10 @@ export class Context {
   }
 
   /** Exactly one native decode call, appended: at most nBatch tokens (ERR_H2O_BATCH_TOO_LARGE). */
-  async decode(tokens: number | ArrayLike<number>, options: DecodeOptions = {}): Promise<DecodeResult> {
-    const mode = oneOf('logits', options.logits, 'last', logitsModes)
-    optionalSignal(options.signal)
+  async decode(tokens: number | ArrayLike<number>, given?: DecodeOptions): Promise<DecodeResult> {
+    const { signal, logits: wanted } = readOptions('decode', given, decodeOptionNames)
+    const mode = oneOf('logits', wanted, 'last', logitsModes)
+    optionalSignal(signal)
     const handle = this.#handle
     const ids = tokenIds(typeof tokens === 'number' ? [tokens] : tokens, handle.nVocab)
     if (ids.length === 0) throw new H2oError('ERR_H2O_EMPTY_PROMPT', 'there are no tokens to decode')
@@ -122,40 +132,49 @@ export class Context {
       const message = `one call takes ${details.nBatch} tokens at most, not ${details.nTokens}`
       throw new H2oError('ERR_H2O_BATCH_TOO_LARGE', message, { details })
     }
-    return handle.operate(options.signal, async () => {
+    return handle.operate(signal, async () => {
       checkFit(handle, ids.length, handle.position)
       const logits = allocateLogits(mode, ids.length, handle.nVocab)
       const call = await handle.decode(ids, mode, logits)
-      options.signal?.throwIfAborted()
+      signal?.throwIfAborted()
       return { call: publicCall(call), logits, ms: call.ms }
     })
   }
 
   /**
-   * Prefills a prompt and yields tokens; what it returns is the summary. It holds the context until it ends or is left:
-   * a call awaited inside the loop would wait for the loop itself.
+   * Prefills a prompt and yields tokens; what it returns is the summary.
+   *
+   * A whole: from the first next() it holds the context until it ends or is left (`break`, return()), and what is called
+   * on the context meanwhile waits. With `from`, concurrent questions behind one document each see the document alone.
+   * The token yielded last is not in the context yet.
+   *
+   * A call inside the loop would wait for the loop itself, so it throws ERR_H2O_INSIDE_GENERATE: whatever is called by
+   * the code that has taken a token and has not asked for the next one, awaited or not. It is not noticed (and waits)
+   * where tokens reach that code through a stream, an event or another generator.
    */
-  generate(
-    prompt: Prompt,
-    options: GenerateOptions = {},
-  ): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
+  generate(prompt: Prompt, options?: GenerateOptions): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
     return runGenerate(this.#handle, prompt, options)
   }
 
-  /** Forgets everything from `position` on. */
+  /** Forgets everything from `position` on. Throws ERR_H2O_POSITION_OUT_OF_RANGE beyond the end. */
   async truncate(position: number): Promise<void> {
     count('position', position, 0, this.nCtx)
     await this.#handle.operate(undefined, async () => {
+      checkPosition('truncate', position, this.#handle.position)
       if (position < this.#handle.position) await this.#handle.forget(position)
     })
   }
 
-  /** Forgets the positions from `from` up to, but without, `to`. The hole stays: later tokens keep their positions. */
+  /**
+   * Forgets the positions from `from` up to, but without, `to`. The hole stays: later tokens keep their positions. Throws
+   * ERR_H2O_POSITION_OUT_OF_RANGE beyond the end.
+   */
   async removeRange(from: number, to: number): Promise<void> {
     count('from', from, 0, this.nCtx)
     count('to', to, 0, this.nCtx)
     if (from > to) throw invalidArgument('from must not be above to', { from, to })
     await this.#handle.operate(undefined, async () => {
+      checkPosition('to', to, this.#handle.position)
       if (from < to) await this.#handle.forget(from, to)
     })
   }
@@ -164,15 +183,24 @@ export class Context {
     await this.#handle.operate(undefined, () => this.#handle.forget(0))
   }
 
-  /** The content of the context as bytes, for a context of the same model and the same cache types. */
+  /**
+   * The content of the context as bytes, for a context of the same model and the same cache types. A checksum finds
+   * damage; it is no protection against bytes that somebody made up.
+   */
   async saveState(): Promise<Uint8Array> {
     return this.#handle.operate(undefined, () => this.#handle.save())
   }
 
-  /** Puts back what saveState() gave. Throws ERR_H2O_STATE_INVALID where it does not belong here. */
-  async loadState(state: Uint8Array): Promise<void> {
-    if (!(state instanceof Uint8Array)) throw invalidArgument('loadState takes what saveState() gave')
-    await this.#handle.operate(undefined, () => this.#handle.restore(state))
+  /**
+   * Puts back what saveState() gave; the bytes are copied at once. Throws ERR_H2O_STATE_INVALID where they are damaged,
+   * come from another model or from other cache types, or do not fit.
+   *
+   * A context with other settings of H2O takes the cache over and not what the method remembers: `inherited` is false
+   * then, `reason` says why, and the next sparse call begins with the last positions alone.
+   */
+  async loadState(state: Uint8Array): Promise<LoadedState> {
+    const own = ownState(state)
+    return this.#handle.operate(undefined, () => this.#handle.restore(own))
   }
 
   /** What the last sparse call recorded (h2o.trace), ordered by layer, then chunk; empty the second time. */
@@ -197,13 +225,26 @@ export class Context {
   }
 }
 
+/** A copy of what is in the bytes now: a buffer can be changed, resized and given away while the call waits. */
+function ownState(state: unknown): Uint8Array {
+  if (!types.isUint8Array(state)) throw invalidArgument('loadState takes what saveState() gave')
+  try {
+    return new Uint8Array(state)
+  } catch (cause) {
+    throw new H2oError('ERR_H2O_STATE_INVALID', 'the bytes of the state cannot be copied', {
+      details: { bytes: state.length },
+      cause,
+    })
+  }
+}
+
 /**
  * Makes a context, and loads its model if a path or model options are given. Throws what loadModel() throws,
  * ERR_H2O_CONTEXT_MEMORY, ERR_H2O_CONTEXT_CREATE, ERR_H2O_INVALID_ARGUMENT.
  */
 export async function createContext(options: ContextOptions): Promise<Context> {
   const checked = checkContextOptions(options)
-  const given = options.model
+  const { model: given } = checked
   const model = given instanceof Model ? given : await loadModel(given)
   try {
     const nativeModel = model[nativeModelOf]()
@@ -211,7 +252,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     const context = new (native().NativeContext)(nativeModel)
     try {
       const info = await context.open({ ...checked.native, nCtx })
-      for (const warning of checked.warnings) (checked.onWarning ?? emitProcessWarning)(warning)
+      const warnings = [...checked.warnings, ...trainingWarnings(checked.nCtx, model.nCtxTrain)]
+      for (const warning of warnings) (checked.onWarning ?? emitProcessWarning)(warning)
       const handle = new ContextHandle(context, info, model.nVocab, checked.denseTail)
       return new Context(model, model !== given, handle)
     } catch (error) {

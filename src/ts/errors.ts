@@ -18,6 +18,9 @@ export type H2oErrorCode =
   | 'ERR_H2O_DECODE_FAILED'
   | 'ERR_H2O_STATE_INVALID'
   | 'ERR_H2O_INTERRUPTED'
+  | 'ERR_H2O_POSITION_OUT_OF_RANGE'
+  | 'ERR_H2O_INSIDE_GENERATE'
+  | 'ERR_H2O_THREAD_LIMIT'
 
 export interface H2oErrorOptions {
   details?: Record<string, unknown>
@@ -53,6 +56,11 @@ const hints: { [code in H2oErrorCode]?: string } = {
   ERR_H2O_CONTEXT_MEMORY:
     'lower nBatch (-b), nCtx (-c) or nGpuLayers (-ngl), or choose smaller cache types (-ctk, -ctv) or a smaller model',
   ERR_H2O_PROMPT_TOO_LONG: 'raise nCtx (-c) or shorten the prompt',
+  ERR_H2O_POSITION_OUT_OF_RANGE: 'read what should be there first; position says how many tokens there are',
+  ERR_H2O_INSIDE_GENERATE:
+    'leave the loop first, or use another context: one model serves any number of them',
+  ERR_H2O_THREAD_LIMIT:
+    'lower nThreads (-t) and nThreadsBatch (-tb), or raise the limit: ulimit -u or -v, the pids of a container',
   ERR_H2O_BATCH_TOO_LARGE: 'raise nBatch (-b), or use prefill(), which cuts the tokens',
 }
 
@@ -60,6 +68,7 @@ const hints: { [code in H2oErrorCode]?: string } = {
 export function fromNative(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof H2oError) return error
   const { code, details } = error as { code?: unknown; details?: Record<string, unknown> }
+  if (error.message === 'std::bad_alloc') return new H2oError('ERR_H2O_CONTEXT_MEMORY', 'out of memory')
   if (typeof code !== 'string' || !code.startsWith('ERR_H2O_')) return error
   return new H2oError(code as H2oErrorCode, describe(error.message, details), { details: details ?? {} })
 }

@@ -2,8 +2,18 @@
 
 import type { ContextHandle } from './context-handle.js'
 import type { NativeSampling } from './native/surface.js'
-import { checkPrefillOptions, ownPrompt, type PrefillOptions, type Prompt, runPrefill } from './prefill.js'
+import {
+  checkPrefillOptions,
+  type OwnPrompt,
+  ownPrompt,
+  type PrefillOptions,
+  type Prompt,
+  prefillNames,
+  runPrefill,
+} from './prefill.js'
+import { namesOf, readOptions } from './read-options.js'
 import { checkSampling, type SamplingOptions } from './sampling.js'
+import { TokenLoop } from './token-loop.js'
 import type { GeneratedToken, GenerateSummary, GenerateTimings, PrefillResult } from './types.js'
 import { Utf8Stream } from './utf8-stream.js'
 import { integer } from './validate.js'
@@ -15,33 +25,73 @@ export interface GenerateOptions extends SamplingOptions, Omit<PrefillOptions, '
   ignoreEos?: boolean
 }
 
-export function checkGenerateOptions(options: GenerateOptions): {
+const { logits: _, ...promptNames } = prefillNames
+const generateNames = namesOf<GenerateOptions>({
+  ...promptNames,
+  nPredict: true,
+  ignoreEos: true,
+  temperature: true,
+  topK: true,
+  topP: true,
+  minP: true,
+  seed: true,
+})
+
+/** What a caller asked for, checked and our own. */
+interface Request {
+  prompt: OwnPrompt
+  options: GenerateOptions
   nPredict: number
   sampling: NativeSampling
-} {
-  checkPrefillOptions(options)
-  const nPredict = integer('nPredict', options.nPredict, -1, -1, 2 ** 31 - 1)
-  return { nPredict, sampling: checkSampling(options) }
 }
 
-/**
- * Holds its turn of the context from the first next() until it ends or is left (`break`): what is called on the context
- * meanwhile waits for it. The token yielded last is not in the context yet.
- */
-export async function* runGenerate(
+function readRequest(context: ContextHandle, prompt: Prompt, given: GenerateOptions | undefined): Request {
+  const options = readOptions('generate', given, generateNames)
+  checkPrefillOptions(options)
+  const nPredict = integer('nPredict', options.nPredict, -1, -1, 2 ** 31 - 1)
+  const sampling = checkSampling(options)
+  return { prompt: ownPrompt(prompt, context.nVocab), options, nPredict, sampling }
+}
+
+/** Copies and checks what it is given at once; what is wrong with it is thrown by the first next(), as all else. */
+export function runGenerate(
   context: ContextHandle,
   prompt: Prompt,
-  options: GenerateOptions,
+  options: GenerateOptions | undefined,
 ): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
-  const { nPredict, sampling } = checkGenerateOptions(options)
+  return new TokenLoop(
+    context,
+    tokensOf(
+      context,
+      attempt(() => readRequest(context, prompt, options)),
+    ),
+  )
+}
+
+function attempt<T>(work: () => T): () => T {
+  try {
+    const result = work()
+    return () => result
+  } catch (error) {
+    return () => {
+      throw error
+    }
+  }
+}
+
+/** Holds its turn of the context from the first next() until it ends or is left. */
+async function* tokensOf(
+  context: ContextHandle,
+  request: () => Request,
+): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
+  const { prompt, options, nPredict, sampling } = request()
   const { signal } = options
-  const own = ownPrompt(prompt, context.nVocab)
   const start = performance.now()
   const end = await context.begin(signal)
   try {
     const prefill = await context.abortable(signal, async () => {
       context.startSampling(sampling)
-      return runPrefill(context, own, { ...options, logits: 'none' }, nPredict !== 0)
+      return runPrefill(context, prompt, { ...options, logits: 'none' }, nPredict !== 0)
     })
     const clock = new Clock(start)
     const text = new Utf8Stream()

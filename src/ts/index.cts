@@ -79,6 +79,7 @@ declare namespace api {
   export type H2oWarning = library.H2oWarning
   export type H2oWarningCode = library.H2oWarningCode
   export type KvType = library.KvType
+  export type LoadedState = library.LoadedState
   export type LogitsMode = library.LogitsMode
   export type LogLevel = library.LogLevel
   export type Model = library.Model
@@ -92,6 +93,7 @@ declare namespace api {
   export type Reason = library.Reason
   export type SamplingOptions = library.SamplingOptions
   export type Schedule = library.Schedule
+  export type TokenizeAsyncOptions = library.TokenizeAsyncOptions
   export type TokenizeOptions = library.TokenizeOptions
 }
 

@@ -6,7 +6,7 @@ export { H2oError } from './errors.js'
 export type { GenerateOptions } from './generate.js'
 export type { LogLevel } from './log.js'
 export { setLogLevel } from './log.js'
-export type { DetokenizeOptions, TokenizeOptions } from './model.js'
+export type { DetokenizeOptions, TokenizeAsyncOptions, TokenizeOptions } from './model.js'
 export { loadModel, Model } from './model.js'
 export type { ContextOptions, FlashAttn, H2oOptions, KvType, ModelOptions } from './options.js'
 export type { PrefillOptions, Prompt } from './prefill.js'
@@ -21,6 +21,7 @@ export type {
   GenerateSummary,
   GenerateTimings,
   H2oTraceEntry,
+  LoadedState,
   Path,
   PrefillProgress,
   PrefillResult,

@@ -9,7 +9,7 @@ export type LogLevel = keyof typeof levels
 
 /** Native log lines of this level and above go to stderr, in the whole process. 'none' at the start. */
 export function setLogLevel(level: LogLevel): void {
-  if (!Object.hasOwn(levels, level)) {
+  if (typeof level !== 'string' || !Object.hasOwn(levels, level)) {
     throw invalidArgument(`log level must be one of ${Object.keys(levels).join(', ')}`, { level })
   }
   native().setLogLevel(levels[level])

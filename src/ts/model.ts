@@ -7,7 +7,8 @@ import { Listener } from './listener.js'
 import { native } from './native/binding.js'
 import type { NativeModel, NativeModelInfo } from './native/surface.js'
 import { checkModelOptions, type ModelOptions, nativeModelOptions } from './options.js'
-import { boolean, tokenIds } from './validate.js'
+import { namesOf, readOptions } from './read-options.js'
+import { boolean, optionalSignal, tokenIds } from './validate.js'
 
 export interface TokenizeOptions {
   /** Add BOS and EOS where the model wants them: true */
@@ -16,12 +17,21 @@ export interface TokenizeOptions {
   parseSpecial?: boolean
 }
 
+export interface TokenizeAsyncOptions extends TokenizeOptions {
+  signal?: AbortSignal
+}
+
 export interface DetokenizeOptions {
   /** Leave out BOS and EOS that tokenize() added: false */
   removeSpecial?: boolean
   /** Write special tokens as text: false */
   unparseSpecial?: boolean
 }
+
+const tokenizeNames = { addSpecial: true, parseSpecial: true } as const
+const tokenizeOptionNames = namesOf<TokenizeOptions>(tokenizeNames)
+const tokenizeAsyncOptionNames = namesOf<TokenizeAsyncOptions>({ ...tokenizeNames, signal: true })
+const detokenizeOptionNames = namesOf<DetokenizeOptions>({ removeSpecial: true, unparseSpecial: true })
 
 /** For contexts only: the native side of a model that was not disposed. */
 export const nativeModelOf = Symbol('nativeModelOf')
@@ -68,15 +78,35 @@ export class Model {
     return this.#disposal !== undefined
   }
 
-  tokenize(text: string, options: TokenizeOptions = {}): Int32Array {
-    if (typeof text !== 'string') throw invalidArgument('tokenize takes a text', { text: typeof text })
-    const addSpecial = boolean('addSpecial', options.addSpecial, true)
-    const parseSpecial = boolean('parseSpecial', options.parseSpecial, false)
-    return callNative(() => this[nativeModelOf]().tokenize(text, addSpecial, parseSpecial))
+  /** On the calling thread: a megabyte takes a good part of a second. */
+  tokenize(text: string, given?: TokenizeOptions): Int32Array {
+    const options = readOptions('tokenize', given, tokenizeOptionNames)
+    const args = tokenizeArguments(text, options)
+    return callNative(() => this[nativeModelOf]().tokenize(...args))
+  }
+
+  /** Off the main thread; an abort ends it at once and rejects with the signal's reason. */
+  async tokenizeAsync(text: string, given?: TokenizeAsyncOptions): Promise<Int32Array> {
+    const { signal, ...options } = readOptions('tokenizeAsync', given, tokenizeAsyncOptionNames)
+    optionalSignal(signal)
+    const args = tokenizeArguments(text, options)
+    const nativeModel = this[nativeModelOf]()
+    signal?.throwIfAborted()
+    const { tokens, abort } = callNative(() => nativeModel.startTokenize(...args))
+    signal?.addEventListener('abort', abort)
+    try {
+      return await tokens
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw fromNative(error)
+    } finally {
+      signal?.removeEventListener('abort', abort)
+    }
   }
 
   /** The text of tokens; bytes that are no UTF-8 become U+FFFD. */
-  detokenize(tokens: ArrayLike<number>, options: DetokenizeOptions = {}): string {
+  detokenize(tokens: ArrayLike<number>, given?: DetokenizeOptions): string {
+    const options = readOptions('detokenize', given, detokenizeOptionNames)
     const removeSpecial = boolean('removeSpecial', options.removeSpecial, false)
     const unparseSpecial = boolean('unparseSpecial', options.unparseSpecial, false)
     const ids = tokenIds(tokens, this.nVocab)
@@ -86,7 +116,7 @@ export class Model {
   /** Whether a token ends a generation. */
   isEog(token: number): boolean {
     const [id] = tokenIds([token], this.nVocab)
-    return this[nativeModelOf]().isEog(id as number)
+    return callNative(() => this[nativeModelOf]().isEog(id as number))
   }
 
   /** Contexts go on working: the weights are freed when the last of them is disposed too. */
@@ -103,6 +133,15 @@ export class Model {
     if (this.disposed) throw disposedError('model')
     return this.#native
   }
+}
+
+function tokenizeArguments(text: string, options: TokenizeOptions): [string, boolean, boolean] {
+  if (typeof text !== 'string') throw invalidArgument('tokenize takes a text', { text: typeof text })
+  return [
+    text,
+    boolean('addSpecial', options.addSpecial, true),
+    boolean('parseSpecial', options.parseSpecial, false),
+  ]
 }
 
 /**

@@ -1,10 +1,11 @@
 /** Options of models and contexts: their types, defaults and checks. Native code gets nothing that was not here. */
 
-import { totalmem } from 'node:os'
 import { invalidArgument } from './errors.js'
+import { hostMemory } from './host-memory.js'
 import type { Model } from './model.js'
 import { native } from './native/binding.js'
 import { type NativeContextOptions, type NativeModelOptions, traceLevels } from './native/surface.js'
+import { namesOf, readOptions } from './read-options.js'
 import { defaultThreads, maxThreads } from './threads.js'
 import { type Schedule, schedules } from './types.js'
 import { boolean, integer, oneOf, optionalFunction, optionalSignal } from './validate.js'
@@ -31,7 +32,7 @@ export type FlashAttn = (typeof flashAttnModes)[number]
 export interface H2oOptions {
   /** L, the last positions before a chunk: 256 */
   local?: number
-  /** H, the positions of the highest score: 256 */
+  /** H, the positions of the highest score: 256, and 255 with the default nUbatch, as L + H stays below a chunk */
   heavy?: number
   /** 'single-pass' */
   schedule?: Schedule
@@ -47,7 +48,10 @@ export interface H2oOptions {
 export interface ContextOptions {
   /** A path: the context loads the model and disposes it with itself. */
   model: string | Model | ModelOptions
-  /** Tokens that fit, rounded up to a multiple of 256. 0 is the training context. min(4096, training context) */
+  /**
+   * Tokens that fit, rounded up to a multiple of 256; 0 is the training context. Their KV cache is allocated at once, so
+   * this is what a context costs in memory. Above the training context there is a warning. min(32768, training context)
+   */
   nCtx?: number
   /** Most tokens of one native call: 2048. A multiple of nUbatch with H2O. */
   nBatch?: number
@@ -72,11 +76,43 @@ export interface ContextOptions {
 
 const defaultBudget = 256
 
+const modelOptionNames = namesOf<ModelOptions>({
+  path: true,
+  nGpuLayers: true,
+  useMmap: true,
+  useMlock: true,
+  onProgress: true,
+  signal: true,
+})
+
+const contextOptionNames = namesOf<ContextOptions>({
+  model: true,
+  nCtx: true,
+  nBatch: true,
+  nUbatch: true,
+  nThreads: true,
+  nThreadsBatch: true,
+  flashAttn: true,
+  typeK: true,
+  typeV: true,
+  h2o: true,
+  embeddings: true,
+  nSeqMax: true,
+  onWarning: true,
+})
+
+const h2oOptionNames = namesOf<H2oOptions>({
+  local: true,
+  heavy: true,
+  schedule: true,
+  trace: true,
+  denseTail: true,
+})
+
 export function checkModelOptions(options: string | ModelOptions): ModelOptions {
-  const given = typeof options === 'string' ? { path: options } : options
-  if (given === null || typeof given !== 'object') {
-    throw invalidArgument('a model is named by a path or by options', { model: typeof given })
-  }
+  if (options === undefined) throw invalidArgument('a model is named by a path or by options')
+  const given =
+    typeof options === 'string' ? { path: options } : readOptions('loadModel', options, modelOptionNames)
   if (typeof given.path !== 'string' || given.path === '' || given.path.includes('\0')) {
     throw invalidArgument('path must be the path of a GGUF file', { path: given.path })
   }
@@ -98,8 +134,9 @@ export function nativeModelOptions(options: ModelOptions): NativeModelOptions {
   }
 }
 
-/** Everything of ContextOptions but the model, checked and with defaults; nCtx undefined means the model decides. */
+/** ContextOptions, checked and with defaults, but for the model; nCtx undefined means the model decides. */
 export interface CheckedContextOptions {
+  model: ContextOptions['model']
   nCtx: number | undefined
   native: Omit<NativeContextOptions, 'nCtx'>
   denseTail: number
@@ -111,10 +148,8 @@ const maxInt = 2 ** 31 - 1
 const maxCtx = 2 ** 31 - 256
 const maxSequences = 256
 
-export function checkContextOptions(options: ContextOptions): CheckedContextOptions {
-  if (options === null || typeof options !== 'object') {
-    throw invalidArgument('createContext takes an object of options', { options: typeof options })
-  }
+export function checkContextOptions(given: ContextOptions): CheckedContextOptions {
+  const options = readOptions('createContext', given, contextOptionNames)
   optionalFunction('onWarning', options.onWarning)
   const nCtx = options.nCtx === undefined ? undefined : integer('nCtx', options.nCtx, 0, 0, maxCtx)
   const nThreads = integer('nThreads', options.nThreads, defaultThreads(), 1, maxThreads)
@@ -125,6 +160,7 @@ export function checkContextOptions(options: ContextOptions): CheckedContextOpti
   const { nBatch, nUbatch } = checkBatches(options, budget.local + budget.heavy > 0, warnings)
   if (budget.local + budget.heavy > 0) warnAboutBudget(budget, nBatch, nUbatch, warnings)
   return {
+    model: options.model,
     nCtx,
     denseTail: budget.denseTail,
     native: {
@@ -156,19 +192,17 @@ interface Budget {
   denseTail: number
 }
 
-function checkH2o(h2o: ContextOptions['h2o']): Budget {
-  if (h2o === false) {
+function checkH2o(given: ContextOptions['h2o']): Budget {
+  if (given === false) {
     return { local: 0, heavy: 0, trace: 'off', schedule: 'single-pass', denseTail: 0 }
   }
-  if (h2o === null || (h2o !== undefined && typeof h2o !== 'object')) {
-    throw invalidArgument('h2o must be false or an object of options', { h2o })
-  }
+  const h2o = readOptions('h2o', given, h2oOptionNames)
   return {
-    schedule: oneOf('schedule', h2o?.schedule, 'single-pass', schedules),
-    denseTail: integer('denseTail', h2o?.denseTail, 0, 0, maxInt),
-    local: integer('local', h2o?.local, defaultBudget, 0, maxInt),
-    heavy: integer('heavy', h2o?.heavy, defaultBudget, 0, maxInt),
-    trace: checkTrace(h2o?.trace),
+    schedule: oneOf('schedule', h2o.schedule, 'single-pass', schedules),
+    denseTail: integer('denseTail', h2o.denseTail, 0, 0, maxInt),
+    local: integer('local', h2o.local, defaultBudget, 0, maxInt),
+    heavy: integer('heavy', h2o.heavy, defaultBudget, 0, maxInt),
+    trace: checkTrace(h2o.trace),
   }
 }
 
@@ -210,16 +244,21 @@ function warnAboutBudget(budget: Budget, nBatch: number, nUbatch: number, warnin
   warnings.push({ code: 'H2O_WARN_BUDGET_CLAMPED', message })
 }
 
-/** The training context and nothing above 4096 unless asked; padded as llama.cpp pads it, so that nBatch sees it too. */
+/** Nothing above it unless asked: an 8B model's KV cache of so many tokens takes 4 GiB or so. */
+const maxDefaultCtx = 32768
+
+/** The training context up to a limit unless asked; padded as llama.cpp pads it, so that nBatch sees it too. */
 export function resolveContextSize(nCtx: number | undefined, nCtxTrain: number): number {
   if ((nCtx === undefined || nCtx === 0) && nCtxTrain <= 0) {
     throw invalidArgument('the model names no training context; give nCtx')
   }
-  const wanted = nCtx === undefined ? Math.min(4096, nCtxTrain) : nCtx === 0 ? nCtxTrain : nCtx
+  const wanted = nCtx === undefined ? Math.min(maxDefaultCtx, nCtxTrain) : nCtx === 0 ? nCtxTrain : nCtx
   return Math.ceil(wanted / 256) * 256
 }
 
-function hostMemory(): number {
-  const constrained = process.constrainedMemory()
-  return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem()
+/** As llama.cpp has it: positions that training never saw. */
+export function trainingWarnings(nCtx: number | undefined, nCtxTrain: number): H2oWarning[] {
+  if (nCtx === undefined || nCtxTrain <= 0 || nCtx <= nCtxTrain) return []
+  const message = `nCtx (-c) ${nCtx} is above the ${nCtxTrain} tokens that the model was trained on`
+  return [{ code: 'H2O_WARN_CONTEXT_ABOVE_TRAINING', message }]
 }

@@ -1,6 +1,9 @@
 /** How a prompt is cut into native calls. */
 
+import { invalidArgument } from './errors.js'
 import { count } from './validate.js'
+
+const maxCalls = 2 ** 24
 
 /**
  * The sizes of the calls that prefill n tokens: 8692 at nBatch 4096 and nUbatch 1024 give 4096, 3072, 1524.
@@ -10,7 +13,7 @@ import { count } from './validate.js'
  *
  * The last `denseTail` tokens go in calls of at most nUbatch, which are dense: they see the whole cache.
  *
- * Throws ERR_H2O_INVALID_ARGUMENT for what is no count.
+ * Throws ERR_H2O_INVALID_ARGUMENT for what is no count, and for more than 16777216 calls.
  */
 export function planPrefill(
   n: number,
@@ -23,6 +26,9 @@ export function planPrefill(
   count('nBatch', nBatch, 1)
   count('nUbatch', nUbatch, 1)
   count('denseTail', denseTail, 0)
+  if (n / nBatch + Math.min(denseTail, n) / nUbatch > maxCalls) {
+    throw invalidArgument(`${n} tokens in calls of ${nBatch} are too many calls`, { n, nBatch, nUbatch })
+  }
   const sparse = h2oOn && nBatch > nUbatch
   if (!sparse) return cut(n, nBatch, nUbatch, false)
   const tail = Math.min(denseTail, n)

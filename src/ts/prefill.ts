@@ -1,12 +1,13 @@
 /** Prefilling a prompt: tokens, the checks, the cut into calls, what they report. */
 
 import type { ContextHandle, LogitsMode } from './context-handle.js'
-import { H2oError } from './errors.js'
+import { H2oError, invalidArgument } from './errors.js'
+import { hostMemory } from './host-memory.js'
 import type { NativeCall } from './native/surface.js'
 import { planPrefill } from './prefill-plan.js'
 import { followProgress } from './progress.js'
 import type { Call, Path, PrefillProgress, PrefillResult, Reason, Schedule } from './types.js'
-import { boolean, oneOf, optionalFunction, optionalSignal, tokenIds } from './validate.js'
+import { boolean, integer, oneOf, optionalFunction, optionalSignal, tokenIds } from './validate.js'
 
 /** A text, or token ids. */
 export type Prompt = string | ArrayLike<number>
@@ -23,6 +24,11 @@ export function ownPrompt(prompt: Prompt, nVocab: number): OwnPrompt {
 export interface PrefillOptions {
   /** Continue after what is in the context; otherwise it is cleared first: false */
   append?: boolean
+  /**
+   * Go back to this position first, in the same turn: what is behind it is forgotten, and the prompt follows. 0 clears.
+   * A position beyond the end is ERR_H2O_POSITION_OUT_OF_RANGE; not together with `append`.
+   */
+  from?: number
   /** Whose logits to return: 'last' */
   logits?: LogitsMode
   /** Add BOS where the model wants it: true, and false when a text is appended to something */
@@ -33,10 +39,27 @@ export interface PrefillOptions {
   onProgress?(progress: PrefillProgress): void
 }
 
+export const prefillNames = {
+  append: true,
+  from: true,
+  logits: true,
+  addSpecial: true,
+  parseSpecial: true,
+  signal: true,
+  onProgress: true,
+} as const
+
 export const logitsModes = ['last', 'all', 'none'] as const
 
 export function checkPrefillOptions(options: PrefillOptions): void {
-  boolean('append', options.append, false)
+  const append = boolean('append', options.append, false)
+  const from = integer('from', options.from, 0, 0, 2 ** 31 - 1)
+  if (append && options.from !== undefined) {
+    throw invalidArgument('append and from each say where the prompt goes; give one of them', {
+      append,
+      from,
+    })
+  }
   boolean('addSpecial', options.addSpecial, true)
   boolean('parseSpecial', options.parseSpecial, false)
   oneOf('logits', options.logits, 'last', logitsModes)
@@ -55,16 +78,18 @@ export async function runPrefill(
   options: PrefillOptions,
   draw = false,
 ): Promise<{ result: PrefillResult; token: number | null }> {
-  const base = options.append ? context.position : 0
-  const tokens = await promptTokens(context, prompt, base, options)
-  checkFit(context, tokens.length, base)
+  const wanted = options.append ? context.position : (options.from ?? 0)
+  checkPosition('from', wanted, context.position)
+  const tokens = await promptTokens(context, prompt, wanted, options)
+  checkFit(context, tokens.length, wanted)
 
   const mode = options.logits ?? 'last'
   const logits = allocateLogits(mode, tokens.length, context.nVocab)
   const { nCallMax, nUbatch } = context.info
   const plan = planPrefill(tokens.length, nCallMax, nUbatch, context.covered, context.denseTail)
 
-  if (context.position > base) await context.forget(base)
+  if (context.position > wanted) await context.forget(wanted)
+  const base = context.position // less than was wanted where that was in a hole (removeRange)
 
   const progress = followProgress(context.native, tokens.length, options.onProgress)
   const calls: Call[] = []
@@ -115,6 +140,16 @@ function emptyPrompt(): H2oError {
   return new H2oError('ERR_H2O_EMPTY_PROMPT', 'the prompt holds no tokens')
 }
 
+/** A position that is there: one behind the last token at most. */
+export function checkPosition(name: string, wanted: number, position: number): void {
+  if (wanted <= position) return
+  throw new H2oError(
+    'ERR_H2O_POSITION_OUT_OF_RANGE',
+    `${name} ${wanted} is beyond the end of the context, which is at ${position}`,
+    { details: { [name]: wanted, position } },
+  )
+}
+
 /** The tokens must fit behind `base`. */
 export function checkFit(context: ContextHandle, nPrompt: number, base: number): void {
   const { nCtx } = context.info
@@ -131,6 +166,7 @@ export function allocateLogits(mode: LogitsMode, nTokens: number, nVocab: number
   if (mode === 'none') return null
   const length = mode === 'all' ? nTokens * nVocab : nVocab
   try {
+    if (length * 4 > hostMemory()) throw new RangeError('more than this machine has')
     return new Float32Array(length)
   } catch (cause) {
     throw new H2oError('ERR_H2O_INVALID_ARGUMENT', `logits of ${nTokens} tokens do not fit into memory`, {
@@ -172,6 +208,7 @@ function summarize(
   return {
     tokens,
     cached,
+    position: cached + tokens,
     path: sparse ? 'h2o' : 'dense',
     reason: sparse ? null : (calls[0]?.reason ?? null),
     schedule,

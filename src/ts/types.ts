@@ -58,8 +58,10 @@ export interface PrefillTimings {
 export interface PrefillResult {
   /** Tokens of this prompt. */
   tokens: number
-  /** Tokens that were in the context before. */
+  /** Tokens that were in the context before, and stayed. */
   cached: number
+  /** Where the prompt ended. `from` takes it to come back here. */
+  position: number
   /** 'h2o' if any call was. */
   path: Path
   /** null if the path is 'h2o', else the reason of the first call. */
@@ -72,6 +74,19 @@ export interface PrefillResult {
   /** nVocab values for 'last', tokens * nVocab for 'all' (row by row), null for 'none'. */
   logits: Float32Array | null
   timings: PrefillTimings
+}
+
+/** What became of a saved state. */
+export interface LoadedState {
+  /** Tokens in the context now. */
+  position: number
+  /** Whether the method goes on where it was: its memory sets and scores were taken over with the cache. */
+  inherited: boolean
+  /**
+   * Why it does not, or null. 'none': the state has no memory set, as no sparse call had been made. 'off': this context is
+   * not served. Otherwise the first setting that is another one here; 'other' is one that has no name of its own.
+   */
+  reason: null | 'none' | 'off' | 'local' | 'heavy' | 'chunk' | 'schedule' | 'selection' | 'other'
 }
 
 export interface DecodeResult {

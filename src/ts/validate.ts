@@ -1,5 +1,6 @@
 /** Checks of single values. Native code asserts, and an assertion ends the process: nothing unchecked goes there. */
 
+import { inspect } from 'node:util'
 import { H2oError, invalidArgument } from './errors.js'
 
 const maxCount = 2 ** 31 - 1
@@ -66,13 +67,13 @@ export function tokenIds(tokens: ArrayLike<number>, nVocab: number): Int32Array 
   ) {
     throw invalidArgument('tokens must be a text or a list of token ids', { tokens: typeof tokens })
   }
-  const ids = new Int32Array(tokens.length)
+  const ids = allocateIds(tokens.length)
   for (let i = 0; i < ids.length; i++) {
     const token = tokens[i]
     if (!Number.isInteger(token) || (token as number) < 0 || (token as number) >= nVocab) {
       throw new H2oError(
         'ERR_H2O_TOKEN_OUT_OF_RANGE',
-        `token ${token} at index ${i} is not in the vocabulary`,
+        `token ${inspect(token, { depth: 0, customInspect: false })} at index ${i} is not in the vocabulary`,
         {
           details: { token, index: i, nVocab },
         },
@@ -81,4 +82,15 @@ export function tokenIds(tokens: ArrayLike<number>, nVocab: number): Int32Array 
     ids[i] = token as number
   }
   return ids
+}
+
+function allocateIds(length: number): Int32Array {
+  try {
+    return new Int32Array(length)
+  } catch (cause) {
+    throw new H2oError('ERR_H2O_INVALID_ARGUMENT', `${length} tokens do not fit into memory`, {
+      details: { tokens: length },
+      cause,
+    })
+  }
 }

@@ -5,6 +5,7 @@ export type H2oWarningCode =
   | 'H2O_WARN_BATCH_ROUNDED' // nBatch is no multiple of nUbatch
   | 'H2O_WARN_BATCH_TOO_SMALL' // nBatch <= nUbatch: no call can be sparse
   | 'H2O_WARN_UBATCH_CLAMPED' // nUbatch > nBatch
+  | 'H2O_WARN_CONTEXT_ABOVE_TRAINING' // nCtx is above the training context
 
 export interface H2oWarning {
   code: H2oWarningCode

@@ -1,5 +1,12 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { type Context, createContext, type H2oErrorCode, loadModel } from '../../src/ts/index.js'
+import {
+  type Context,
+  createContext,
+  type H2oErrorCode,
+  loadModel,
+  planPrefill,
+  setLogLevel,
+} from '../../src/ts/index.js'
 import { someTokens, tinyContext, tinyModel } from './support.js'
 
 const model = await loadModel(await tinyModel())
@@ -69,6 +76,38 @@ describe('bad input leaves the context as it was', () => {
     ['no position', (c) => c.truncate(undefined as never), 'ERR_H2O_INVALID_ARGUMENT'],
     ['half a range', (c) => c.removeRange(2, undefined as never), 'ERR_H2O_INVALID_ARGUMENT'],
     ['a range backwards', (c) => c.removeRange(5, 4), 'ERR_H2O_INVALID_ARGUMENT'],
+    ['append and from', (c) => c.prefill('a', { append: true, from: 3 }), 'ERR_H2O_INVALID_ARGUMENT'],
+    ['a negative from', (c) => c.prefill('a', { from: -1 }), 'ERR_H2O_INVALID_ARGUMENT'],
+    ['from beyond the end', (c) => c.prefill('a', { from: 11 }), 'ERR_H2O_POSITION_OUT_OF_RANGE'],
+    ['null as options', (c) => c.prefill('a', null as never), 'ERR_H2O_INVALID_ARGUMENT'],
+    ['null as options of decode', (c) => c.decode(1, null as never), 'ERR_H2O_INVALID_ARGUMENT'],
+    ['null as options of generate', (c) => c.generate('a', null as never).next(), 'ERR_H2O_INVALID_ARGUMENT'],
+    [
+      'an unknown option',
+      (c) => c.prefill('a', { stop: 'x' } as never),
+      'ERR_H2O_INVALID_ARGUMENT',
+      { option: 'stop' },
+    ],
+    [
+      'an unknown option of decode',
+      (c) => c.decode(1, { logit: 'all' } as never),
+      'ERR_H2O_INVALID_ARGUMENT',
+      { option: 'logit', nearest: 'logits' },
+    ],
+    [
+      'an unknown option of generate',
+      (c) => c.generate('a', { n_predict: 1 } as never).next(),
+      'ERR_H2O_INVALID_ARGUMENT',
+      { option: 'n_predict', nearest: 'nPredict' },
+    ],
+    [
+      'logits to generate',
+      (c) => c.generate('a', { logits: 'all' } as never).next(),
+      'ERR_H2O_INVALID_ARGUMENT',
+    ],
+    ['a list without end', (c) => c.prefill({ length: 2 ** 40 }), 'ERR_H2O_INVALID_ARGUMENT'],
+    ['an object as token', (c) => c.decode([Object.create(null)]), 'ERR_H2O_TOKEN_OUT_OF_RANGE'],
+    ['a symbol as token', (c) => c.decode([Symbol('x')] as never), 'ERR_H2O_TOKEN_OUT_OF_RANGE'],
     ['a state that is none', (c) => c.loadState('x' as never), 'ERR_H2O_INVALID_ARGUMENT'],
     ['an empty state', (c) => c.loadState(new Uint8Array()), 'ERR_H2O_STATE_INVALID'],
     ['rubbish as state', (c) => c.loadState(new Uint8Array(1000).fill(7)), 'ERR_H2O_STATE_INVALID'],
@@ -92,6 +131,28 @@ describe('bad input leaves the context as it was', () => {
       code: 'ERR_H2O_PROMPT_TOO_LONG',
       details: { nPrompt: 1, nCtx: 512, position: 512 },
     })
+  })
+})
+
+describe('bad input to a model', () => {
+  const odd = Object.create(null)
+  it.each<[string, () => unknown, H2oErrorCode]>([
+    ['a token of isEog', () => model.isEog(odd), 'ERR_H2O_TOKEN_OUT_OF_RANGE'],
+    ['a log level', () => setLogLevel(odd), 'ERR_H2O_INVALID_ARGUMENT'],
+    ['options of tokenize', () => model.tokenize('a', null as never), 'ERR_H2O_INVALID_ARGUMENT'],
+    [
+      'an option of tokenize',
+      () => model.tokenize('a', { parse_special: true } as never),
+      'ERR_H2O_INVALID_ARGUMENT',
+    ],
+    [
+      'an option of detokenize',
+      () => model.detokenize([1], { special: true } as never),
+      'ERR_H2O_INVALID_ARGUMENT',
+    ],
+    ['a plan of endless calls', () => planPrefill(2 ** 31 - 1, 1, 1, false), 'ERR_H2O_INVALID_ARGUMENT'],
+  ])('%s', (_, act, code) => {
+    expect(act).toThrow(expect.objectContaining({ name: 'H2oError', code }))
   })
 })
 

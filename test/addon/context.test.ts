@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type PrefillProgress, planPrefill } from '../../src/ts/index.js'
 import { bool } from '../../src/ts/model-maker/index.js'
-import { someTokens, tinyContext, tinyModel } from './support.js'
+import { collect, someTokens, tinyContext, tinyModel } from './support.js'
 
 /** Without rounding between calls of different sizes, so that they can be compared. */
 const exact = { typeK: 'f32', typeV: 'f32', flashAttn: 'off' } as const
@@ -173,6 +173,18 @@ describe('memory', () => {
     expect((await prefill).logits).toEqual(expected)
   })
 
+  it('reads the ids and options that generate() was given when it was called', async () => {
+    await using context = await tinyContext()
+    const options = { temperature: 0, ignoreEos: true, nPredict: 6 }
+    const { tokens } = await collect(context.generate(someTokens(300), options))
+    const own = someTokens(300)
+    const ownOptions = { ...options, from: 0 }
+    const generation = context.generate(own, ownOptions)
+    own.fill(7)
+    Object.assign(ownOptions, { from: 9, nPredict: 1, seed: 'none' })
+    expect((await collect(generation)).tokens).toEqual(tokens)
+  })
+
   it('truncates, and goes on as if the rest had never been', async () => {
     await using context = await tinyContext({ ...exact, h2o: false })
     const tokens = someTokens(150)
@@ -182,7 +194,7 @@ describe('memory', () => {
     expect(context.position).toBe(59)
     const { logits } = await context.decode(tokens[59] as number)
     expect(distance(logits as Float32Array, short.logits as Float32Array)).toBeLessThan(1e-3)
-    await context.truncate(500)
+    await context.truncate(60)
     expect(context.position).toBe(60)
     await context.truncate(0)
     expect(context.position).toBe(0)

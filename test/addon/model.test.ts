@@ -42,6 +42,44 @@ describe('a model', () => {
     expect(model.isEog(65)).toBe(false)
   })
 
+  it('tokenizes off the main thread', async () => {
+    await using model = await loadModel(await tinyModel({ addBos: true }))
+    for (const options of [{}, { addSpecial: false }, { parseSpecial: true }]) {
+      const text = 'Straße <|endoftext|> 日本'
+      expect(await model.tokenizeAsync(text, options)).toEqual(model.tokenize(text, options))
+    }
+    await expect(model.tokenizeAsync(5 as never)).rejects.toMatchObject({ code: 'ERR_H2O_INVALID_ARGUMENT' })
+    await expect(model.tokenizeAsync('a', { signal: 1 } as never)).rejects.toMatchObject({
+      code: 'ERR_H2O_INVALID_ARGUMENT',
+    })
+    const disposed = await loadModel(await tinyModel())
+    await disposed.dispose()
+    await expect(disposed.tokenizeAsync('a')).rejects.toMatchObject({ code: 'ERR_H2O_DISPOSED' })
+  })
+
+  it.each([
+    ['words', 'some words of a text '],
+    ['special tokens', '<|endoftext|> '],
+  ])('ends tokenizing %s at an abort', async (_, piece) => {
+    await using context = await tinyContext()
+    const { model } = context
+    const text = piece.repeat(2e7 / piece.length)
+    for (const begin of [
+      (signal: AbortSignal) => model.tokenizeAsync(text, { signal, parseSpecial: true }),
+      (signal: AbortSignal) => context.prefill(text, { signal, parseSpecial: true }),
+    ]) {
+      const abort = new AbortController()
+      const tokenizing = begin(abort.signal)
+      setTimeout(() => abort.abort('enough'), 100)
+      const start = performance.now()
+      await expect(tokenizing).rejects.toBe('enough')
+      expect(performance.now() - start).toBeLessThan(1500)
+    }
+    // the thread is free again
+    expect((await context.prefill('abc')).tokens).toBe(3)
+    await expect(model.tokenizeAsync('abc', { signal: AbortSignal.abort('early') })).rejects.toBe('early')
+  })
+
   it('survives odd texts', async () => {
     await using model = await loadModel(await tinyModel())
     expect(model.tokenize('a\0b')).toEqual(Int32Array.of(97, 0, 98))

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { type ContextOptions, type H2oWarning, loadModel } from '../../src/ts/index.js'
+import { type ContextOptions, createContext, type H2oWarning, loadModel } from '../../src/ts/index.js'
 import { checkContextOptions, resolveContextSize } from '../../src/ts/options.js'
 import { tinyContext, tinyModel } from './support.js'
 
@@ -32,6 +32,12 @@ describe('context options that make no sense', () => {
     ['trace no boolean', { h2o: { trace: 1 } }],
     ['denseTail no integer', { h2o: { denseTail: 0.5 } }],
     ['denseTail below 0', { h2o: { denseTail: -1 } }],
+    ['an unknown name', { temperature: 1 }],
+    ['a name of llama.cpp', { n_ctx: 512 }],
+    ['an unknown name in h2o', { h2o: { nHeavy: 4 } }],
+    ['an option of old in h2o', { h2o: { experiments: { sink: 4 } } }],
+    ['an unknown name for the model', { model: { path: 'x', gpuLayers: 1 } }],
+    ['h2o a list', { h2o: [] }],
     ['trace unknown', { h2o: { trace: 'sets' } }],
     ['embeddings no boolean', { embeddings: 'yes' }],
     ['onWarning no function', { onWarning: 'log' }],
@@ -45,11 +51,34 @@ describe('context options that make no sense', () => {
     ['model signal no signal', { model: { path: 'x', signal: {} } }],
   ])('%s', async (_, options) => {
     const all = { model, nThreads: 1, ...options } as unknown as ContextOptions
-    const { createContext } = await import('../../src/ts/index.js')
     await expect(createContext(all)).rejects.toMatchObject({
       name: 'H2oError',
       code: 'ERR_H2O_INVALID_ARGUMENT',
     })
+  })
+})
+
+describe('unknown names', () => {
+  it.each<[Record<string, unknown>, string | undefined]>([
+    [{ n_ctx: 1 }, 'nCtx'],
+    [{ 'n-batch': 1 }, 'nBatch'],
+    [{ nctx: 1 }, 'nCtx'],
+    [{ NUBATCH: 1 }, 'nUbatch'],
+    [{ threads: 1 }, 'nThreads'],
+    [{ nThread: 1 }, 'nThreads'],
+    [{ cacheTypeK: 1 }, undefined],
+    [{ type_k: 1 }, 'typeK'],
+    [{ x: 1 }, undefined],
+    [{ n_ctx: undefined }, 'nCtx'],
+  ])('%j: %s is near', (options, nearest) => {
+    const [option] = Object.keys(options)
+    expect(() => checkContextOptions({ model, ...options })).toThrow(
+      expect.objectContaining({
+        code: 'ERR_H2O_INVALID_ARGUMENT',
+        message: expect.stringContaining(nearest ?? 'nCtx, '),
+        details: nearest ? { option, nearest } : { option },
+      }),
+    )
   })
 })
 
@@ -73,6 +102,22 @@ describe('warnings', () => {
     expect(warningsOf(options)).toEqual(codes)
   })
 
+  it('tell of a context above the training context', async () => {
+    const codes: string[] = []
+    const onWarning = (warning: H2oWarning) => codes.push(warning.code)
+    await using short = await loadModel(await tinyModel({ context: 512 }))
+    for (const nCtx of [512, undefined, 0, 513]) {
+      const context = await createContext({
+        model: short,
+        nThreads: 1,
+        onWarning,
+        ...(nCtx !== undefined && { nCtx }),
+      })
+      await context.dispose()
+    }
+    expect(codes).toEqual(['H2O_WARN_CONTEXT_ABOVE_TRAINING'])
+  })
+
   it('go to the listener, once', async () => {
     const warnings: H2oWarning[] = []
     const context = await tinyContext({
@@ -94,7 +139,8 @@ describe('warnings', () => {
 
 describe('sizes', () => {
   it.each([
-    [undefined, 32768, 4096],
+    [undefined, 32768, 32768],
+    [undefined, 131072, 32768],
     [undefined, 1000, 1024],
     [0, 32768, 32768],
     [1, 32768, 256],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { ContextOptions, LoadedState } from '../../src/ts/index.js'
 import { someTokens, tinyContext, tinyModel } from './support.js'
 
 describe('a saved state', () => {
@@ -25,23 +26,19 @@ describe('a saved state', () => {
     const state = await context.saveState()
     const straight = await context.prefill(someTokens(100, 2), { append: true })
     await context.clear()
-    await context.loadState(state)
+    expect(await context.loadState(state)).toEqual({ position: 300, inherited: true, reason: null })
     const restored = await context.prefill(someTokens(100, 2), { append: true })
     expect(restored.cached).toBe(300)
     expect(restored.path).toBe(straight.path)
-    // it is carried, or it is reset and said so
-    if (restored.calls[0]?.inherited === straight.calls[0]?.inherited) {
-      expect(restored.logits).toEqual(straight.logits)
-    } else {
-      expect(restored.calls[0]?.inherited).toBe(0)
-    }
+    expect(restored.calls).toEqual(straight.calls)
+    expect(restored.logits).toEqual(straight.logits)
   })
 
   it('of an empty context is one', async () => {
     await using context = await tinyContext()
     const state = await context.saveState()
     await context.prefill('abc')
-    await context.loadState(state)
+    expect(await context.loadState(state)).toEqual({ position: 0, inherited: false, reason: 'none' })
     expect(context.position).toBe(0)
   })
 
@@ -68,6 +65,7 @@ describe('a saved state', () => {
     const state = await context.saveState()
     const others = [
       { model: await tinyModel({ layers: 3 }) },
+      { model: await tinyModel({ seed: 2 }) }, // of the same shape
       { typeK: 'f32', typeV: 'f32' } as const,
       { nCtx: 512 },
     ]
@@ -78,5 +76,73 @@ describe('a saved state', () => {
       expect([0, 3]).toContain(other.position)
       expect((await other.prefill('abc')).tokens).toBe(3)
     }
+  })
+
+  it.each<[Partial<ContextOptions>, LoadedState['reason']]>([
+    [{ h2o: false }, 'off'],
+    [{ nUbatch: 96 }, 'chunk'],
+    [{ h2o: { local: 8, heavy: 16 } }, 'local'],
+    [{ h2o: { local: 16, heavy: 8 } }, 'heavy'],
+    [{ h2o: { local: 16, heavy: 16, schedule: 'two-pass' } }, 'schedule'],
+  ])('goes without its memory into a context with %j', async (options, reason) => {
+    await using context = await tinyContext()
+    await context.prefill(someTokens(300))
+    const state = await context.saveState()
+    await using other = await tinyContext(options)
+    await other.prefill(someTokens(500, 3))
+    expect(await other.loadState(state)).toEqual({ position: 300, inherited: false, reason })
+    const { logits } = await other.decode(65)
+    // the cache is the saved one: decoding is dense
+    expect(await context.loadState(state)).toMatchObject({ inherited: true })
+    const straight = await context.decode(65)
+    expect(logits?.every((value, i) => Math.abs(value - (straight.logits?.[i] as number)) < 1e-3)).toBe(true)
+    await other.loadState(state)
+    const { calls } = await other.prefill(someTokens(100, 2), { append: true })
+    expect(calls[0]?.inherited).toBe(0)
+  })
+
+  it('comes from a context without H2O', async () => {
+    await using plain = await tinyContext({ h2o: false })
+    await plain.prefill(someTokens(300))
+    await using context = await tinyContext()
+    expect(await context.loadState(await plain.saveState())).toEqual({
+      position: 300,
+      inherited: false,
+      reason: 'none',
+    })
+  })
+
+  const resizable = (size: number) =>
+    new (ArrayBuffer as unknown as new (size: number, options: object) => ArrayBuffer)(size, {
+      maxByteLength: size,
+    })
+  const plain = (size: number) => new ArrayBuffer(size)
+
+  it.each<[string, (size: number) => ArrayBuffer, (buffer: ArrayBuffer) => void]>([
+    ['changed', plain, (buffer) => new Uint8Array(buffer).fill(7)],
+    ['transferred', plain, (buffer) => structuredClone(0, { transfer: [buffer] })],
+    ['resized', resizable, (buffer) => (buffer as unknown as { resize(size: number): void }).resize(0)],
+  ])('is the one that was given, though the buffer is %s meanwhile', async (_, allocate, change) => {
+    await using context = await tinyContext({ nCtx: 4096, typeK: 'f32', typeV: 'f32' })
+    await context.prefill(someTokens(4000))
+    const state = await context.saveState()
+    const { logits } = await context.decode(65)
+    for (let round = 0; round < 10; round++) {
+      const buffer = allocate(state.length)
+      new Uint8Array(buffer).set(state)
+      const loading = context.loadState(new Uint8Array(buffer))
+      if (round % 2) await new Promise(setImmediate)
+      change(buffer)
+      expect(await loading).toMatchObject({ position: 4000, inherited: true })
+    }
+    expect((await context.decode(65)).logits).toEqual(logits)
+  })
+
+  it('of a buffer that is gone is refused', async () => {
+    await using context = await tinyContext()
+    const bytes = await context.saveState()
+    const own = new Uint8Array(bytes)
+    structuredClone(own, { transfer: [own.buffer] })
+    await expect(context.loadState(own)).rejects.toMatchObject({ code: 'ERR_H2O_STATE_INVALID' })
   })
 })

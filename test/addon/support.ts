@@ -76,14 +76,32 @@ export function argmax(logits: Float32Array): number {
   return logits.reduce((best, value, i) => (value > (logits[best] as number) ? i : best), 0)
 }
 
-/** Runs a script of fixtures/ in a process of its own, with the built library. */
+interface Ended {
+  code: number | null
+  signal: string | null
+  stdout: string
+  stderr: string
+}
+
+/** Runs a script of fixtures/ in a process of its own, with the built library; `program` is Node, or what runs it. */
 export function runFixture(
   name: string,
   args: string[] = [],
   nodeArgs: string[] = [],
-): Promise<{ code: number | null; signal: string | null; stdout: string; stderr: string }> {
+  program?: [string, ...string[]],
+): Promise<Ended> {
   const script = fileURLToPath(new URL(`fixtures/${name}`, import.meta.url))
-  const child = spawn(process.execPath, [...nodeArgs, script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  return runNode([...nodeArgs, script, ...args], { program })
+}
+
+export function runNode(
+  args: string[],
+  {
+    program: [program, ...before] = [process.execPath],
+    cwd,
+  }: { program?: [string, ...string[]] | undefined; cwd?: string },
+): Promise<Ended> {
+  const child = spawn(program, [...before, ...args], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
   let stdout = ''
   let stderr = ''
   child.stdout.on('data', (chunk) => {

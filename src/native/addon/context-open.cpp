@@ -3,6 +3,7 @@
 #include "log.h"
 #include "values.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -136,6 +137,7 @@ void context_open_job::run() {
     check_model();
     check_cache_types(type_k, type_v);
     check_memory(type_k, type_v);
+    state->threads.start(std::max(options.n_threads, options.n_threads_batch));
 
     llama_context_params params = llama_context_default_params();
 
@@ -164,7 +166,7 @@ void context_open_job::run() {
             {{"log", log.text()}});
     }
 
-    state->threads.start(state->ctx);
+    state->threads.attach(state->ctx);
 
     state->memory = llama_get_memory(state->ctx);
     if (!state->memory) {
@@ -174,6 +176,8 @@ void context_open_job::run() {
 
     state->causal     = model_arch_meta(state->model.get(), "attention.causal") != "false";
     state->embeddings = options.embeddings;
+    state->type_k     = type_k;
+    state->type_v     = type_v;
     state->trace      = options.h2o.trace;
 
     info = h2o_get_info(state->ctx);

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "cpu-threads.h"
+#include "compute-threads.h"
 #include "model-load.h"
 
 #include "h2o.h"
@@ -31,7 +31,7 @@ struct trace_entry {
 using trace_ptr = std::shared_ptr<std::vector<trace_entry>>;
 
 struct context_state {
-    explicit context_state(model_ptr model) : model(std::move(model)) {}
+    context_state(model_ptr model, uint64_t fingerprint) : model(std::move(model)), fingerprint(fingerprint) {}
     ~context_state();
 
     context_state(const context_state &) = delete;
@@ -49,14 +49,17 @@ struct context_state {
     static bool on_node(void * self);
 
     model_ptr       model;
-    cpu_threads     threads;
+    uint64_t        fingerprint; // of the model's file
     llama_context * ctx    = nullptr;
     llama_memory_t  memory = nullptr;
+    compute_threads threads; // outlives ctx
 
     bool causal     = true;  // attention is causal
     bool embeddings = false; // every token is an output
 
     double n_positions = INFINITY; // of model_state
+    ggml_type type_k = GGML_TYPE_F16;
+    ggml_type type_v = GGML_TYPE_F16;
 
     h2o_trace_level trace = H2O_TRACE_OFF;
 

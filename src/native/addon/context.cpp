@@ -1,37 +1,17 @@
 #include "context.h"
 
 #include "context-open.h"
-#include "cache-jobs.h"
+#include "forget-job.h"
 #include "model.h"
+#include "state-jobs.h"
+#include "tokenize-job.h"
 #include "values.h"
-#include "vocab.h"
 
 #include <algorithm>
 
 namespace addon {
 
 namespace {
-
-class tokenize_job : public job {
-public:
-    tokenize_job(Napi::Env env, model_ptr model, std::string text, tokenize_options options) :
-        job(env), model(std::move(model)), text(std::move(text)), options(options) {}
-
-protected:
-    void run() override {
-        tokens = vocab_tokenize(llama_model_get_vocab(model.get()), text, options);
-    }
-
-    Napi::Value result(Napi::Env env) override {
-        return make_array<Napi::Int32Array>(env, tokens.data(), tokens.size());
-    }
-
-private:
-    model_ptr                model;
-    std::string              text;
-    tokenize_options         options;
-    std::vector<llama_token> tokens;
-};
 
 class free_job : public job {
 public:
@@ -42,6 +22,7 @@ protected:
         llama_free(state->ctx);
         state->ctx    = nullptr;
         state->memory = nullptr;
+        state->threads.stop();
         state->model.reset();
     }
 
@@ -80,7 +61,7 @@ context_object::context_object(const Napi::CallbackInfo & info) :
         if (!model->state->model) {
             throw failure("ERR_H2O_DISPOSED", "the model is not loaded");
         }
-        return std::make_shared<context_state>(model->state->model);
+        return std::make_shared<context_state>(model->state->model, model->state->fingerprint);
     });
     state->n_positions = model->state->n_positions;
 

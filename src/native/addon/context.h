@@ -39,7 +39,7 @@ private:
 
     Napi::Value forget (const Napi::CallbackInfo & info); // (from, to) -> Promise<position>
     Napi::Value save   (const Napi::CallbackInfo & info); // () -> Promise<Buffer>
-    Napi::Value restore(const Napi::CallbackInfo & info); // (Uint8Array) -> Promise<position>
+    Napi::Value restore(const Napi::CallbackInfo & info); // (Uint8Array that nobody changes) -> Promise<{ position, inherited, reason }>
 
     Napi::Value piece     (const Napi::CallbackInfo & info); // (token) -> Buffer
     Napi::Value is_eog    (const Napi::CallbackInfo & info); // (token) -> boolean

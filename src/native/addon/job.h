@@ -34,6 +34,8 @@ public:
     void abort()            { abort_flag.store(true, std::memory_order_relaxed); }
     bool is_aborted() const { return abort_flag.load(std::memory_order_relaxed); }
 
+    const std::atomic<bool> & aborted() const { return abort_flag; }
+
 protected:
     virtual void        run()                  = 0;
     virtual Napi::Value result(Napi::Env env)  = 0;

@@ -1,5 +1,6 @@
 #include "model-load.h"
 
+#include "fingerprint.h"
 #include "log.h"
 #include "model-check/model-check.h"
 #include "values.h"
@@ -91,6 +92,8 @@ void model_load_job::run() {
     if (const auto * positions = head ? head->find_tensor("position_embd.weight") : nullptr) {
         state->n_positions = (double) positions->ne[1];
     }
+    state->fingerprint = fingerprint_of(model.get(), options.path);
+
     state->on_gpu = has_gpu() && options.n_gpu_layers != 0;
     state->model  = std::move(model);
 }

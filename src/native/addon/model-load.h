@@ -30,6 +30,7 @@ struct model_state {
     std::atomic<float> progress{0.0f};
     bool               on_gpu = false; // some layers may be on a device
     double             n_positions = INFINITY; // that the model has embeddings for, if it learned them
+    uint64_t           fingerprint = 0; // of the file
 };
 
 class model_load_job : public job {

@@ -1,5 +1,6 @@
 #include "model.h"
 
+#include "tokenize-job.h"
 #include "values.h"
 #include "vocab.h"
 
@@ -23,13 +24,14 @@ private:
 
 Napi::Function model_object::define(Napi::Env env) {
     return DefineClass(env, "NativeModel", {
-        InstanceMethod("open",       &model_object::open),
-        InstanceMethod("abort",      &model_object::abort),
-        InstanceMethod("progress",   &model_object::progress),
-        InstanceMethod("tokenize",   &model_object::tokenize),
-        InstanceMethod("detokenize", &model_object::detokenize),
-        InstanceMethod("isEog",      &model_object::is_eog),
-        InstanceMethod("dispose",    &model_object::dispose),
+        InstanceMethod("open",          &model_object::open),
+        InstanceMethod("abort",         &model_object::abort),
+        InstanceMethod("progress",      &model_object::progress),
+        InstanceMethod("tokenize",      &model_object::tokenize),
+        InstanceMethod("startTokenize", &model_object::start_tokenize),
+        InstanceMethod("detokenize",    &model_object::detokenize),
+        InstanceMethod("isEog",         &model_object::is_eog),
+        InstanceMethod("dispose",       &model_object::dispose),
     });
 }
 
@@ -77,14 +79,33 @@ const llama_vocab * model_object::vocab(Napi::Env env) const {
     });
 }
 
-Napi::Value model_object::tokenize(const Napi::CallbackInfo & info) {
+static tokenize_options tokenize_options_of(const Napi::CallbackInfo & info) {
     tokenize_options options;
     options.add_special   = info[1].ToBoolean();
     options.parse_special = info[2].ToBoolean();
+    return options;
+}
+
+Napi::Value model_object::tokenize(const Napi::CallbackInfo & info) {
+    const tokenize_options options = tokenize_options_of(info);
 
     const auto tokens = or_throw(info.Env(),
         [&] { return vocab_tokenize(vocab(info.Env()), info[0].ToString().Utf8Value(), options); });
     return make_array<Napi::Int32Array>(info.Env(), tokens.data(), tokens.size());
+}
+
+Napi::Value model_object::start_tokenize(const Napi::CallbackInfo & info) {
+    const Napi::Env env = info.Env();
+
+    vocab(env);
+
+    auto j = std::make_unique<tokenize_job>(env, state->model, info[0].ToString().Utf8Value(), tokenize_options_of(info));
+    const std::shared_ptr<worker> thread = worker::start_once(env, "h2o_tokenize");
+
+    Napi::Object object = Napi::Object::New(env);
+    object.Set("tokens", thread->submit_last(std::move(j)));
+    object.Set("abort",  Napi::Function::New(env, [thread](const Napi::CallbackInfo &) { thread->abort(); }));
+    return object;
 }
 
 Napi::Value model_object::detokenize(const Napi::CallbackInfo & info) {

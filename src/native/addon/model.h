@@ -29,6 +29,9 @@ private:
     Napi::Value progress(const Napi::CallbackInfo & info);
 
     Napi::Value tokenize  (const Napi::CallbackInfo & info); // (text, addSpecial, parseSpecial) -> Int32Array
+    // (text, addSpecial, parseSpecial) -> { tokens: Promise<Int32Array>, abort() }
+    Napi::Value start_tokenize(const Napi::CallbackInfo & info);
+
     Napi::Value detokenize(const Napi::CallbackInfo & info); // (Int32Array, removeSpecial, unparseSpecial) -> string
     Napi::Value is_eog    (const Napi::CallbackInfo & info); // (token) -> boolean
 

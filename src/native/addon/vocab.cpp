@@ -4,6 +4,8 @@
 #include "deep-stack.h"
 #include "failure.h"
 
+#include "h2o-tokenize.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -40,6 +42,8 @@ static auto with_tokenizer(const llama_vocab * vocab, work_type work) {
         throw;
     } catch (const std::bad_alloc &) {
         throw;
+    } catch (const h2o_tokenize_aborted & err) {
+        throw failure("ERR_H2O_INTERRUPTED", err.what());
     } catch (const std::exception & err) {
         throw failure("ERR_H2O_MODEL_INVALID", std::string("the model's tokenizer failed: ") + err.what());
     }
@@ -84,6 +88,8 @@ static std::vector<llama_token> tokenize_text(const llama_vocab * vocab, const s
         throw failure("ERR_H2O_INVALID_ARGUMENT", "the text is longer than 2 GiB", {{"bytes", (double) text.size()}});
     }
 
+    static const std::atomic<bool> never{false};
+
     const bool add_special = options.add_special && can_add_special(vocab);
 
     // a first guess; a negative result says how many there are
@@ -95,6 +101,8 @@ static std::vector<llama_token> tokenize_text(const llama_vocab * vocab, const s
     };
 
     tokenize_deep(text, [&] {
+        const h2o_tokenize_scope scope(options.aborted ? *options.aborted : never);
+
         int32_t n = tokenize();
         if (n == std::numeric_limits<int32_t>::min()) {
             throw failure("ERR_H2O_INVALID_ARGUMENT", "the text has too many tokens");

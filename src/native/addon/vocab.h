@@ -7,6 +7,7 @@
 
 #include "llama.h"
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace addon {
 struct tokenize_options {
     bool add_special   = true;  // BOS and EOS, where the model is configured to have them
     bool parse_special = false; // "<|im_start|>" in the text becomes its token
+
+    const std::atomic<bool> * aborted = nullptr; // ends it early when set: ERR_H2O_INTERRUPTED
 };
 
 // throws if the model has no tokenizer or one that lacks what the text needs

@@ -42,7 +42,8 @@ std::shared_ptr<worker> worker::start(Napi::Env env, const char * name) {
     try {
         w->thread = std::thread(&worker::loop, w.get());
     } catch (const std::system_error & err) {
-        throw Napi::Error::New(env, err.what());
+        throw Napi::Error(env, failure("ERR_H2O_THREAD_LIMIT",
+            std::string("the system gives no thread: ") + err.what(), {{"wanted", 1.0}, {"given", 0.0}}).to_js(env));
     }
 
     live.insert(w.get());
@@ -50,10 +51,20 @@ std::shared_ptr<worker> worker::start(Napi::Env env, const char * name) {
     return w;
 }
 
-Napi::Promise worker::run_once(Napi::Env env, const char * name, std::unique_ptr<job> j) {
+std::shared_ptr<worker> worker::start_once(Napi::Env env, const char * name) {
     std::shared_ptr<worker> w = start(env, name);
     w->self = w;
-    return w->submit_last(std::move(j));
+    return w;
+}
+
+Napi::Promise worker::run_once(Napi::Env env, const char * name, std::unique_ptr<job> j) {
+    try {
+        return start_once(env, name)->submit_last(std::move(j));
+    } catch (const Napi::Error &) {
+        j->execute();
+        j->settle(env);
+        return j->promise();
+    }
 }
 
 std::string worker::lost() {

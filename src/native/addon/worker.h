@@ -26,12 +26,16 @@ namespace addon {
 
 class worker : public std::enable_shared_from_this<worker> {
 public:
+    // throws ERR_H2O_THREAD_LIMIT where the system gives no thread
     static std::shared_ptr<worker> start(Napi::Env env, const char * name);
 
     // once per environment: process.exit() of the main thread runs no cleanup hooks, but says 'exit' first
     static void end_with_process(Napi::Env env);
 
-    // runs one job on a thread of its own
+    // one that lives until the job of its submit_last() is settled, whoever holds it
+    static std::shared_ptr<worker> start_once(Napi::Env env, const char * name);
+
+    // runs one job on a thread of its own; on this one where the system gives none: a dispose must not fail
     static Napi::Promise run_once(Napi::Env env, const char * name, std::unique_ptr<job> j);
 
     ~worker();

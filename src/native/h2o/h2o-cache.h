@@ -122,6 +122,9 @@ public:
     // chunks that one graph holds at most
     int32_t get_n_graph_chunks() const { return n_graph_chunks; }
 
+    // forgets what the policy keeps, and nothing of K and V
+    void reset_state() { state.reset(); }
+
     // from now on every call is dense, for this reason
     void refuse(h2o_reason reason) { refused = reason; }
 

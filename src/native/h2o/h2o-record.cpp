@@ -55,6 +55,16 @@ h2o_info h2o_get_info(const llama_context * ctx) {
     };
 }
 
+bool h2o_has_memory(const llama_context * ctx) {
+    return ctx->h2o->cache && !ctx->h2o->cache->get_state().empty();
+}
+
+void h2o_reset_memory(llama_context * ctx) {
+    if (ctx->h2o->cache) {
+        ctx->h2o->cache->reset_state();
+    }
+}
+
 h2o_count h2o_get_count(const llama_context * ctx, h2o_reason reason) {
     return reason >= 0 && reason < H2O_REASON_COUNT ? ctx->h2o->counts[reason] : h2o_count{};
 }

@@ -129,6 +129,12 @@ struct h2o_info {
 
 LLAMA_API struct h2o_info h2o_get_info(const struct llama_context * ctx);
 
+// whether the next sparse call goes on from a memory set
+LLAMA_API bool h2o_has_memory(const struct llama_context * ctx);
+
+// forgets memory sets and scores, and nothing of the cache
+LLAMA_API void h2o_reset_memory(struct llama_context * ctx);
+
 //
 // introspection: what every layer and KV head scored and kept, chunk by chunk, of the last sparse call
 //

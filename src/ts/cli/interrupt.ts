@@ -16,8 +16,20 @@ export interface Interruptible {
 
 export function abortOnSigint(): Interruptible {
   const controller = new AbortController()
-  // `once`: with no listener left, Node gives the second SIGINT its default effect
-  const onSigint = () => controller.abort(new Interrupt())
-  process.once('SIGINT', onSigint)
-  return { controller, release: () => process.removeListener('SIGINT', onSigint) }
+  let seen = false
+  const release = () => void process.removeListener('SIGINT', onSigint)
+  const onSigint = () => {
+    if (seen) {
+      release()
+      process.kill(process.pid, 'SIGINT')
+      return
+    }
+    seen = true
+    controller.abort(new Interrupt())
+    // With no listener left the second one has its default effect. Not yet: where the main thread was busy, the second one
+    // is told right behind the first, and with no listener it would be lost
+    setImmediate(release)
+  }
+  process.on('SIGINT', onSigint)
+  return { controller, release }
 }

@@ -27,9 +27,16 @@ export interface NativeModel {
   abort(): void
   progress(): number
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Int32Array
+  /** The same on a thread of its own. */
+  startTokenize(text: string, addSpecial: boolean, parseSpecial: boolean): NativeTokenizing
   detokenize(tokens: Int32Array, removeSpecial: boolean, unparseSpecial: boolean): string
   isEog(token: number): boolean
   dispose(): Promise<void>
+}
+
+export interface NativeTokenizing {
+  tokens: Promise<Int32Array>
+  abort(): void
 }
 
 /** Every number is an unsigned integer; `memoryLimit` is in bytes, 0 where unknown. */
@@ -98,6 +105,12 @@ export interface NativeCall {
   token: number | null
 }
 
+export interface NativeLoadedState {
+  position: number
+  inherited: boolean
+  reason: string | null
+}
+
 export interface NativeContext {
   open(options: NativeContextOptions): Promise<NativeContextInfo>
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array>
@@ -108,7 +121,8 @@ export interface NativeContext {
   /** Forgets the positions from `from` to, but without, `to`; `to` < 0 means all that follow. */
   forget(from: number, to: number): Promise<number>
   save(): Promise<Uint8Array>
-  restore(state: Uint8Array): Promise<number>
+  /** The bytes must not change until it resolves. */
+  restore(state: Uint8Array): Promise<NativeLoadedState>
   piece(token: number): Uint8Array
   isEog(token: number): boolean
   takeTrace(): H2oTraceEntry[]

@@ -35,7 +35,7 @@ export function compareApi(script: CompareScript = {}) {
     description: 'fake',
     addBos: script.addBos ?? false,
     bosToken: 3,
-    tokenize: (text: string) => Int32Array.from(text, (letter) => CYCLE.indexOf(letter)),
+    tokenizeAsync: async (text: string) => Int32Array.from(text, (letter) => CYCLE.indexOf(letter)),
     dispose: async () => void log.open--,
   }
 

@@ -46,6 +46,7 @@ export function prefillResult(calls: Call[] = [sparseCall]): PrefillResult {
   return {
     tokens: calls.reduce((sum, call) => sum + call.n, 0),
     cached: 0,
+    position: calls.reduce((sum, call) => sum + call.n, 0),
     path: sparse ? 'h2o' : 'dense',
     reason: sparse ? null : (calls[0]?.reason ?? null),
     schedule: 'single-pass',
@@ -85,7 +86,7 @@ export function fakeApi(script: FakeScript = {}) {
 
   const model = {
     nCtxTrain: 1000,
-    tokenize: (text: string) => Int32Array.from(Buffer.from(text)),
+    tokenizeAsync: async (text: string) => Int32Array.from(Buffer.from(text)),
     dispose: async () => void log.disposed.push('model'),
   } as unknown as Model
 

@@ -39,7 +39,7 @@ export function inspectApi(script: InspectScript = {}) {
   const model = {
     nCtxTrain: 4096,
     description: 'fake <model>',
-    tokenize: (text: string) => Int32Array.from(Buffer.from(text)),
+    tokenizeAsync: async (text: string) => Int32Array.from(Buffer.from(text)),
     dispose: async () => void log.open--,
   }
 

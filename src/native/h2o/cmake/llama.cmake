@@ -22,6 +22,7 @@ set(H2O_SOURCES
     ${H2O_DIR}/h2o-record.cpp
     ${H2O_DIR}/h2o-state.cpp
     ${H2O_DIR}/h2o-store.cpp
+    ${H2O_DIR}/h2o-tokenize.cpp
     ${H2O_DIR}/h2o-trace.cpp
     ${H2O_DIR}/h2o-two-pass.cpp
     ${H2O_DIR}/h2o-view.cpp

@@ -80,7 +80,7 @@ class Session {
     if (flags.verbose) api.setLogLevel('info')
     const model = await api.loadModel({ ...modelOptions(flags), signal })
     this.#model = model
-    const tokens = model.tokenize(text)
+    const tokens = await model.tokenizeAsync(text, { signal })
     const groups = settingGroups(flags)
     const layout = layOut({
       nTokens: tokens.length,

@@ -82,7 +82,7 @@ class Session {
     if (flags.verbose) api.setLogLevel('info')
     const model = await api.loadModel({ ...modelOptions(flags), signal })
     this.#model = model
-    const tokens = model.tokenize(text, { addSpecial: true, parseSpecial: true })
+    const tokens = await model.tokenizeAsync(text, { addSpecial: true, parseSpecial: true, signal })
     this.#checkLength(tokens.length)
 
     const report = await this.#inspect(api, model, tokens)

@@ -82,7 +82,11 @@ class Session {
 
     const loadStart = performance.now()
     this.#model = await api.loadModel({ ...modelOptions({ ...flags, model: path }), signal })
-    const tokens = this.#model.tokenize(text, { addSpecial: true, parseSpecial: true })
+    const tokens = await this.#model.tokenizeAsync(text, {
+      addSpecial: true,
+      parseSpecial: true,
+      signal,
+    })
     this.#context = await api.createContext(contextOptions(flags, this.#model, tokens.length, this.onWarning))
     const loadMs = performance.now() - loadStart
     if (flags.verbose) for (const line of memoryLines(this.#context)) this.#note(line)

@@ -1,0 +1,22 @@
+#include "forget-job.h"
+
+namespace addon {
+
+forget_job::forget_job(Napi::Env env, std::shared_ptr<context_state> state, int32_t from, int32_t to) :
+    job(env), state(std::move(state)), from(from), to(to) {}
+
+void forget_job::run() {
+    if (from <= 0 && to < 0) {
+        llama_memory_clear(state->memory, false);
+    } else if (!llama_memory_seq_rm(state->memory, 0, from, to)) {
+        throw failure("ERR_H2O_INVALID_ARGUMENT", "this model's memory cannot forget a part of what it read",
+            {{"from", (double) from}, {"to", (double) to}, {"position", (double) state->position()}});
+    }
+    position = state->position();
+}
+
+Napi::Value forget_job::result(Napi::Env env) {
+    return Napi::Number::New(env, position);
+}
+
+} // namespace addon
