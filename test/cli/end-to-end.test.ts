@@ -2,6 +2,7 @@
 // pipes and the log level, which is the whole process's, do.
 import { cp, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { main } from '../../src/ts/cli/main.js'
 import { memoryIo } from './support/memory-io.js'
@@ -92,6 +93,24 @@ describe('the model in the box', () => {
     expect(out).toBe(' 48213')
     expect(err).toContain('no -m: using the recall model')
     expect(err).toMatch(/prefill: \d{4} tokens, h2o \(/)
+  })
+})
+
+describe('a prompt of 20 MB', () => {
+  it.each([
+    'run',
+    'compare',
+    'inspect',
+  ])('leaves %s at Ctrl-C while it is turned into tokens', async (command) => {
+    const { child, ended, says } = start([command, '-f', await f.text(2e7)])
+    await says('no -m: using the recall model')
+    await sleep(500)
+    child.kill('SIGINT')
+    const begin = performance.now()
+    const { code, out, err } = await ended
+    expect([code, out]).toEqual([130, ''])
+    expect(err).toMatch(/interrupted\n$/)
+    expect(performance.now() - begin).toBeLessThan(2000)
   })
 })
 
