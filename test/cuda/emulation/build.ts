@@ -16,6 +16,7 @@ const UNITS = [
   ...readdirSync(EMULATION).filter((name) => name.endsWith('.cpp')),
   ...CUDA_UNITS,
   'agreement.cpp',
+  'random-gguf.cpp',
   'tiny-model.cpp',
 ]
 
