@@ -2,7 +2,6 @@
 // Builds the unpatched pin and its two programs into build-stock/: stock-logits for the parity tests, stock-bench for
 // `h2o-prefill bench`. `--target NAME` builds one of them (npm run bench:stock).
 
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { keepingCache } from './lib/cmake-cache.mjs'
@@ -24,13 +23,12 @@ await main(async () => {
   vendorStock(paths, { say: (line) => console.error(line) })
 
   const out = join(paths.root, 'build-stock')
-  const fresh = !existsSync(join(out, 'CMakeCache.txt'))
   const defines = (values.define ?? []).map((define) => `-D${define}`)
   const options = { env: compilerEnv() }
   const build = new LoggedBuild('stock llama.cpp', join(out, 'build.log'))
   const source = join(paths.root, 'test/parity/stock')
   await keepingCache(out, () =>
-    build.run('cmake', ['-S', source, '-B', out, ...(fresh ? generator() : []), ...defines], options),
+    build.run('cmake', ['-S', source, '-B', out, ...generator(out), ...defines], options),
   )
   const cmake = ['--build', out, '--config', 'Release', '--parallel', jobs(), '--target', ...values.target]
   await build.run('cmake', cmake, options)

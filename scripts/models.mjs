@@ -3,11 +3,11 @@
 
 import { relative } from 'node:path'
 import { parseArgs } from 'node:util'
-import { table } from './demo/table.mjs'
 import { Failure, main, UsageFailure } from './lib/fail.mjs'
 import { PROJECT_ROOT } from './lib/layout.mjs'
 import { catalogue, fetchModel, modelNamed, whereIs } from './lib/models.mjs'
 import { PipFailure } from './lib/pip.mjs'
+import { table } from './lib/table.mjs'
 
 const HELP = `usage: npm run models                            what there is
        npm run models -- NAME [--from FOLDER]    fetches a model into models/ and checks it

@@ -2,7 +2,7 @@
 // npm run prebuilds: a binary that runs on every processor of a platform, into prebuilds/, from where an installed package
 // loads it. (Not "prebuild": npm would run a script of that name before every build.)
 
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
@@ -46,8 +46,7 @@ async function compile(paths, name, { variants, cross }, folder) {
 
   const build = new LoggedBuild(`prebuild ${name}`, join(folder, 'build.log'))
   const cmake = (...args) => build.run('cmake', args, { env: compilerEnv() })
-  const fresh = !existsSync(join(folder, 'CMakeCache.txt'))
-  await cmake('-S', paths.root, '-B', folder, ...(fresh ? generator() : []), ...defines.map((d) => `-D${d}`))
+  await cmake('-S', paths.root, '-B', folder, ...generator(folder), ...defines.map((d) => `-D${d}`))
   await cmake('--build', folder, '--config', 'Release', '--target', 'h2o_llama', '--parallel', jobs())
   build.done()
 }

@@ -37,7 +37,7 @@ await main(async () => {
     }
     const cached = Object.entries(defines).map(([name, value]) => `-D${name}=${value}`)
     const build = new LoggedBuild(`sanitized tests (${kind})`, join(out, 'build.log'))
-    await build.run('cmake', ['-S', paths.root, '-B', out, ...generator(), ...cached], { env })
+    await build.run('cmake', ['-S', paths.root, '-B', out, ...generator(out), ...cached], { env })
     await build.run('cmake', ['--build', out, '--parallel', jobs(), '--target', 'h2o-op-tests'], { env })
     build.done()
     for (const [test, cases] of Object.entries(TESTS)) run(join(out, 'test/native', test), [String(cases)])

@@ -3,9 +3,9 @@
 import { builtInModel } from '../../dist/cli/built-in-model.js'
 import { createContext, loadModel } from '../../dist/index.js'
 import { PROJECT_ROOT } from '../lib/layout.mjs'
+import { seconds, sooner, table } from '../lib/table.mjs'
 import { ask, askBehind, read } from './ask.mjs'
 import { documentOf, QUESTIONS } from './document.mjs'
-import { seconds, sooner, table } from './table.mjs'
 
 const ANSWER = 8 // tokens
 

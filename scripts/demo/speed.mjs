@@ -3,8 +3,8 @@
 import { demoModel } from '../../dist/cli/bench/demo-model.js'
 import { createContext, loadModel } from '../../dist/index.js'
 import { demoText } from '../../dist/model-maker/index.js'
+import { seconds, sooner, table } from '../lib/table.mjs'
 import { ask, askBehind } from './ask.mjs'
-import { seconds, sooner, table } from './table.mjs'
 
 const QUESTION = 24 // tokens
 

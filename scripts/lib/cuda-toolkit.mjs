@@ -38,7 +38,7 @@ function look(defines) {
   const scratch = mkdtempSync(join(tmpdir(), 'h2o-cuda-'))
   try {
     const given = defines.map((define) => `-D${define}`)
-    const args = ['-S', PROBE, '-B', scratch, '--no-warn-unused-cli', ...generator(), ...given]
+    const args = ['-S', PROBE, '-B', scratch, '--no-warn-unused-cli', ...generator(scratch), ...given]
     const { status, stdout } = spawnSync('cmake', args, { encoding: 'utf8' })
     if (status !== 0) return undefined
     return Object.fromEntries(

@@ -1,6 +1,8 @@
 // What a native build needs from the machine, and what cmake is told in every build of ours.
 
+import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { Failure } from './fail.mjs'
 import { PROJECT_ROOT } from './layout.mjs'
 import { has } from './run.mjs'
@@ -25,9 +27,10 @@ export function requireToolchain() {
   )
 }
 
-/** For cmake, where it is called without cmake-js: ninja where there is one. */
-export function generator() {
-  return process.platform !== 'win32' && has('ninja') ? ['-G', 'Ninja'] : []
+/** For cmake, where it is called without cmake-js: ninja where there is one, unless the folder has its generator already. */
+export function generator(folder) {
+  const isFresh = !existsSync(join(folder, 'CMakeCache.txt'))
+  return isFresh && process.platform !== 'win32' && has('ninja') ? ['-G', 'Ninja'] : []
 }
 
 export function jobs() {
