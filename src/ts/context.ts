@@ -33,6 +33,7 @@ import type {
   PrefillResult,
   Reason,
   Schedule,
+  Selection,
 } from './types.js'
 import { count, oneOf, optionalSignal, tokenIds } from './validate.js'
 import { emitProcessWarning } from './warnings.js'
@@ -79,6 +80,7 @@ export class Context {
       covered: handle.covered,
       reason: info.reason as Reason | null,
       schedule: info.schedule as Schedule,
+      select: info.select as Selection,
       chunk: info.chunk,
       local: info.local,
       heavy: info.heavy,
@@ -86,6 +88,7 @@ export class Context {
     }
     this.memory = {
       h2oStateBytes: info.stateBytes,
+      h2oIndexBytes: info.indexBytes,
       h2oIntraBytes: info.intraBytes,
       kvBytes: info.kvBytes,
       computeBytes: info.computeBytes,

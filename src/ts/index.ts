@@ -28,5 +28,6 @@ export type {
   PrefillTimings,
   Reason,
   Schedule,
+  Selection,
 } from './types.js'
 export type { H2oWarning, H2oWarningCode } from './warnings.js'

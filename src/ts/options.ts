@@ -7,7 +7,7 @@ import { native } from './native/binding.js'
 import { type NativeContextOptions, type NativeModelOptions, traceLevels } from './native/surface.js'
 import { namesOf, readOptions } from './read-options.js'
 import { defaultThreads, maxThreads } from './threads.js'
-import { type Schedule, schedules } from './types.js'
+import { type Schedule, type Selection, schedules, selections } from './types.js'
 import { boolean, integer, oneOf, optionalFunction, optionalSignal } from './validate.js'
 import type { H2oWarning, WarningListener } from './warnings.js'
 
@@ -36,6 +36,8 @@ export interface H2oOptions {
   heavy?: number
   /** 'single-pass' */
   schedule?: Schedule
+  /** 'votes'; 'query' needs schedule 'single-pass' */
+  select?: Selection
   /**
    * Record scores and memory sets of sparse calls for takeTrace(); 'mass': where dense attention would have looked, too,
    * which costs about what dense attention does. false
@@ -105,6 +107,7 @@ const h2oOptionNames = namesOf<H2oOptions>({
   local: true,
   heavy: true,
   schedule: true,
+  select: true,
   trace: true,
   denseTail: true,
 })
@@ -174,6 +177,7 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
       typeV,
       h2oLocal: budget.local,
       h2oHeavy: budget.heavy,
+      select: budget.select,
       twoPass: budget.schedule === 'two-pass',
       trace: traceLevels[budget.trace],
       embeddings: boolean('embeddings', options.embeddings, false),
@@ -189,16 +193,26 @@ interface Budget {
   heavy: number
   trace: keyof typeof traceLevels
   schedule: Schedule
+  select: Selection
   denseTail: number
 }
 
 function checkH2o(given: ContextOptions['h2o']): Budget {
   if (given === false) {
-    return { local: 0, heavy: 0, trace: 'off', schedule: 'single-pass', denseTail: 0 }
+    return { local: 0, heavy: 0, trace: 'off', schedule: 'single-pass', select: 'votes', denseTail: 0 }
   }
   const h2o = readOptions('h2o', given, h2oOptionNames)
+  const schedule = oneOf('schedule', h2o.schedule, 'single-pass', schedules)
+  const select = oneOf('select', h2o.select, 'votes', selections)
+  if (select === 'query' && schedule === 'two-pass') {
+    throw invalidArgument("select 'query' has no schedule 'two-pass': use 'single-pass', or select 'votes'", {
+      select,
+      schedule,
+    })
+  }
   return {
-    schedule: oneOf('schedule', h2o.schedule, 'single-pass', schedules),
+    schedule,
+    select,
     denseTail: integer('denseTail', h2o.denseTail, 0, 0, maxInt),
     local: integer('local', h2o.local, defaultBudget, 0, maxInt),
     heavy: integer('heavy', h2o.heavy, defaultBudget, 0, maxInt),

@@ -11,6 +11,14 @@ export const schedules = ['single-pass', 'two-pass'] as const
  */
 export type Schedule = (typeof schedules)[number]
 
+export const selections = ['votes', 'query'] as const
+
+/**
+ * Who chooses what a chunk remembers besides the last positions: the attention that positions have got so far, or the
+ * chunk's own queries, from all that was read (src/native/h2o/README.md, "Policies").
+ */
+export type Selection = (typeof selections)[number]
+
 /** Why a call, or a whole context, is dense. A closed list; the names are permanent (src/native/h2o/h2o.h). */
 export type Reason =
   | 'off'
@@ -21,6 +29,7 @@ export type Reason =
   | 'unsupported-attention'
   | 'unsupported-context'
   | 'unsupported-device'
+  | 'unsupported-schedule'
   | 'multi-sequence'
   | 'embedding-input'
   | 'non-causal'
@@ -136,12 +145,17 @@ export interface H2oTraceEntry {
   pos: number
   nChunk: number
   nHeadKv: number
-  /** Positions in the memory set that the chunk attended to, per head. */
+  /** The last positions before the chunk that it attended to besides its memory sets; 0 with 'votes'. */
+  nNear: number
+  /** Memory sets of the chunk: 1, or with 'query' one for each block of 64 queries; 0 if none. */
+  nSets: number
+  /** Positions in a memory set that the chunk attended to, per head. */
   nMem: number
+  /** Set after set. */
   memPos: Int32Array
-  /** Scores after this chunk's votes. */
+  /** Scores after this chunk's votes; empty with 'query'. */
   memScore: Float32Array
-  /** Initial scores of the chunk's own positions. */
+  /** Initial scores of the chunk's own positions; empty with 'query'. */
   chunkScore: Float32Array
   /**
    * With trace 'mass': what each of the positions [0, pos + nChunk) gets of the full causal softmax of the chunk's queries,
@@ -156,6 +170,7 @@ export interface ContextH2o {
   /** Why they cannot; null if covered. */
   reason: Reason | null
   schedule: Schedule
+  select: Selection
   /** S, L and H as they are used, after clamping. */
   chunk: number
   local: number
@@ -166,6 +181,8 @@ export interface ContextH2o {
 
 export interface ContextMemory {
   h2oStateBytes: number
+  /** The index of the keys that 'query' searches; 0 with 'votes'. */
+  h2oIndexBytes: number
   /** The cached intra attention of one call; 0 unless the schedule is two-pass. */
   h2oIntraBytes: number
   kvBytes: number

@@ -19,8 +19,8 @@ const parseCompare = (line: string) =>
   parseArgv<never>(words(line), { ...common, options: compareOptions }).flags as never
 
 it.each([
-  ['', { schedule: 'single-pass' }],
-  ['--h2o-dense-tail 32', { schedule: 'single-pass', denseTail: 32 }],
+  ['', { schedule: 'single-pass', select: 'votes' }],
+  ['--h2o-dense-tail 32', { schedule: 'single-pass', select: 'votes', denseTail: 32 }],
   ['--h2o-dense-tail 32 --no-h2o', false],
 ])('run %s', (line, h2o) => {
   const model = { nCtxTrain: 4096 } as Model

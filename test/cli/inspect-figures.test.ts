@@ -221,6 +221,8 @@ describe('a recording', () => {
       pos,
       nChunk: 4,
       nHeadKv,
+      nNear: 0,
+      nSets: nMem > 0 ? 1 : 0,
       nMem,
       memPos: Int32Array.from(memory.flat()),
       memScore: Float32Array.from(memory.flat(), (position) => 10 + position),

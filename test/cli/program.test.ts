@@ -27,6 +27,7 @@ describe('parseArgv', () => {
       mmap: true,
       h2o: true,
       h2oSchedule: 'single-pass',
+      h2oSelect: 'votes',
     })
   })
 

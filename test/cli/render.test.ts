@@ -43,6 +43,7 @@ it('decodeLine', () => {
 it('memoryLines', () => {
   const memory = {
     h2oStateBytes: 1000,
+    h2oIndexBytes: 0,
     h2oIntraBytes: 0,
     kvBytes: 100_000,
     computeBytes: 5 * 2 ** 20,

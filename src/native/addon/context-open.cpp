@@ -21,6 +21,7 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.h2o.n_local     = (uint32_t) get_number(object, "h2oLocal",      o.h2o.n_local);
     o.h2o.n_heavy     = (uint32_t) get_number(object, "h2oHeavy",      o.h2o.n_heavy);
     o.h2o.schedule    = get_bool(object, "twoPass", false) ? H2O_SCHEDULE_TWO_PASS : H2O_SCHEDULE_SINGLE_PASS;
+    o.h2o.policy      = get_string(object, "select", "votes") == "query" ? H2O_POLICY_QUERY : H2O_POLICY_VOTES;
     o.h2o.trace       = (h2o_trace_level) get_number(object, "trace",  o.h2o.trace);
     o.memory_limit    =            get_number(object, "memoryLimit",   o.memory_limit);
     o.flash_attn      = get_string(object, "flashAttn",  o.flash_attn);
@@ -186,7 +187,7 @@ void context_open_job::run() {
 Napi::Value context_open_job::result(Napi::Env env) {
     const llama_context * ctx = state->ctx;
 
-    state->external_bytes = (int64_t) (info.size_state + info.size_intra + info.size_kv + info.size_compute);
+    state->external_bytes = (int64_t) (info.size_state + info.size_index + info.size_intra + info.size_kv + info.size_compute);
     Napi::MemoryManagement::AdjustExternalMemory(env, state->external_bytes);
 
     Napi::Object object = Napi::Object::New(env);
@@ -201,10 +202,12 @@ Napi::Value context_open_job::result(Napi::Env env) {
     object.Set("reason",       info.reason == H2O_REASON_NONE ? env.Null()
                                    : Napi::Value(Napi::String::New(env, h2o_reason_name(info.reason))));
     object.Set("schedule",     Napi::String::New(env, h2o_schedule_name(info.schedule)));
+    object.Set("select",       Napi::String::New(env, h2o_policy_name(info.policy)));
     object.Set("chunk",        Napi::Number::New(env, info.n_chunk));
     object.Set("local",        Napi::Number::New(env, info.n_local));
     object.Set("heavy",        Napi::Number::New(env, info.n_heavy));
     object.Set("stateBytes",   Napi::Number::New(env, (double) info.size_state));
+    object.Set("indexBytes",   Napi::Number::New(env, (double) info.size_index));
     object.Set("intraBytes",   Napi::Number::New(env, (double) info.size_intra));
     object.Set("kvBytes",      Napi::Number::New(env, (double) info.size_kv));
     object.Set("computeBytes", Napi::Number::New(env, (double) info.size_compute));

@@ -7,7 +7,7 @@
 namespace addon {
 
 trace_entry::trace_entry(const h2o_trace & t) : entry(t) {
-    const size_t n_mem   = (size_t) t.n_mem * t.n_head_kv;
+    const size_t n_mem   = (size_t) t.n_mem * t.n_head_kv * t.n_sets;
     const size_t n_chunk = (size_t) t.n_chunk * t.n_head_kv;
     const size_t n_mass  = (size_t) (t.pos + t.n_chunk) * t.n_head_kv;
 

@@ -46,7 +46,7 @@ static state_header describe(const context_state & state) {
     set_name(header.type_k,    ggml_type_name(state.type_k));
     set_name(header.type_v,    ggml_type_name(state.type_v));
     set_name(header.schedule,  h2o_schedule_name(info.schedule));
-    set_name(header.selection, "votes");
+    set_name(header.selection, h2o_policy_name(info.policy));
 
     return header;
 }
@@ -98,8 +98,10 @@ state_header state_header_read(const context_state & state, const uint8_t * byte
 
 const char * state_header_difference(const context_state & state, const state_header & saved) {
     const state_header here = describe(state);
+    const h2o_info     info = h2o_get_info(state.ctx);
 
-    return h2o_get_info(state.ctx).reason != H2O_REASON_NONE       ? "off"       :
+    return info.reason != H2O_REASON_NONE                          ? "off"       :
+           info.policy == H2O_POLICY_QUERY                         ? nullptr     : // K is all that it needs
            saved.n_chunk != here.n_chunk                           ? "chunk"     :
            saved.n_local != here.n_local                           ? "local"     :
            saved.n_heavy != here.n_heavy                           ? "heavy"     :

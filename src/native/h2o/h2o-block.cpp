@@ -127,20 +127,83 @@ ggml_tensor * h2o_by_token(const h2o_layer & l, ggml_tensor * t) {
                       : h2o_unfold(l.ctx, t, l.n_group);
 }
 
+// the log-sum-exp over two disjoint sets of keys
+static ggml_tensor * h2o_build_lse(ggml_context * ctx, ggml_tensor * lse_a, ggml_tensor * lse_b) {
+    return ggml_add(ctx, lse_a, ggml_softplus(ctx, ggml_sub(ctx, lse_b, lse_a)));
+}
+
+static h2o_attn_block h2o_build_intra_composed(
+        const h2o_layer & l,
+        ggml_tensor     * q,
+        int64_t           pos,
+        int64_t           n_near,
+        int64_t           n,
+        int64_t           n_chunks,
+        ggml_tensor     * mask) {
+    const auto over = [&](const h2o_cell_range & cells, ggml_tensor * mask, ggml_tensor * ones) {
+        return h2o_build_attn_block(
+                l.ctx, q, h2o_view_k(l.ctx, l.k, cells), h2o_view_v_t(l.ctx, l.v, cells), mask, ones, l.kq_scale);
+    };
+
+    h2o_attn_block own = over({ pos, n, n, n_chunks }, mask, n_near > 0 ? nullptr : l.ones);
+
+    if (n_near > 0) {
+        const h2o_attn_block near = over({ pos - n_near, n_near, n, n_chunks }, nullptr, nullptr);
+
+        own.o   = h2o_build_fuse(l.ctx, own.o, own.lse, near.o, near.lse);
+        own.lse = h2o_build_lse (l.ctx, own.lse, near.lse);
+    }
+    return own;
+}
+
 h2o_attn_block h2o_build_intra(
-        const h2o_layer & l, ggml_tensor * q, int64_t pos, int64_t n_keys, int64_t n_chunks, ggml_tensor * mask) {
-    ggml_tensor * k = h2o_view_k(l.ctx, l.k, pos, n_keys, n_chunks);
-
+        const h2o_layer & l,
+        ggml_tensor     * q,
+        int64_t           pos,
+        int64_t           n_near,
+        int64_t           n,
+        int64_t           n_chunks,
+        ggml_tensor     * mask) {
     if (!l.is_fused) {
-        ggml_tensor * v_t = h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks);
-
-        return h2o_build_attn_block(l.ctx, q, k, v_t, mask, l.ones, l.kq_scale);
+        return h2o_build_intra_composed(l, q, pos, n_near, n, n_chunks, mask);
     }
 
-    ggml_tensor * v = h2o_is_transposed(l.v) ? h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks)
-                                             : h2o_view_k  (l.ctx, l.v, pos, n_keys, n_chunks);
+    const h2o_cell_range cells = { pos - n_near, n_near + n, n, n_chunks };
 
-    return h2o_build_fused(l, q, k, v, nullptr, nullptr, nullptr);
+    ggml_tensor * v = h2o_is_transposed(l.v) ? h2o_view_v_t(l.ctx, l.v, cells) : h2o_view_k(l.ctx, l.v, cells);
+
+    return h2o_build_fused(l, q, h2o_view_k(l.ctx, l.k, cells), v, nullptr, nullptr, nullptr);
+}
+
+// a set for each block: blocks become a dimension of the products, and the last block's missing queries zeros
+static h2o_attn_block h2o_build_blocks_composed(const h2o_layer & l, ggml_tensor * q, ggml_tensor * set) {
+    const int64_t n_mem     = set->ne[0];
+    const int64_t n_head_kv = set->ne[1];
+    const int64_t n_sets    = set->ne[2];
+    const int64_t n_rows    = q->ne[1];
+    const int64_t n_block   = l.n_group*GGML_H2O_BLOCK;
+
+    set = ggml_reshape_2d(l.ctx, ggml_cont(l.ctx, ggml_permute(l.ctx, set, 0, 2, 1, 3)), n_mem*n_sets, n_head_kv);
+
+    if (n_rows < n_block*n_sets) {
+        q = ggml_pad(l.ctx, q, 0, n_block*n_sets - n_rows, 0, 0);
+    }
+    ggml_tensor * k   = h2o_gather_k  (l.ctx, l.k, set); // [d_k, n_mem*n_sets, n_head_kv]
+    ggml_tensor * v_t = h2o_gather_v_t(l.ctx, l.v, set); // [n_mem*n_sets, d_v, n_head_kv]
+
+    v_t = ggml_view_4d(l.ctx, v_t, n_mem, v_t->ne[1], n_sets, n_head_kv, v_t->nb[1], n_mem*v_t->nb[0], v_t->nb[2], 0);
+
+    const h2o_attn_block b = h2o_build_attn_block(l.ctx,
+            ggml_reshape_4d(l.ctx, q, q->ne[0], n_block, n_sets, n_head_kv),
+            ggml_reshape_4d(l.ctx, k, k->ne[0], n_mem,   n_sets, n_head_kv),
+            v_t, nullptr, nullptr, l.kq_scale);
+
+    // without the rows that are none
+    const auto join = [&](ggml_tensor * t) {
+        t = ggml_reshape_3d(l.ctx, t, t->ne[0], n_block*n_sets, n_head_kv);
+        return ggml_cont(l.ctx, ggml_view_3d(l.ctx, t, t->ne[0], n_rows, n_head_kv, t->nb[1], t->nb[2], 0));
+    };
+    return { join(b.o), join(b.lse), nullptr };
 }
 
 h2o_attn_block h2o_build_inter(
@@ -149,8 +212,10 @@ h2o_attn_block h2o_build_inter(
         return h2o_build_fused(l, q, h2o_view_cells(l.ctx, l.k), h2o_view_cells(l.ctx, l.v), set, o, lse);
     }
 
-    h2o_attn_block res = h2o_build_attn_block(l.ctx, q,
-            h2o_gather_k(l.ctx, l.k, set), h2o_gather_v_t(l.ctx, l.v, set), nullptr, l.ones, l.kq_scale);
+    h2o_attn_block res = set->ne[2] > 1
+        ? h2o_build_blocks_composed(l, q, set)
+        : h2o_build_attn_block(l.ctx, q,
+                h2o_gather_k(l.ctx, l.k, set), h2o_gather_v_t(l.ctx, l.v, set), nullptr, l.ones, l.kq_scale);
 
     res.o = h2o_build_fuse(l.ctx, o, lse, res.o, res.lse);
     return res;

@@ -55,12 +55,21 @@ ggml_tensor * h2o_build_queries(const h2o_layer & l, int64_t token, int64_t n_qu
 // o or lse of a block by token: [d*n_head, n_tokens]
 ggml_tensor * h2o_by_token(const h2o_layer & l, ggml_tensor * t);
 
-// causal attention of n_chunks chunks, each over its own n_keys cells; the first one begins at cell pos
-// mask: composed only, F16 [n_keys, n_group*n_keys], key j for the rows of query i >= j
+// attention of n_chunks chunks of n queries, each over the n_near cells before it, all of them, and over its own, causal;
+// the first chunk begins at cell pos
+// mask: composed only, F16 [n, n_group*n], key j for the rows of query i >= j
+// votes: of the chunk's own cells; null if n_near > 0
 h2o_attn_block h2o_build_intra(
-        const h2o_layer & l, ggml_tensor * q, int64_t pos, int64_t n_keys, int64_t n_chunks, ggml_tensor * mask);
+        const h2o_layer & l,
+        ggml_tensor     * q,
+        int64_t           pos,
+        int64_t           n_near,
+        int64_t           n,
+        int64_t           n_chunks,
+        ggml_tensor     * mask);
 
-// attention of one chunk over a set I32 [n_mem, n_head_kv] of cells, merged with what came out over other keys
+// attention of one chunk over a set I32 [n_mem, n_head_kv, n_sets] of cells, one for all queries or for each block of
+// GGML_H2O_BLOCK, merged with what came out over other keys
 // q, o, lse as in a block, of one chunk -> o is that of all keys; lse and votes are of the set alone
 h2o_attn_block h2o_build_inter(
         const h2o_layer & l, ggml_tensor * q, ggml_tensor * set, ggml_tensor * o, ggml_tensor * lse);

@@ -26,14 +26,22 @@ static std::vector<h2o_store_layer> h2o_store_layers(
     for (const uint32_t il : layer_ids) {
         const h2o_layer_shape shape = {
             hparams.n_head(il), hparams.n_head_kv(il), hparams.n_embd_head_k(il), hparams.n_embd_head_v(il),
-            type_k, type_v,
+            type_k, type_v, cparams.n_ctx_seq,
+        };
+
+        ggml_backend_dev_t dev = cparams.offload_kqv ? model.dev_layer(il) : nullptr;
+
+        const auto buft_of = [](ggml_backend_dev_t dev) {
+            return dev ? ggml_backend_dev_buffer_type(dev) : ggml_backend_cpu_buffer_type();
         };
 
         res.push_back({
             (int32_t) il,
-            cparams.offload_kqv ? ggml_backend_dev_buffer_type(model.dev_layer(il)) : ggml_backend_cpu_buffer_type(),
+            buft_of(dev),
+            buft_of(h2o_device_runs_query(dev, shape.d_k, type_k) ? dev : nullptr),
             policy.tensors(shape),
             {},
+            policy.index(shape),
         });
         if (cparams.h2o.schedule == H2O_SCHEDULE_TWO_PASS) {
             res.back().working = h2o_two_pass_tensors(shape, cparams.n_batch, cparams.n_ubatch);
@@ -68,6 +76,8 @@ h2o_plan h2o_cache::new_plan(uint32_t n_tokens, llama_pos pos) const {
     plan.n_local  = cparams.h2o.n_local;
     plan.n_heavy  = cparams.h2o.n_heavy;
     plan.trace    = trace.level;
+
+    plan.is_local_near = policy->has_local_near();
     return plan;
 }
 
@@ -87,7 +97,7 @@ std::vector<h2o_plan> h2o_cache::begin_call(
 
     call.path        = H2O_PATH_SPARSE;
     call.n_chunks    = last.n_chunks();
-    call.n_inherited = state.empty() ? 0 : last.n_mem(0);
+    call.n_inherited = state.remembers() ? last.n_near(0) + last.n_mem(0) : 0;
     return plans;
 }
 

@@ -20,17 +20,17 @@ struct h2o_chunks {
 
 }
 
-// intra attention of all chunks of the graph: batches of full ones, then the tail
+// intra attention of all chunks of the graph: batches of full ones that read as many positions before them, then the tail
 static std::vector<h2o_chunks> h2o_build_chunks(
         const h2o_layer & l, const h2o_plan & plan, const llm_graph_input_attn_h2o & inp) {
     std::vector<h2o_chunks> res;
 
     const auto add = [&](int32_t ic, int32_t n_chunks, ggml_tensor * mask) {
-        const int32_t n_keys = plan.chunk_len(ic);
+        const int32_t n = plan.chunk_len(ic);
 
-        ggml_tensor * q = h2o_build_queries(l, plan.chunk_token(ic), n_keys, n_chunks);
+        ggml_tensor * q = h2o_build_queries(l, plan.chunk_token(ic), n, n_chunks);
 
-        res.push_back({ ic, n_chunks, q, h2o_build_intra(l, q, plan.chunk_pos(ic), n_keys, n_chunks, mask) });
+        res.push_back({ ic, n_chunks, q, h2o_build_intra(l, q, plan.chunk_pos(ic), plan.n_near(ic), n, n_chunks, mask) });
 
         const h2o_attn_block & b = res.back().intra;
         h2o_expand(l, { b.votes, b.o });
@@ -44,8 +44,13 @@ static std::vector<h2o_chunks> h2o_build_chunks(
     const int32_t ic_tail   = plan.ic_begin + plan.n_graph_full();
     const int32_t n_batched = l.is_fused ? ic_tail : h2o_n_chunks_batched(plan.n_chunk, l.q->ne[1]);
 
-    for (int32_t ic = plan.ic_begin; ic < ic_tail; ic += n_batched) {
-        add(ic, std::min(n_batched, ic_tail - ic), inp.mask_full);
+    for (int32_t ic = plan.ic_begin; ic < ic_tail; ) {
+        int32_t n = 1;
+        while (n < n_batched && ic + n < ic_tail && plan.n_near(ic + n) == plan.n_near(ic)) {
+            ++n;
+        }
+        add(ic, n, inp.mask_full);
+        ic += n;
     }
     if (plan.has_graph_tail()) {
         add(ic_tail, 1, inp.mask_tail);
@@ -79,7 +84,7 @@ static void h2o_build_chain(
     const h2o_store & store = inp.cache.get_store();
 
     const auto memory = inp.cache.get_policy().begin_layer(
-            l, plan, store.kept(l.il, plan.src), store.kept(l.il, plan.dst));
+            l, plan, { store.kept(l.il, plan.src), store.kept(l.il, plan.dst), store.index(l.il) });
 
     for (h2o_chunks & chunks : batches) {
         for (int32_t i = 0; i < chunks.n_chunks; ++i) {

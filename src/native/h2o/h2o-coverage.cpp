@@ -71,6 +71,9 @@ h2o_reason h2o_coverage(const llama_model & model, const llama_cparams & cparams
     if (!h2o_has_honest_devices(model)) {
         return H2O_REASON_UNSUPPORTED_DEVICE;
     }
+    if (cparams.h2o.policy == H2O_POLICY_QUERY && cparams.h2o.schedule == H2O_SCHEDULE_TWO_PASS) {
+        return H2O_REASON_UNSUPPORTED_SCHEDULE; // its phase 1 has no Local: the chunk's own queries would ask without it
+    }
     if (cparams.n_seq_max > 1) {
         return H2O_REASON_MULTI_SEQUENCE;
     }

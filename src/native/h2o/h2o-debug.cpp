@@ -16,7 +16,7 @@ void h2o_debug_phases(const h2o_plan & plan, int32_t n_chunks_prev) {
     }
 
     if (plan.stores_kv() && plan.is_first()) {
-        const int is_inherited = !plan.inherited.empty();
+        const int is_inherited = plan.is_local_near ? plan.pos > 0 : !plan.inherited.empty();
 
         fprintf(stderr, "[H2O] phase=1 ubatch.n_tokens=%d pos=%d chunk_idx=%d n_chunks=%d has_prev=%d mem_init=%d\n",
                 plan.n_tokens, plan.pos, n_chunks_prev, plan.n_chunks(), plan.pos > 0, is_inherited);

@@ -22,22 +22,64 @@ bool h2o_has_honest_devices(const llama_model & model) {
     return true;
 }
 
-// the attention of one head of a layer, as the graph will ask for it
+static ggml_context_ptr h2o_new_context() {
+    return ggml_context_ptr(ggml_init({ 16*ggml_tensor_overhead(), nullptr, true }));
+}
+
+// the attention of one head of a layer, as the graphs of this policy will ask for it
 static bool h2o_device_runs_attn(
-        ggml_backend_dev_t dev, int64_t d_k, int64_t d_v, ggml_type type_k, ggml_type type_v, bool v_trans) {
+        ggml_backend_dev_t dev,
+        h2o_policy_type    policy,
+        int64_t            d_k,
+        int64_t            d_v,
+        ggml_type          type_k,
+        ggml_type          type_v,
+        bool               v_trans) {
     if (d_k % ggml_blck_size(type_k) != 0 || d_v % ggml_blck_size(type_v) != 0) {
         return false;
     }
-    ggml_context_ptr ctx(ggml_init({ 8*ggml_tensor_overhead(), nullptr, true }));
+    const ggml_context_ptr ctx = h2o_new_context();
 
-    const int64_t n = 64; // queries and keys
+    const bool    is_query  = policy == H2O_POLICY_QUERY;
+    const int64_t n_queries = 2*GGML_H2O_BLOCK;
+    const int64_t n_keys    = n_queries + (is_query ? 64 : 0); // a Local
 
-    ggml_tensor * q = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, 1, n);
-    ggml_tensor * k = ggml_new_tensor_3d(ctx.get(), type_k, d_k, n, 1);
-    ggml_tensor * v = ggml_new_tensor_3d(ctx.get(), type_v, v_trans ? n : d_v, v_trans ? d_v : n, 1);
+    ggml_tensor * q   = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, 1, n_queries);
+    ggml_tensor * k   = ggml_new_tensor_3d(ctx.get(), type_k, d_k, n_keys, 1);
+    ggml_tensor * v   = ggml_new_tensor_3d(ctx.get(), type_v, v_trans ? n_keys : d_v, v_trans ? d_v : n_keys, 1);
+    ggml_tensor * set = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_I32, 64, 1, is_query ? 2 : 1);
 
-    return ggml_backend_dev_supports_op(dev,
-            ggml_h2o_attn(ctx.get(), q, k, v, nullptr, nullptr, nullptr, v_trans, true, true, 1.0f));
+    for (ggml_tensor * set_or_null : { (ggml_tensor *) nullptr, set }) {
+        if (!ggml_backend_dev_supports_op(dev, ggml_h2o_attn(
+                ctx.get(), q, k, v, set_or_null, nullptr, nullptr, v_trans, !set_or_null, !is_query, 1.0f))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool h2o_device_runs_query(ggml_backend_dev_t dev, int64_t d_k, ggml_type type_k) {
+    if (!dev) {
+        return true;
+    }
+    if (d_k % ggml_blck_size(type_k) != 0) {
+        return false;
+    }
+    const ggml_context_ptr ctx = h2o_new_context();
+
+    const int64_t n_cells = 2*GGML_H2O_SPAN;
+
+    ggml_tensor * q         = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, 1, GGML_H2O_BLOCK);
+    ggml_tensor * lse       = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, 1, GGML_H2O_BLOCK);
+    ggml_tensor * k         = ggml_new_tensor_3d(ctx.get(), type_k, d_k, n_cells, 1);
+    ggml_tensor * pages     = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, n_cells/GGML_H2O_PAGE, 1);
+    ggml_tensor * landmarks = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_I32, 2*GGML_H2O_LANDMARKS, 1);
+
+    pages     = ggml_h2o_pages    (ctx.get(), k, pages, 0, n_cells/GGML_H2O_PAGE);
+    landmarks = ggml_h2o_landmarks(ctx.get(), k, pages, landmarks, 0, 2);
+
+    return ggml_backend_dev_supports_op(dev, pages) && ggml_backend_dev_supports_op(dev, landmarks) &&
+        ggml_backend_dev_supports_op(dev, ggml_h2o_query(ctx.get(), q, lse, k, pages, landmarks, n_cells, 64, 64, 1.0f));
 }
 
 bool h2o_has_fused_attn(
@@ -61,7 +103,7 @@ bool h2o_has_fused_attn(
         const int64_t d_v     = model.hparams.n_embd_head_v(il);
         const bool    v_trans = !cparams.flash_attn && !ggml_is_quantized(type_v);
 
-        if (dev && !h2o_device_runs_attn(dev, d_k, d_v, type_k, type_v, v_trans)) {
+        if (dev && !h2o_device_runs_attn(dev, cparams.h2o.policy, d_k, d_v, type_k, type_v, v_trans)) {
             LLAMA_LOG_WARN("%s: %s has no fused H2O attention for heads of %d and a cache of %s and %s, "
                     "using a graph of stock ops\n",
                     __func__, ggml_backend_dev_name(dev), (int) d_k, ggml_type_name(type_k), ggml_type_name(type_v));

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "ggml.h"
+#include "ggml-backend.h"
 
 #include <cstdint>
 #include <vector>
@@ -12,6 +12,9 @@ struct llama_model;
 
 // false: a device that says yes to every op without asking the other side
 bool h2o_has_honest_devices(const llama_model & model);
+
+// whether it runs the ops of the policy `query`, index and search; null is the CPU
+bool h2o_device_runs_query(ggml_backend_dev_t dev, int64_t d_k, ggml_type type_k);
 
 // whether the devices of these layers run the fused attention of GGML_OP_H2O over caches of these types; false too with
 // H2O_FUSED=0

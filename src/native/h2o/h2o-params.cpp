@@ -23,6 +23,7 @@ h2o_params h2o_clamp_params(h2o_params params, uint32_t n_chunk) {
     params.n_heavy = n_chunk - 1 - params.n_local;
     return params;
 }
+
 const char * h2o_reason_name(h2o_reason reason) {
     switch (reason) {
         case H2O_REASON_NONE:                      return "none";
@@ -34,6 +35,7 @@ const char * h2o_reason_name(h2o_reason reason) {
         case H2O_REASON_UNSUPPORTED_ATTENTION:     return "unsupported-attention";
         case H2O_REASON_UNSUPPORTED_CONTEXT:       return "unsupported-context";
         case H2O_REASON_UNSUPPORTED_DEVICE:        return "unsupported-device";
+        case H2O_REASON_UNSUPPORTED_SCHEDULE:      return "unsupported-schedule";
         case H2O_REASON_MULTI_SEQUENCE:            return "multi-sequence";
         case H2O_REASON_EMBEDDING_INPUT:           return "embedding-input";
         case H2O_REASON_NON_CAUSAL:                return "non-causal";
@@ -42,6 +44,10 @@ const char * h2o_reason_name(h2o_reason reason) {
         case H2O_REASON_COUNT:                     break;
     }
     return "unknown";
+}
+
+const char * h2o_policy_name(h2o_policy_type policy) {
+    return policy == H2O_POLICY_QUERY ? "query" : "votes";
 }
 
 const char * h2o_schedule_name(h2o_schedule schedule) {

@@ -4,7 +4,8 @@ bool h2o_carry::operator==(const h2o_carry & other) const {
     const ggml_h2o_tracked & a = tracked;
     const ggml_h2o_tracked & b = other.tracked;
 
-    return a.n_mem == b.n_mem && a.mem_end == b.mem_end && a.chunk_pos == b.chunk_pos && a.n_chunk == b.n_chunk;
+    return a.n_mem == b.n_mem && a.mem_end == b.mem_end && a.chunk_pos == b.chunk_pos && a.n_chunk == b.n_chunk &&
+        n_indexed == other.n_indexed;
 }
 
 bool h2o_plan::operator==(const h2o_plan & other) const {
@@ -15,6 +16,7 @@ bool h2o_plan::operator==(const h2o_plan & other) const {
         n_chunk   == other.n_chunk  &&
         n_local   == other.n_local  &&
         n_heavy   == other.n_heavy  &&
+        is_local_near == other.is_local_near &&
         ic_begin  == other.ic_begin &&
         ic_end    == other.ic_end   &&
         src       == other.src      &&

@@ -18,8 +18,10 @@ enum h2o_phase {
 // themselves stay on the device, in a buffer of the store. A policy uses the members that it needs and leaves the
 // others at zero.
 struct h2o_carry {
-    ggml_h2o_tracked tracked = {}; // votes: the positions that selection may choose from
+    ggml_h2o_tracked tracked   = {}; // votes: the positions that selection may choose from
+    int32_t          n_indexed = 0;  // query: the index knows the keys of positions [0, n_indexed)
 
+    // nothing would be lost with it: an index is made again from the cache
     bool empty() const { return tracked.n_mem == 0 && tracked.n_chunk == 0; }
 
     bool operator==(const h2o_carry & other) const;
@@ -36,6 +38,8 @@ struct h2o_plan {
     int32_t n_chunk = 0; // S
     int32_t n_local = 0; // L
     int32_t n_heavy = 0; // H
+
+    bool is_local_near = false; // Local is attended to together with the chunk, and no part of the set
 
     // chunks of the call that go through this graph: [ic_begin, ic_end)
     int32_t ic_begin = 0;
@@ -68,10 +72,17 @@ struct h2o_plan {
     // first token of chunk ic among those of this graph
     int32_t chunk_token(int32_t ic) const { return (ic - ic_begin)*n_chunk; }
 
+    // positions before chunk ic that its intra attention reads
+    int32_t n_near(int32_t ic) const {
+        const llama_pos p = chunk_pos(ic);
+        return !is_local_near ? 0 : p < n_local ? p : n_local;
+    }
+
     // size of the memory set that chunk ic attends to
     int32_t n_mem(int32_t ic) const {
-        const llama_pos p = chunk_pos(ic);
-        return p < n_local + n_heavy ? p : n_local + n_heavy;
+        const int32_t n_max  = is_local_near ? n_heavy : n_local + n_heavy;
+        const int32_t n_cand = chunk_pos(ic) - n_near(ic);
+        return n_cand < n_max ? n_cand : n_max;
     }
 
     bool operator==(const h2o_plan & other) const;

@@ -34,13 +34,12 @@ namespace {
 class votes_layer : public h2o_policy_layer {
 public:
     votes_layer(
-            const h2o_policy  & policy,
-            const h2o_layer   & l,
-            const h2o_plan    & plan,
-            const h2o_tensors & src,
-            const h2o_tensors & dst) :
-        policy(policy), l(l), plan(plan), dst(dst),
-        mem_pos(src[H2O_MEM_POS]), mem_score(src[H2O_MEM_SCORE]), chunk_score(src[H2O_CHUNK_SCORE]),
+            const h2o_policy & policy,
+            const h2o_layer  & l,
+            const h2o_plan   & plan,
+            const h2o_kept   & kept) :
+        policy(policy), l(l), plan(plan), dst(kept.dst),
+        mem_pos(kept.src[H2O_MEM_POS]), mem_score(kept.src[H2O_MEM_SCORE]), chunk_score(kept.src[H2O_CHUNK_SCORE]),
         tracked(plan.inherited.tracked) {
     }
 
@@ -96,8 +95,8 @@ private:
 }
 
 std::unique_ptr<h2o_policy_layer> h2o_policy_votes::begin_layer(
-        const h2o_layer & l, const h2o_plan & plan, const h2o_tensors & src, const h2o_tensors & dst) const {
-    return std::make_unique<votes_layer>(*this, l, plan, src, dst);
+        const h2o_layer & l, const h2o_plan & plan, const h2o_kept & kept) const {
+    return std::make_unique<votes_layer>(*this, l, plan, kept);
 }
 
 //
@@ -105,11 +104,11 @@ std::unique_ptr<h2o_policy_layer> h2o_policy_votes::begin_layer(
 //
 
 h2o_carry h2o_policy_votes::carry_after(const h2o_plan & plan, int32_t ic) const {
-    return { { plan.n_mem(ic), H2O_MEM_END, plan.chunk_pos(ic), plan.chunk_len(ic) } };
+    return { { plan.n_mem(ic), H2O_MEM_END, plan.chunk_pos(ic), plan.chunk_len(ic) }, 0 };
 }
 
 h2o_carry h2o_policy_votes::full_carry(const h2o_plan & call) const {
-    return { { n_mem, H2O_MEM_END, call.pos - n_chunk, n_chunk } };
+    return { { n_mem, H2O_MEM_END, call.pos - n_chunk, n_chunk }, 0 };
 }
 
 void h2o_policy_votes::truncate(h2o_carry & carry, llama_pos pos) const {

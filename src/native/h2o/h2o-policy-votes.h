@@ -13,15 +13,20 @@ public:
     h2o_policy_type type() const override { return H2O_POLICY_VOTES; }
 
     bool    wants_votes()       const override { return true; }
+    bool    has_local_near()    const override { return false; }
     int32_t n_nodes_per_chunk() const override { return 16; }
 
     std::vector<h2o_tensor_spec> tensors(const h2o_layer_shape & shape) const override;
 
+    std::vector<h2o_tensor_spec> index  (const h2o_layer_shape &) const override { return {}; }
+
     std::unique_ptr<h2o_policy_layer> begin_layer(
-            const h2o_layer & l, const h2o_plan & plan, const h2o_tensors & src, const h2o_tensors & dst) const override;
+            const h2o_layer & l, const h2o_plan & plan, const h2o_kept & kept) const override;
 
     h2o_carry carry_after(const h2o_plan & plan, int32_t ic) const override;
     h2o_carry full_carry (const h2o_plan & call)             const override;
+
+    bool remembers(const h2o_carry & carry) const override { return !carry.empty(); }
 
     // members past it go, the last chunk is cut, votes already cast stay
     void truncate(h2o_carry & carry, llama_pos pos) const override;

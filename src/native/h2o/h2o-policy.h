@@ -21,6 +21,7 @@ struct h2o_layer_shape {
     int64_t   d_v;
     ggml_type type_k;
     ggml_type type_v;
+    int64_t   n_cells;
 };
 
 // a tensor that is kept on the layer's device; named h2o_<name>_l<layer>
@@ -33,6 +34,13 @@ struct h2o_tensor_spec {
 // of one layer, in the order of their specs
 typedef std::vector<ggml_tensor *> h2o_tensors;
 
+// the tensors of one layer for one graph
+struct h2o_kept {
+    const h2o_tensors & src; // the copy that it reads
+    const h2o_tensors & dst; // the copy that it writes
+    const h2o_tensors & index;
+};
+
 // scores, for a trace; null where a policy has none
 struct h2o_scores {
     ggml_tensor * set   = nullptr; // F32 [n_mem,   n_head_kv] of the chunk's memory set, after the chunk
@@ -44,7 +52,8 @@ class h2o_policy_layer {
 public:
     virtual ~h2o_policy_layer() = default;
 
-    // The set that chunk ic attends to, I32 [plan.n_mem(ic), n_head_kv], ascending per head; n_mem(ic) > 0.
+    // The set that chunk ic attends to, I32 [plan.n_mem(ic), n_head_kv, n_sets], ascending per head; n_mem(ic) > 0. One
+    // for all queries, or one for each block of GGML_H2O_BLOCK.
     // q and intra: the chunk's queries and its intra attention, as h2o_build_inter takes them.
     virtual ggml_tensor * build_set(int32_t ic, ggml_tensor * q, const h2o_attn_block & intra) = 0;
 
@@ -66,21 +75,30 @@ public:
     // whether attention shall sum votes, which costs a second visit of the keys on a GPU
     virtual bool wants_votes() const = 0;
 
+    // whether Local belongs to a chunk's intra attention, and not to the set
+    virtual bool has_local_near() const = 0;
+
     // nodes that it adds to a graph per chunk and layer, views included
     virtual int32_t n_nodes_per_chunk() const = 0;
 
     // What it keeps per layer. Graphs read one copy and write another, and only those of a call that succeeded count.
     virtual std::vector<h2o_tensor_spec> tensors(const h2o_layer_shape & shape) const = 0;
 
-    // l and plan outlive the result; src and dst: the copies that this graph reads and writes
+    // What it knows of the cells per layer: a function of K alone, so one copy is enough, whatever becomes of a call.
+    virtual std::vector<h2o_tensor_spec> index(const h2o_layer_shape & shape) const = 0;
+
+    // l and plan outlive the result
     virtual std::unique_ptr<h2o_policy_layer> begin_layer(
-            const h2o_layer & l, const h2o_plan & plan, const h2o_tensors & src, const h2o_tensors & dst) const = 0;
+            const h2o_layer & l, const h2o_plan & plan, const h2o_kept & kept) const = 0;
 
     // what the host must know once chunk ic of the plan is done
     virtual h2o_carry carry_after(const h2o_plan & plan, int32_t ic) const = 0;
 
     // positions >= pos were removed from the cache; 0 < pos
     virtual void truncate(h2o_carry & carry, llama_pos pos) const = 0;
+
+    // whether a call behind other positions has a memory of them
+    virtual bool remembers(const h2o_carry & carry) const = 0;
 
     // as if a long prompt came before the call, so that every chunk has a memory set: for reservations
     virtual h2o_carry full_carry(const h2o_plan & call) const = 0;

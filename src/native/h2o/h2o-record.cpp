@@ -38,14 +38,17 @@ h2o_info h2o_get_info(const llama_context * ctx) {
 
     const size_t size_state = h2o.cache ? h2o.cache->get_store().size_kept()    : 0;
     const size_t size_intra = h2o.cache ? h2o.cache->get_store().size_working() : 0;
+    const size_t size_index = h2o.cache ? h2o.cache->get_store().size_index()   : 0;
 
     return {
         h2o.reason,
         cparams.h2o.schedule,
+        cparams.h2o.policy,
         cparams.n_ubatch,
         cparams.h2o.n_local,
         cparams.h2o.n_heavy,
         size_state,
+        size_index,
         size_intra,
         size_context,
         size_compute,
@@ -56,7 +59,7 @@ h2o_info h2o_get_info(const llama_context * ctx) {
 }
 
 bool h2o_has_memory(const llama_context * ctx) {
-    return ctx->h2o->cache && !ctx->h2o->cache->get_state().empty();
+    return ctx->h2o->cache && ctx->h2o->cache->get_state().remembers();
 }
 
 void h2o_reset_memory(llama_context * ctx) {

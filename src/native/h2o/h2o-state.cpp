@@ -77,7 +77,7 @@ struct h2o_state_header {
     uint32_t policy;
     uint64_t size;     // bytes that follow
 
-    h2o_carry carry;
+    ggml_h2o_tracked tracked; // of the carry; an index is made again
 };
 
 static const char H2O_STATE_MAGIC[4] = { 'H', '2', 'O', '1' };
@@ -101,7 +101,7 @@ void h2o_state_write(
     h2o_state_header header = h2o_header_of(owner);
     if (is_carried) {
         header.n_chunks = state.n_chunks;
-        header.carry    = state.carry;
+        header.tracked  = state.carry.tracked;
         header.size     = store.size_copy();
     }
     io.write(&header, sizeof(header));
@@ -159,13 +159,17 @@ bool h2o_state_read(
         header.policy  == own.policy  && header.size    == store.size_copy();
 
     if (!is_ours || !is_wanted) {
-        LLAMA_LOG_WARN("%s: the state has another H2O budget, chunk size or policy: it starts without a memory set\n",
-                __func__);
+        if (store.size_copy() > 0) { // a policy that keeps nothing misses nothing
+            LLAMA_LOG_WARN("%s: the state has another H2O budget, chunk size or policy: it starts without a memory set\n",
+                    __func__);
+        }
         h2o_skip(io, header.size);
         return true;
     }
 
-    bool is_valid = owner.policy.is_valid(header.carry, end);
+    const h2o_carry carry = { header.tracked, 0 };
+
+    bool is_valid = owner.policy.is_valid(carry, end);
 
     std::vector<uint8_t> data;
 
@@ -175,12 +179,12 @@ bool h2o_state_read(
         for (size_t i = 0; i < tensors.size(); ++i) {
             data.resize(ggml_nbytes(tensors[i]));
             io.read(data.data(), data.size());
-            is_valid = is_valid && owner.policy.is_valid(header.carry, end, i, tensors[i], data.data());
+            is_valid = is_valid && owner.policy.is_valid(carry, end, i, tensors[i], data.data());
             ggml_backend_tensor_set(tensors[i], data.data(), 0, data.size());
         }
     }
     if (is_valid) {
-        state.carry    = header.carry;
+        state.carry    = carry;
         state.n_chunks = header.n_chunks;
     }
     return is_valid;

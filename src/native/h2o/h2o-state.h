@@ -19,7 +19,8 @@ struct h2o_state {
     h2o_carry carry    = {}; // of this copy
     int32_t   n_chunks = 0;  // of the sparse path since the last reset
 
-    bool empty() const { return carry.empty(); }
+    bool empty()     const { return carry.empty(); }
+    bool remembers() const { return policy->remembers(carry); }
 
     // forget everything; position 0, a clear, or an edit of the cache that the state cannot follow
     void reset();

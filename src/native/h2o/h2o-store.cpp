@@ -5,19 +5,20 @@
 h2o_store::h2o_store(const std::vector<h2o_store_layer> & specs, bool no_alloc) : no_alloc(no_alloc) {
     std::map<ggml_backend_buffer_type_t, size_t> n_tensors;
     for (const h2o_store_layer & spec : specs) {
-        n_tensors[spec.buft] += n_copies*spec.kept.size() + spec.working.size();
+        n_tensors[spec.buft]       += n_copies*spec.kept.size() + spec.working.size();
+        n_tensors[spec.buft_index] += spec.index.size();
     }
 
     std::map<ggml_backend_buffer_type_t, ggml_context_ptr> ctxs;
     for (const auto & [buft, n] : n_tensors) {
-        ctxs[buft].reset(ggml_init({ n*ggml_tensor_overhead(), nullptr, true }));
+        if (n > 0) {
+            ctxs[buft].reset(ggml_init({ n*ggml_tensor_overhead(), nullptr, true }));
+        }
     }
 
     for (const h2o_store_layer & spec : specs) {
-        ggml_context * ctx = ctxs[spec.buft].get();
-
-        const auto make = [&](const h2o_tensor_spec & t) {
-            return ggml_new_tensor_3d(ctx, t.type, t.ne[0], t.ne[1], t.ne[2]);
+        const auto make = [&](const h2o_tensor_spec & t, ggml_backend_buffer_type_t buft) {
+            return ggml_new_tensor_3d(ctxs[buft].get(), t.type, t.ne[0], t.ne[1], t.ne[2]);
         };
 
         layer & l = layers[spec.il];
@@ -25,14 +26,19 @@ h2o_store::h2o_store(const std::vector<h2o_store_layer> & specs, bool no_alloc) 
         for (int32_t i = 0; i < n_copies; ++i) {
             l.kept.emplace_back();
             for (const h2o_tensor_spec & t : spec.kept) {
-                l.kept.back().push_back(make(t));
+                l.kept.back().push_back(make(t, spec.buft));
                 ggml_format_name(l.kept.back().back(), "h2o_%s_%d_l%d", t.name, i, spec.il);
             }
         }
-        for (const h2o_tensor_spec & t : spec.working) {
-            l.working.push_back(make(t));
-            ggml_format_name(l.working.back(), "h2o_%s_l%d", t.name, spec.il);
-        }
+        const auto make_once = [&](
+                const std::vector<h2o_tensor_spec> & specs, ggml_backend_buffer_type_t buft, h2o_tensors & tensors) {
+            for (const h2o_tensor_spec & t : specs) {
+                tensors.push_back(make(t, buft));
+                ggml_format_name(tensors.back(), "h2o_%s_l%d", t.name, spec.il);
+            }
+        };
+        make_once(spec.working, spec.buft,       l.working);
+        make_once(spec.index,   spec.buft_index, l.index);
     }
 
     for (auto & [buft, ctx] : ctxs) {
@@ -84,6 +90,14 @@ size_t h2o_store::size_working() const {
     size_t res = 0;
     for (const auto & it : layers) {
         res += h2o_size(it.second.working);
+    }
+    return res;
+}
+
+size_t h2o_store::size_index() const {
+    size_t res = 0;
+    for (const auto & it : layers) {
+        res += h2o_size(it.second.index);
     }
     return res;
 }

@@ -1,5 +1,5 @@
 // The tensors that H2O keeps on the devices beside K and V, by layer: in three copies, of which one holds the state and
-// the graphs of a call write the other two in turns, or, as working space of one call, in one.
+// the graphs of a call write the other two in turns; in one, as working space of a call, or as an index of the keys.
 
 #pragma once
 
@@ -13,8 +13,10 @@
 struct h2o_store_layer {
     int32_t                      il;   // the model's layer id
     ggml_backend_buffer_type_t   buft; // where the layer's cache is
+    ggml_backend_buffer_type_t   buft_index;
     std::vector<h2o_tensor_spec> kept;
     std::vector<h2o_tensor_spec> working;
+    std::vector<h2o_tensor_spec> index;
 };
 
 class h2o_store {
@@ -27,6 +29,7 @@ public:
 
     const h2o_tensors & kept   (int32_t il, int32_t copy) const { return layers.at(il).kept.at(copy); }
     const h2o_tensors & working(int32_t il)               const { return layers.at(il).working; }
+    const h2o_tensors & index  (int32_t il)               const { return layers.at(il).index; }
 
     // all layers, in order of their ids
     std::vector<int32_t> layer_ids() const;
@@ -35,6 +38,7 @@ public:
     size_t size_kept()    const; // all copies
     size_t size_copy()    const; // one of them
     size_t size_working() const;
+    size_t size_index()   const;
 
     void add_to_breakdown(std::map<ggml_backend_buffer_type_t, size_t> & sizes) const;
 
@@ -42,6 +46,7 @@ private:
     struct layer {
         std::vector<h2o_tensors> kept; // by copy
         h2o_tensors              working;
+        h2o_tensors              index;
     };
 
     const bool no_alloc;

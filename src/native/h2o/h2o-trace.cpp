@@ -22,7 +22,9 @@ void h2o_trace_log::keep(
     n.entry.pos       = plan.chunk_pos(ic);
     n.entry.n_chunk   = plan.chunk_len(ic);
     n.entry.n_head_kv = l.k->ne[1];
+    n.entry.n_near    = plan.n_near(ic);
     n.entry.n_mem     = set ? set->ne[0] : 0;
+    n.entry.n_sets    = set ? set->ne[2] : 0;
 
     n.mem_pos     = set;
     n.mem_score   = set ? scores.set : nullptr;

@@ -32,7 +32,11 @@ LLAMA_API const char * h2o_schedule_name(enum h2o_schedule schedule);
 // who chooses what a chunk remembers (README.md, "Policies")
 enum h2o_policy_type {
     H2O_POLICY_VOTES = 0, // the positions that got the most attention
+    H2O_POLICY_QUERY = 1, // those of all positions that the chunk's own queries ask for; single-pass only
 };
+
+// "votes" or "query"
+LLAMA_API const char * h2o_policy_name(enum h2o_policy_type policy);
 
 // what is recorded of a sparse call, see h2o_get_trace
 enum h2o_trace_level {
@@ -73,6 +77,7 @@ enum h2o_reason {
     H2O_REASON_UNSUPPORTED_ATTENTION,    // ALiBi, sinks, soft cap, a bias on the logits, more than one head size
     H2O_REASON_UNSUPPORTED_CONTEXT,      // pooling, a special context type, tensor split
     H2O_REASON_UNSUPPORTED_DEVICE,       // a device that cannot say whether it runs the op
+    H2O_REASON_UNSUPPORTED_SCHEDULE,     // the policy has no two-pass
     H2O_REASON_MULTI_SEQUENCE,           // n_seq_max > 1, or the call holds several sequences
     H2O_REASON_EMBEDDING_INPUT,          // the call holds embeddings instead of token ids
     H2O_REASON_NON_CAUSAL,               // attention is not causal
@@ -94,7 +99,7 @@ struct h2o_call {
     enum h2o_path   path;
     enum h2o_reason reason;      // H2O_REASON_NONE iff path is sparse
     int32_t         n_chunks;    // chunks of S tokens, a partial tail included; 0 if dense
-    int32_t         n_inherited; // positions of the memory set inherited from earlier calls; 0 if there was none
+    int32_t         n_inherited; // positions before the call that its first chunk attended to; 0 if there was no memory
 };
 
 // the last llama_decode call that succeeded; false if there was none
@@ -115,10 +120,12 @@ LLAMA_API void h2o_perf_print(const struct llama_context * ctx);
 struct h2o_info {
     enum h2o_reason   reason;        // why no call of this context can be sparse, or H2O_REASON_NONE
     enum h2o_schedule schedule;
+    enum h2o_policy_type policy;
     uint32_t          n_chunk;       // S
     uint32_t          n_local;       // L after clamping
     uint32_t          n_heavy;       // H after clamping
     size_t            size_state;    // bytes of the persistent buffers, all layers and KV heads
+    size_t            size_index;    // bytes of the policy's index of the keys; 0 for votes
     size_t            size_intra;    // bytes of the cached intra attention of one call; 0 unless two-pass
     size_t            size_kv;       // bytes of the KV cache, or of whatever memory the model has
     size_t            size_compute;  // bytes of all compute buffers
@@ -129,7 +136,7 @@ struct h2o_info {
 
 LLAMA_API struct h2o_info h2o_get_info(const struct llama_context * ctx);
 
-// whether the next sparse call goes on from a memory set
+// whether the next sparse call goes on from what was read before: always, where the policy chooses from the cache itself
 LLAMA_API bool h2o_has_memory(const struct llama_context * ctx);
 
 // forgets memory sets and scores, and nothing of the cache
@@ -150,10 +157,12 @@ struct h2o_trace {
     llama_pos       pos;         // the chunk begins here
     int32_t         n_chunk;     // tokens in the chunk
     int32_t         n_head_kv;
-    int32_t         n_mem;       // positions in the memory set that the chunk attended to, 0 if none
-    const int32_t * mem_pos;     // [n_mem,   n_head_kv] ascending per head
-    const float   * mem_score;   // [n_mem,   n_head_kv] scores after this chunk's votes
-    const float   * chunk_score; // [n_chunk, n_head_kv] initial scores of the chunk's own positions
+    int32_t         n_near;      // positions before the chunk that it attended to besides: Local, where no set holds it
+    int32_t         n_mem;       // positions in a memory set that the chunk attended to, 0 if none
+    int32_t         n_sets;      // sets of the chunk, one for each block of 64 queries; 1: for all of them
+    const int32_t * mem_pos;     // [n_mem,   n_head_kv, n_sets] ascending per head
+    const float   * mem_score;   // [n_mem,   n_head_kv] scores after this chunk's votes; null without votes
+    const float   * chunk_score; // [n_chunk, n_head_kv] initial scores of the chunk's own positions; null without votes
     const float   * mass;        // [pos + n_chunk, n_head_kv] column sums of the full causal softmax of the chunk's queries,
                                  // over the heads of the group; null unless H2O_TRACE_MASS
 };

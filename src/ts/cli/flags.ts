@@ -7,6 +7,7 @@ import type {
   Model,
   ModelOptions,
   Schedule,
+  Selection,
 } from '../index.js'
 import { defaultThreads } from '../threads.js'
 
@@ -36,6 +37,7 @@ export interface RunFlags {
   h2oLocal?: number
   h2oHeavy?: number
   h2oSchedule: Schedule
+  h2oSelect: Selection
   h2oDenseTail?: number
   h2o: boolean
   json?: boolean
@@ -69,6 +71,7 @@ export type ContextFlags = ContextSizeFlags &
     | 'h2oLocal'
     | 'h2oHeavy'
     | 'h2oSchedule'
+    | 'h2oSelect'
     | 'h2oDenseTail'
   >
 
@@ -118,11 +121,12 @@ type ContextSizeFlags = Pick<RunFlags, 'ctxSize' | 'predict' | 'ubatchSize'>
 
 // what was not given stays out: the API clamps its own defaults silently and a given value with a warning
 function budget(flags: ContextFlags): Exclude<ContextOptions['h2o'], false | undefined> {
-  const { h2oLocal, h2oHeavy, h2oSchedule, h2oDenseTail } = flags
+  const { h2oLocal, h2oHeavy, h2oSchedule, h2oSelect, h2oDenseTail } = flags
   return {
     ...(h2oLocal !== undefined && { local: h2oLocal }),
     ...(h2oHeavy !== undefined && { heavy: h2oHeavy }),
     schedule: h2oSchedule,
+    select: h2oSelect,
     ...(h2oDenseTail !== undefined && { denseTail: h2oDenseTail }),
   }
 }

@@ -71,6 +71,8 @@ export const runOptions: readonly OptionSpec[] = [
     help: 'positions with the highest scores that they see besides (default: 256)' },
   { group: h2o, names: ['--h2o-schedule'], value: 'NAME', parse: oneOf('single-pass', 'two-pass'), default: 'single-pass',
     help: 'single-pass or two-pass' },
+  { group: h2o, names: ['--h2o-select'], value: 'NAME', parse: oneOf('votes', 'query'), default: 'votes',
+    help: 'who chooses the heavy positions: votes (the attention they got so far) or query (the chunk itself)' },
   { group: h2o, names: ['--h2o-dense-tail'], value: 'N', parse: integer(0),
     help: 'tokens at the end of the prompt that see all of it, as a question there should (default: 0)' },
   { group: h2o, names: ['--no-h2o'], help: 'stock attention' },

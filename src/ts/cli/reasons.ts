@@ -13,6 +13,7 @@ export function explainReason(reason: Reason, { nBatch, nUbatch }: Sizes): strin
     'unsupported-attention': 'its attention has ALiBi, sinks, a soft cap or a bias',
     'unsupported-context': 'pooling, a special context or tensor split',
     'unsupported-device': 'a device cannot run the method',
+    'unsupported-schedule': 'selection by query has no two-pass',
     'multi-sequence': 'more than one sequence',
     'embedding-input': 'the input is embeddings',
     'non-causal': 'attention is not causal',

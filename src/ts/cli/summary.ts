@@ -45,11 +45,12 @@ export function decodeLine(summary: GenerateSummary): string {
 
 /** What -v says about the sizes of a context: bytes and nodes, exact, and bytes in MiB. */
 export function memoryLines({ memory, nCtx, h2o }: Pick<Context, 'memory' | 'nCtx' | 'h2o'>): string[] {
-  const { h2oStateBytes, h2oIntraBytes, kvBytes, computeBytes, sparseComputeBytes, sparseGraphNodes } = memory
-  const share = kvBytes > 0 ? ((100 * h2oStateBytes) / kvBytes).toFixed(2) : '0.00'
+  const { h2oIntraBytes, kvBytes, computeBytes, sparseComputeBytes, sparseGraphNodes } = memory
+  const h2oBytes = memory.h2oStateBytes + memory.h2oIndexBytes
+  const share = kvBytes > 0 ? ((100 * h2oBytes) / kvBytes).toFixed(2) : '0.00'
   return [
     `memory: kv cache ${kvBytes} bytes (${mebibytes(kvBytes)}) for ${nCtx} tokens`,
-    `memory: persistent h2o buffers ${h2oStateBytes} bytes (${mebibytes(h2oStateBytes)}, ${share} % of the kv cache)`,
+    `memory: persistent h2o buffers ${h2oBytes} bytes (${mebibytes(h2oBytes)}, ${share} % of the kv cache)`,
     ...(h2oIntraBytes > 0
       ? [`memory: h2o intra cache ${h2oIntraBytes} bytes (${mebibytes(h2oIntraBytes)})`]
       : []),

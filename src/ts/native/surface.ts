@@ -52,6 +52,7 @@ export interface NativeContextOptions {
   typeV: string
   h2oLocal: number
   h2oHeavy: number
+  select: string
   twoPass: boolean
   /** one of traceLevels */
   trace: number
@@ -67,10 +68,12 @@ export interface NativeContextInfo {
   nCallMax: number
   reason: string | null
   schedule: string
+  select: string
   chunk: number
   local: number
   heavy: number
   stateBytes: number
+  indexBytes: number
   intraBytes: number
   kvBytes: number
   computeBytes: number

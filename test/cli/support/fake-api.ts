@@ -35,6 +35,7 @@ export const h2oInfo: Context['h2o'] = {
   covered: true,
   reason: null,
   schedule: 'single-pass',
+  select: 'votes',
   chunk: 4,
   local: 2,
   heavy: 1,
@@ -97,6 +98,7 @@ export function fakeApi(script: FakeScript = {}) {
     h2o: h2oInfo,
     memory: {
       h2oStateBytes: 10,
+      h2oIndexBytes: 0,
       h2oIntraBytes: 0,
       kvBytes: 1000,
       computeBytes: 5_000_000,

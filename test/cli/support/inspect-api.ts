@@ -98,6 +98,8 @@ export function inspectApi(script: InspectScript = {}) {
             pos,
             nChunk,
             nHeadKv: N_HEAD_KV,
+            nNear: 0,
+            nSets: nMem > 0 ? 1 : 0,
             nMem,
             memPos: Int32Array.from(sets.flat()),
             memScore: new Float32Array(N_HEAD_KV * nMem).fill(2),

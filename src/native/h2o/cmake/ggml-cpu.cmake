@@ -2,9 +2,12 @@
 set(H2O_DIR ${CMAKE_CURRENT_LIST_DIR}/..)
 
 set(H2O_SOURCES
+    ${H2O_DIR}/ops/cpu/h2o-attn-blocks.cpp
     ${H2O_DIR}/ops/cpu/h2o-attn-kernel.cpp
     ${H2O_DIR}/ops/cpu/h2o-barrier.cpp
     ${H2O_DIR}/ops/cpu/h2o-cpu.cpp
+    ${H2O_DIR}/ops/cpu/h2o-index.cpp
+    ${H2O_DIR}/ops/cpu/h2o-query.cpp
     ${H2O_DIR}/ops/cpu/h2o-select.cpp
     )
 

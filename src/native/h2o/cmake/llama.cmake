@@ -17,6 +17,7 @@ set(H2O_SOURCES
     ${H2O_DIR}/h2o-params.cpp
     ${H2O_DIR}/h2o-plan.cpp
     ${H2O_DIR}/h2o-policies.cpp
+    ${H2O_DIR}/h2o-policy-query.cpp
     ${H2O_DIR}/h2o-policy-votes.cpp
     ${H2O_DIR}/h2o-probe.cpp
     ${H2O_DIR}/h2o-record.cpp

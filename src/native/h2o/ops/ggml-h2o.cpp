@@ -6,6 +6,7 @@
 
 static_assert(sizeof(ggml_h2o_op_params)   <= GGML_MAX_OP_PARAMS, "the parameters of GGML_OP_H2O must fit op_params");
 static_assert(sizeof(ggml_h2o_attn_params) <= GGML_MAX_OP_PARAMS, "the parameters of GGML_OP_H2O must fit op_params");
+static_assert(sizeof(ggml_h2o_query_params) <= GGML_MAX_OP_PARAMS, "the parameters of GGML_OP_H2O must fit op_params");
 
 // SELECT or LOOKUP: [n, n_head_kv] from the tracked positions and their scores
 static ggml_tensor * ggml_h2o_of_tracked(
@@ -67,6 +68,10 @@ ggml_tensor * ggml_h2o_lookup(
     return result;
 }
 
+static int64_t ggml_h2o_n_sets(int64_t n_queries) {
+    return (n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK;
+}
+
 ggml_tensor * ggml_h2o_attn(
         ggml_context * ctx,
         ggml_tensor  * q,
@@ -93,7 +98,8 @@ ggml_tensor * ggml_h2o_attn(
     GGML_ASSERT(k->nb[0] == ggml_type_size(k->type) && v->nb[0] == ggml_type_size(v->type));
     GGML_ASSERT(!v_trans || !ggml_is_quantized(v->type));
     GGML_ASSERT(!set || (set->type == GGML_TYPE_I32 && set->nb[0] == sizeof(int32_t) && set->ne[1] == n_head_kv && n_chunks == 1));
-    GGML_ASSERT(!causal || (!set && n_queries == n_keys));
+    GGML_ASSERT(!set || set->ne[2] == 1 || (set->ne[2] == ggml_h2o_n_sets(n_queries) && !votes));
+    GGML_ASSERT(!causal || (!set && n_queries <= n_keys));
     GGML_ASSERT(!o == !lse);
     GGML_ASSERT(!o || (ggml_is_contiguous(o)   && ggml_nelements(o)   == n_states*d_v));
     GGML_ASSERT(!o || (ggml_is_contiguous(lse) && ggml_nelements(lse) == n_states));
@@ -110,6 +116,87 @@ ggml_tensor * ggml_h2o_attn(
     result->src[3] = set;
     result->src[4] = o;
     result->src[5] = lse;
+
+    return result;
+}
+
+// PAGES or LANDMARKS: entries [begin, end) of an index, in place
+static ggml_tensor * ggml_h2o_append(
+        ggml_context * ctx, ggml_tensor * index, ggml_tensor * k, ggml_tensor * pages, ggml_h2o_index_params params) {
+    GGML_ASSERT(0 <= params.begin && params.begin < params.end);
+    GGML_ASSERT(k->nb[0] == ggml_type_size(k->type) && k->ne[0] == pages->ne[0] && k->ne[2] == pages->ne[2]);
+    GGML_ASSERT(pages->type == GGML_TYPE_F32 && ggml_is_contiguous(pages));
+
+    ggml_tensor * result = ggml_view_tensor(ctx, index);
+
+    ggml_set_op_params(result, &params, sizeof(params));
+
+    result->op     = GGML_OP_H2O;
+    result->src[0] = k;
+    result->src[1] = pages;
+    result->src[2] = index;
+
+    return result;
+}
+
+ggml_tensor * ggml_h2o_pages(ggml_context * ctx, ggml_tensor * k, ggml_tensor * pages, int32_t begin, int32_t end) {
+    GGML_ASSERT(end <= pages->ne[1] && (int64_t) end*GGML_H2O_PAGE <= k->ne[1]);
+
+    return ggml_h2o_append(ctx, pages, k, pages, { GGML_H2O_OP_PAGES, begin, end });
+}
+
+ggml_tensor * ggml_h2o_landmarks(
+        ggml_context * ctx, ggml_tensor * k, ggml_tensor * pages, ggml_tensor * landmarks, int32_t begin, int32_t end) {
+    GGML_ASSERT(landmarks->type == GGML_TYPE_I32 && ggml_is_contiguous(landmarks) && landmarks->ne[1] == k->ne[2]);
+    GGML_ASSERT((int64_t) end*GGML_H2O_LANDMARKS <= landmarks->ne[0] && (int64_t) end*GGML_H2O_SPAN <= k->ne[1]);
+    GGML_ASSERT((int64_t) end*(GGML_H2O_SPAN/GGML_H2O_PAGE) <= pages->ne[1]);
+
+    return ggml_h2o_append(ctx, landmarks, k, pages, { GGML_H2O_OP_LANDMARKS, begin, end });
+}
+
+ggml_tensor * ggml_h2o_query(
+        ggml_context * ctx,
+        ggml_tensor  * q,
+        ggml_tensor  * lse,
+        ggml_tensor  * k,
+        ggml_tensor  * pages,
+        ggml_tensor  * landmarks,
+        int32_t        pos,
+        int32_t        n_local,
+        int32_t        n_heavy,
+        float          scale) {
+    const int64_t n_head_kv = k->ne[2];
+    const int32_t n_cand    = pos - MIN(n_local, pos);
+
+    GGML_ASSERT(n_cand > 0 && n_heavy > 0 && n_cand <= k->ne[1]);
+    GGML_ASSERT(q->type == GGML_TYPE_F32 && ggml_is_contiguous(q) && q->ne[0] == k->ne[0] && q->ne[1] % n_head_kv == 0);
+    GGML_ASSERT(lse->type == GGML_TYPE_F32 && ggml_is_contiguous(lse) && ggml_nelements(lse) == q->ne[1]*q->ne[2]);
+    GGML_ASSERT(k->nb[0] == ggml_type_size(k->type) && q->ne[3] == 1 && k->ne[3] == 1);
+    GGML_ASSERT(pages->type == GGML_TYPE_F32 && ggml_is_contiguous(pages) && pages->ne[0] == k->ne[0] && pages->ne[2] == n_head_kv);
+    GGML_ASSERT(landmarks->type == GGML_TYPE_I32 && ggml_is_contiguous(landmarks) && landmarks->ne[1] == n_head_kv);
+
+    ggml_h2o_query_params params = {};
+    params.op          = GGML_H2O_OP_QUERY;
+    params.n_cand      = n_cand;
+    params.n_near      = pos - n_cand;
+    params.n_by_need   = MIN(64, n_heavy/4);
+    params.n_landmarks = MIN((n_cand + GGML_H2O_SPAN - 1)/GGML_H2O_SPAN, pos/GGML_H2O_SPAN)*GGML_H2O_LANDMARKS;
+    params.n_pages     = n_cand/GGML_H2O_PAGE;
+    params.n_picked    = MIN(params.n_pages, MAX(16, (2*n_heavy + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE));
+    params.scale       = scale;
+
+    GGML_ASSERT(params.n_pages <= pages->ne[1] && params.n_landmarks <= landmarks->ne[0]);
+
+    ggml_tensor * result = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, MIN(n_cand, n_heavy), n_head_kv, ggml_h2o_n_sets(q->ne[2]));
+
+    ggml_set_op_params(result, &params, sizeof(params));
+
+    result->op     = GGML_OP_H2O;
+    result->src[0] = q;
+    result->src[1] = lse;
+    result->src[2] = k;
+    result->src[3] = pages;
+    result->src[4] = landmarks;
 
     return result;
 }

@@ -15,9 +15,19 @@ enum ggml_h2o_op {
     GGML_H2O_OP_SELECT = 0,
     GGML_H2O_OP_LOOKUP,
     GGML_H2O_OP_ATTN,
+    GGML_H2O_OP_PAGES,
+    GGML_H2O_OP_LANDMARKS,
+    GGML_H2O_OP_QUERY,
 
     GGML_H2O_OP_COUNT,
 };
+
+// of the policy `query`
+#define GGML_H2O_BLOCK     64  // queries of a block: they share a memory set
+#define GGML_H2O_PAGE      64  // keys of a page
+#define GGML_H2O_SPAN      256 // keys of a span: whole pages
+#define GGML_H2O_LANDMARKS 16  // landmark keys of a span
+#define GGML_H2O_NEEDY     4   // needy queries of a block
 
 // The tracked positions that selection may choose from: the last memory set and the last chunk of the sparse path.
 // Their scores are the sources of the op:
@@ -61,11 +71,12 @@ GGML_API struct ggml_tensor * ggml_h2o_lookup(
 //   q        F32 [d_k, n_head, n_queries, n_chunks] contiguous; the heads of a KV head's group are neighbours
 //   k        any [d_k, n_keys, n_head_kv, n_chunks]
 //   v        any [d_v, n_keys, n_head_kv, n_chunks], or with v_trans [n_keys, d_v, n_head_kv, n_chunks] and no quantised type
-//   set      I32 [n_mem, n_head_kv] or null: the keys of a head are rows set[.] of k and v; n_chunks = 1 then
+//   set      I32 [n_mem, n_head_kv, n_sets] or null: the keys of a head are rows set[.] of k and v; n_chunks = 1 then.
+//            n_sets = 1: one set for all queries; else one for each block of GGML_H2O_BLOCK queries, and no votes
 //   o, lse   F32 [d_v, n_head, n_queries, n_chunks] and [n_head, n_queries, n_chunks], contiguous: the state of the same queries
 //            over other keys, or both null. The output is then that of all keys together, while lse and votes are of this
 //            block alone
-// causal: query i sees keys j <= i; else all of them
+// causal: the queries are the last of the keys, and query i sees keys j <= i + n_keys - n_queries; else all of them
 // votes:  whether to sum them
 // -> F32, one after the other: o and lse as above, with votes [n_keys, n_head_kv, n_chunks]
 GGML_API struct ggml_tensor * ggml_h2o_attn(
@@ -79,6 +90,52 @@ GGML_API struct ggml_tensor * ggml_h2o_attn(
         bool                  v_trans,
         bool                  causal,
         bool                  votes,
+        float                 scale);
+
+//
+// The policy `query` (README.md, rules 3q): two indexes, functions of K alone, and the sets that a chunk asks for.
+//
+
+// the keys of a page, averaged: pages [begin, end) of the index, in place
+//   k     any [d_k, n_cells, n_head_kv], cell i holds position i
+//   pages F32 [d_k, n_pages, n_head_kv]
+// -> a view of pages
+GGML_API struct ggml_tensor * ggml_h2o_pages(
+        struct ggml_context * ctx,
+        struct ggml_tensor  * k,
+        struct ggml_tensor  * pages,
+        int32_t               begin,
+        int32_t               end);
+
+// the positions whose keys are the least like the mean key of their span, by cosine, ties to the lower position, NaN as the
+// most alike: those of spans [begin, end), in place
+//   pages     of these spans, as ggml_h2o_pages returned them
+//   landmarks I32 [n_spans*GGML_H2O_LANDMARKS, n_head_kv], ascending
+// -> a view of landmarks
+GGML_API struct ggml_tensor * ggml_h2o_landmarks(
+        struct ggml_context * ctx,
+        struct ggml_tensor  * k,
+        struct ggml_tensor  * pages,
+        struct ggml_tensor  * landmarks,
+        int32_t               begin,
+        int32_t               end);
+
+// The memory sets of a chunk that begins at position pos, one for each block of its queries, of the candidates before
+// Local: all cells [0, pos - min(n_local, pos))
+//   q   F32 [d_k, n_head, n_queries] contiguous
+//   lse F32 [n_head, n_queries] contiguous: of the same queries over Local and their own chunk
+//   pages, landmarks: complete up to pos
+// -> I32 [min(n_heavy, candidates), n_head_kv, n_sets], ascending per head and set
+GGML_API struct ggml_tensor * ggml_h2o_query(
+        struct ggml_context * ctx,
+        struct ggml_tensor  * q,
+        struct ggml_tensor  * lse,
+        struct ggml_tensor  * k,
+        struct ggml_tensor  * pages,
+        struct ggml_tensor  * landmarks,
+        int32_t               pos,
+        int32_t               n_local,
+        int32_t               n_heavy,
         float                 scale);
 
 //
@@ -104,6 +161,24 @@ struct ggml_h2o_attn_params {
     float   scale;
 };
 
+// of PAGES and LANDMARKS
+struct ggml_h2o_index_params {
+    int32_t op; // enum ggml_h2o_op
+    int32_t begin;
+    int32_t end;
+};
+
+struct ggml_h2o_query_params {
+    int32_t op; // enum ggml_h2o_op
+    int32_t n_cand;      // candidates: positions [0, n_cand)
+    int32_t n_near;      // positions of Local, between the candidates and the chunk
+    int32_t n_by_need;   // members that needy queries choose among the landmarks, at most
+    int32_t n_landmarks; // entries of the index that are candidates lie in the first n_landmarks of it
+    int32_t n_pages;     // whole pages of candidates
+    int32_t n_picked;    // of these, how many are searched key by key, with what is left behind the last of them
+    float   scale;
+};
+
 static inline enum ggml_h2o_op ggml_h2o_get_op(const struct ggml_tensor * dst) {
     return (enum ggml_h2o_op) dst->op_params[0];
 }
@@ -114,6 +189,14 @@ static inline const struct ggml_h2o_op_params * ggml_h2o_get_op_params(const str
 
 static inline const struct ggml_h2o_attn_params * ggml_h2o_get_attn_params(const struct ggml_tensor * dst) {
     return (const struct ggml_h2o_attn_params *) dst->op_params;
+}
+
+static inline const struct ggml_h2o_index_params * ggml_h2o_get_index_params(const struct ggml_tensor * dst) {
+    return (const struct ggml_h2o_index_params *) dst->op_params;
+}
+
+static inline const struct ggml_h2o_query_params * ggml_h2o_get_query_params(const struct ggml_tensor * dst) {
+    return (const struct ggml_h2o_query_params *) dst->op_params;
 }
 
 #ifdef __cplusplus

@@ -63,7 +63,7 @@ async function prefill(task: PrefillTask): Promise<Sample> {
       calls: result.calls.map(({ n }) => n),
       local: h2o.local,
       heavy: h2o.heavy,
-      h2oBytes: memory.h2oStateBytes + memory.h2oIntraBytes,
+      h2oBytes: memory.h2oStateBytes + memory.h2oIndexBytes + memory.h2oIntraBytes,
       kvBytes: memory.kvBytes,
       computeBytes: memory.computeBytes,
       sparseGraphNodes: memory.sparseGraphNodes,

@@ -14,11 +14,14 @@ export type DoctorFlags = Pick<
   | 'cacheTypeK'
   | 'cacheTypeV'
   | 'h2oSchedule'
+  | 'h2oSelect'
   | 'json'
   | 'verbose'
 >
 
-const shared = new Set('-m -t -tb -ngl -fa -ctk -ctv --mlock --no-mmap --h2o-schedule --json -v'.split(' '))
+const shared = new Set(
+  '-m -t -tb -ngl -fa -ctk -ctv --mlock --no-mmap --h2o-schedule --h2o-select --json -v'.split(' '),
+)
 
 export const doctorOptions: readonly OptionSpec[] = runOptions
   .filter(({ names }) => shared.has(names[0]))

@@ -68,8 +68,8 @@ struct h2o_attn_op {
     int64_t size_shared() const { return n_head*(size_k() + size_v() + size_votes()); }
     int64_t size_thread() const { return size_logits() + size_tile() + size_row(); }
 
-    // keys that the rows before row_end can see
-    int64_t n_visible(int64_t row_end) const { return p.causal ? (row_end - 1)/n_group + 1 : n_keys; }
+    // keys that the rows before row_end can see: those before the queries, and those up to the last row's own
+    int64_t n_visible(int64_t row_end) const { return p.causal ? n_keys - q->ne[2] + (row_end - 1)/n_group + 1 : n_keys; }
 
     // a row's place in q, o and lse
     int64_t index(int64_t ic, int64_t ih, int64_t row) const {
@@ -186,10 +186,6 @@ static void h2o_pack_v(const h2o_attn_op & op, const h2o_attn_work & w, int64_t 
             }
         }
     }
-}
-
-static float h2o_sigmoid(float x) {
-    return 1.0f/(1.0f + expf(-x));
 }
 
 // rows [tile*H2O_TILE, ...) of one head of one chunk

@@ -1,6 +1,9 @@
 #include "h2o-cpu.h"
 
+#include "h2o-attn-blocks.h"
 #include "h2o-attn-kernel.h"
+#include "h2o-index.h"
+#include "h2o-query.h"
 #include "h2o-select.h"
 
 #include "../ggml-h2o.h"
@@ -48,18 +51,38 @@ static void h2o_forward_lookup(const ggml_compute_params * params, ggml_tensor *
     }
 }
 
+// every block of queries has a set of its own
+static bool h2o_has_blocks(const ggml_tensor * dst) {
+    return dst->src[3] && dst->src[3]->ne[2] > 1;
+}
+
+static void h2o_forward_attn_any(const ggml_compute_params * params, ggml_tensor * dst) {
+    if (h2o_has_blocks(dst)) {
+        h2o_forward_attn_blocks(params, dst);
+    } else {
+        h2o_forward_attn(params, dst);
+    }
+}
+
 void ggml_compute_forward_h2o(const ggml_compute_params * params, ggml_tensor * dst) {
     switch (ggml_h2o_get_op(dst)) {
-        case GGML_H2O_OP_SELECT: h2o_forward_select(params, dst); break;
-        case GGML_H2O_OP_LOOKUP: h2o_forward_lookup(params, dst); break;
-        case GGML_H2O_OP_ATTN:   h2o_forward_attn  (params, dst); break;
+        case GGML_H2O_OP_SELECT:    h2o_forward_select   (params, dst); break;
+        case GGML_H2O_OP_LOOKUP:    h2o_forward_lookup   (params, dst); break;
+        case GGML_H2O_OP_ATTN:      h2o_forward_attn_any (params, dst); break;
+        case GGML_H2O_OP_PAGES:     h2o_forward_pages    (params, dst); break;
+        case GGML_H2O_OP_LANDMARKS: h2o_forward_landmarks(params, dst); break;
+        case GGML_H2O_OP_QUERY:     h2o_forward_query    (params, dst); break;
         default: GGML_ABORT("unknown sub-op of GGML_OP_H2O");
     }
 }
 
 size_t ggml_h2o_work_size(const ggml_tensor * dst, int n_tasks) {
     switch (ggml_h2o_get_op(dst)) {
-        case GGML_H2O_OP_ATTN:   return h2o_attn_work_size(dst, n_tasks);
+        case GGML_H2O_OP_ATTN:
+            return h2o_has_blocks(dst) ? h2o_attn_blocks_work_size(dst, n_tasks) : h2o_attn_work_size(dst, n_tasks);
+        case GGML_H2O_OP_PAGES:
+        case GGML_H2O_OP_LANDMARKS: return h2o_index_work_size(dst, n_tasks);
+        case GGML_H2O_OP_QUERY:  return h2o_query_work_size(dst, n_tasks);
         case GGML_H2O_OP_SELECT: return n_tasks*h2o_candidates_per_head(dst)*sizeof(h2o_candidate);
         default:                 return 0;
     }

@@ -1,19 +1,28 @@
-// The matrix product of the fused attention: a tile of rows times a packed panel of 64 columns, in registers.
+// The matrix product of the fused ops: a tile of rows times a panel of up to 64 columns, in registers.
 //
 // One micro-kernel on ggml's vector wrappers serves AVX2, AVX-512, NEON and the scalar build: RM rows by RN vectors of
-// accumulators stay in registers over the whole inner dimension.
+// accumulators stay in registers over the whole inner dimension. Each element of the result is one chain of fused
+// multiply-adds in the order of k, whatever tile it lies in.
 
 #pragma once
 
 #include "simd-mappings.h"
 
 #include <cstdint>
+#include <type_traits>
 
 // columns of a packed panel; row k of a panel holds element k of each of its columns
 static constexpr int H2O_PANEL = 64;
 
 // rows that the micro-kernel takes at once; callers pad their tiles to a multiple
 static constexpr int H2O_GEMM_RM = 6;
+
+// rows of the left side: element (i, k) is data[i*row + k*col]
+struct h2o_gemm_rows {
+    const float * data;
+    int64_t       row;
+    int64_t       col;
+};
 
 #if defined(GGML_SIMD) && !defined(__ARM_FEATURE_SVE) && !defined(__riscv_v_intrinsic)
 
@@ -23,60 +32,78 @@ static constexpr int H2O_GEMM_RN = 4; // 24 accumulators of 32 registers
 static constexpr int H2O_GEMM_RN = 2; // 12 of 16
 #endif
 
-// c [RM][ldc] = a [RM][lda] * b [n_k][H2O_PANEL], for RN vectors of columns
-static inline void h2o_gemm_kernel(
-        int n_k, const float * a, int64_t lda, const float * b, float * c, int64_t ldc) {
-    GGML_F32_VEC acc[H2O_GEMM_RM][H2O_GEMM_RN];
+static constexpr int H2O_GEMM_COLS = GGML_F32_EPR; // callers pad their columns to a multiple
 
-    for (int i = 0; i < H2O_GEMM_RM; ++i) {
-        for (int j = 0; j < H2O_GEMM_RN; ++j) {
+static_assert(H2O_PANEL % (H2O_GEMM_RN*GGML_F32_EPR) == 0, "a panel holds whole micro-tiles");
+
+// c [RM][ldc] = a [RM] * b [n_k][ldb], for RN vectors of columns
+template <int RM, int RN>
+static inline void h2o_gemm_kernel(int n_k, h2o_gemm_rows a, const float * b, int64_t ldb, float * c, int64_t ldc) {
+    GGML_F32_VEC acc[RM][RN];
+
+    for (int i = 0; i < RM; ++i) {
+        for (int j = 0; j < RN; ++j) {
             acc[i][j] = GGML_F32_VEC_ZERO;
         }
     }
 
     for (int k = 0; k < n_k; ++k) {
-        GGML_F32_VEC bv[H2O_GEMM_RN];
-        for (int j = 0; j < H2O_GEMM_RN; ++j) {
-            bv[j] = GGML_F32_VEC_LOAD(b + (int64_t) k*H2O_PANEL + j*GGML_F32_EPR);
+        GGML_F32_VEC bv[RN];
+        for (int j = 0; j < RN; ++j) {
+            bv[j] = GGML_F32_VEC_LOAD(b + k*ldb + j*GGML_F32_EPR);
         }
-        for (int i = 0; i < H2O_GEMM_RM; ++i) {
-            const GGML_F32_VEC av = GGML_F32_VEC_SET1(a[i*lda + k]);
-            for (int j = 0; j < H2O_GEMM_RN; ++j) {
+        for (int i = 0; i < RM; ++i) {
+            const GGML_F32_VEC av = GGML_F32_VEC_SET1(a.data[i*a.row + k*a.col]);
+            for (int j = 0; j < RN; ++j) {
                 acc[i][j] = GGML_F32_VEC_FMA(acc[i][j], bv[j], av);
             }
         }
     }
 
-    for (int i = 0; i < H2O_GEMM_RM; ++i) {
-        for (int j = 0; j < H2O_GEMM_RN; ++j) {
+    for (int i = 0; i < RM; ++i) {
+        for (int j = 0; j < RN; ++j) {
             GGML_F32_VEC_STORE(c + i*ldc + j*GGML_F32_EPR, acc[i][j]);
         }
     }
 }
 
-// c [n_rows][ldc], the first H2O_PANEL columns, = a [n_rows][lda] * b [n_k][H2O_PANEL]; n_rows is a multiple of H2O_GEMM_RM
-static void h2o_gemm_panel(
-        int n_rows, int n_k, const float * a, int64_t lda, const float * b, float * c, int64_t ldc) {
-    constexpr int step = H2O_GEMM_RN*GGML_F32_EPR;
-
-    static_assert(H2O_PANEL % step == 0, "a panel holds whole micro-tiles");
-
-    for (int i = 0; i < n_rows; i += H2O_GEMM_RM) {
-        for (int j = 0; j < H2O_PANEL; j += step) {
-            h2o_gemm_kernel(n_k, a + i*lda, lda, b + j, c + i*ldc + j, ldc);
-        }
+template <int RM>
+static inline void h2o_gemm_columns(
+        int n_cols, int n_k, h2o_gemm_rows a, const float * b, int64_t ldb, float * c, int64_t ldc) {
+    int j = 0;
+    for (; j + H2O_GEMM_RN*GGML_F32_EPR <= n_cols; j += H2O_GEMM_RN*GGML_F32_EPR) {
+        h2o_gemm_kernel<RM, H2O_GEMM_RN>(n_k, a, b + j, ldb, c + j, ldc);
     }
+    for (; j < n_cols; j += GGML_F32_EPR) {
+        h2o_gemm_kernel<RM, 1>(n_k, a, b + j, ldb, c + j, ldc);
+    }
+}
+
+// c [n_rows][ldc] = a [n_rows] * b [n_k][ldb]; n_cols is a multiple of H2O_GEMM_COLS
+static void h2o_gemm(
+        int n_rows, int n_cols, int n_k, h2o_gemm_rows a, const float * b, int64_t ldb, float * c, int64_t ldc) {
+    int i = 0;
+    const auto take = [&](auto rm) {
+        for (; i + rm <= n_rows; i += rm) {
+            h2o_gemm_columns<rm>(n_cols, n_k, { a.data + i*a.row, a.row, a.col }, b, ldb, c + i*ldc, ldc);
+        }
+    };
+    take(std::integral_constant<int, H2O_GEMM_RM>());
+    take(std::integral_constant<int, 4>());
+    take(std::integral_constant<int, 1>());
 }
 
 #else
 
-static void h2o_gemm_panel(
-        int n_rows, int n_k, const float * a, int64_t lda, const float * b, float * c, int64_t ldc) {
+static constexpr int H2O_GEMM_COLS = 1;
+
+static void h2o_gemm(
+        int n_rows, int n_cols, int n_k, h2o_gemm_rows a, const float * b, int64_t ldb, float * c, int64_t ldc) {
     for (int i = 0; i < n_rows; ++i) {
-        for (int j = 0; j < H2O_PANEL; ++j) {
+        for (int j = 0; j < n_cols; ++j) {
             float sum = 0.0f;
             for (int k = 0; k < n_k; ++k) {
-                sum += a[i*lda + k]*b[(int64_t) k*H2O_PANEL + j];
+                sum += a.data[i*a.row + k*a.col]*b[k*ldb + j];
             }
             c[i*ldc + j] = sum;
         }
@@ -84,3 +111,9 @@ static void h2o_gemm_panel(
 }
 
 #endif
+
+// c [n_rows][ldc], the first H2O_PANEL columns, = a [n_rows][lda] * b [n_k][H2O_PANEL]; n_rows is a multiple of H2O_GEMM_RM
+static inline void h2o_gemm_panel(
+        int n_rows, int n_k, const float * a, int64_t lda, const float * b, float * c, int64_t ldc) {
+    h2o_gemm(n_rows, H2O_PANEL, n_k, { a, lda, 1 }, b, H2O_PANEL, c, ldc);
+}

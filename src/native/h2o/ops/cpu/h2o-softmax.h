@@ -9,6 +9,10 @@
 #include <cmath>
 #include <cstdint>
 
+static inline float h2o_sigmoid(float x) {
+    return 1.0f/(1.0f + expf(-x));
+}
+
 // a row is worked on in steps of so many values: callers have room for whole steps
 static constexpr int H2O_ROW_STEP = 32;
 

@@ -35,6 +35,12 @@ bool ggml_cuda_h2o_attn_supported(int device, const ggml_tensor * dst) {
 
     GGML_UNUSED(device); // each one has a path: tensor cores want 70 KiB of shared memory, all chips from Ampere on have 99
 
+    // sets of blocks, and Local before a chunk
+    const ggml_tensor * set = dst->src[3];
+    if ((set && set->ne[2] > 1) || (p.causal && dst->src[0]->ne[2] != dst->src[1]->ne[1])) {
+        return false;
+    }
+
     return d == d_v && h2o_has_head_size(d) && h2o_reads_type(dst->src[1]->type, d) && h2o_reads_type(dst->src[2]->type, d);
 }
 

@@ -1,0 +1,37 @@
+// The policy `query`: every block of a chunk's queries chooses its own set from all positions before Local, by two
+// searches over indexes of the keys (README.md, rule 3). Nothing is handed from chunk to chunk: the indexes are functions
+// of K alone, so a set cannot depend on where a call begins, on what was read before it, or on a restored state.
+
+#pragma once
+
+#include "h2o-policy.h"
+
+class h2o_policy_query : public h2o_policy {
+public:
+    h2o_policy_type type() const override { return H2O_POLICY_QUERY; }
+
+    bool    wants_votes()       const override { return false; }
+    bool    has_local_near()    const override { return true; }
+    int32_t n_nodes_per_chunk() const override { return 48; }
+
+    std::vector<h2o_tensor_spec> tensors(const h2o_layer_shape &)       const override { return {}; }
+    std::vector<h2o_tensor_spec> index  (const h2o_layer_shape & shape) const override;
+
+    std::unique_ptr<h2o_policy_layer> begin_layer(
+            const h2o_layer & l, const h2o_plan & plan, const h2o_kept & kept) const override;
+
+    // the index knows all that came before the chunk
+    h2o_carry carry_after(const h2o_plan & plan, int32_t ic) const override;
+    h2o_carry full_carry (const h2o_plan &)                  const override { return {}; }
+
+    void truncate(h2o_carry & carry, llama_pos pos) const override;
+
+    // whoever comes first makes the index
+    bool remembers(const h2o_carry &) const override { return true; }
+
+    // nothing is saved
+    bool is_valid(const h2o_carry &, llama_pos) const override { return true; }
+    bool is_valid(const h2o_carry &, llama_pos, size_t, const ggml_tensor *, const uint8_t *) const override {
+        return true;
+    }
+};

@@ -1,0 +1,98 @@
+// Rows of logits with the queries side by side: what the keys of a set are to a panel of queries. A maximum or a sum over
+// the keys is then a vector operation, and the keys are read as they lie in the cache, without a transposition.
+
+#pragma once
+
+#include "h2o-gemm.h"
+#include "h2o-softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+// columns come in steps: whole vectors on every processor
+static constexpr int64_t H2O_COL_STEP = 16;
+
+static_assert(H2O_COL_STEP % H2O_GEMM_COLS == 0, "a step of columns holds whole vectors");
+
+static inline int64_t h2o_col_pad(int64_t n) {
+    return (n + H2O_COL_STEP - 1)/H2O_COL_STEP*H2O_COL_STEP;
+}
+
+// the queries of a panel, as the right side of h2o_gemm: [d][n_cols], zeros past the last query
+// row(i): the values of query i
+template <typename F>
+static inline void h2o_pack_queries(float * panel, int64_t n_cols, int64_t d, int64_t n, float scale, F row) {
+    for (int64_t i = 0; i < n; ++i) {
+        const float * q = row(i);
+
+        for (int64_t j = 0; j < d; ++j) {
+            panel[j*n_cols + i] = q[j]*scale;
+        }
+    }
+    for (int64_t j = 0; j < d; ++j) {
+        std::fill(panel + j*n_cols + n, panel + (j + 1)*n_cols, 0.0f);
+    }
+}
+
+// max [n_cols] = max(max, x) of every row; NaN does not count
+static inline void h2o_columns_max(const float * x, int64_t n_rows, int64_t n_cols, float * max) {
+    for (int64_t i = 0; i < n_rows; ++i) {
+        const float * row = x + i*n_cols;
+
+        for (int64_t j = 0; j < n_cols; ++j) {
+            max[j] = row[j] > max[j] ? row[j] : max[j];
+        }
+    }
+}
+
+// sum [n_cols] += exp(x + shift) of every row, which x becomes if is_kept
+template <bool is_kept>
+static inline void h2o_columns_exp(float * x, int64_t n_rows, int64_t n_cols, const float * shift, float * sum) {
+#ifdef H2O_HAS_VEC_EXP
+    for (int64_t j = 0; j < n_cols; j += GGML_F32_EPR) {
+        const GGML_F32_VEC add = GGML_F32_VEC_LOAD(shift + j);
+
+        GGML_F32_VEC s = GGML_F32_VEC_LOAD(sum + j);
+        for (int64_t i = 0; i < n_rows; ++i) {
+            float * at = x + i*n_cols + j;
+
+            const GGML_F32_VEC y = ggml_v_expf(GGML_F32_VEC_ADD(GGML_F32_VEC_LOAD(at), add));
+            if (is_kept) {
+                GGML_F32_VEC_STORE(at, y);
+            }
+            s = GGML_F32_VEC_ADD(s, y);
+        }
+        GGML_F32_VEC_STORE(sum + j, s);
+    }
+#else
+    for (int64_t i = 0; i < n_rows; ++i) {
+        for (int64_t j = 0; j < n_cols; ++j) {
+            const float y = expf(x[i*n_cols + j] + shift[j]);
+            if (is_kept) {
+                x[i*n_cols + j] = y;
+            }
+            sum[j] += y;
+        }
+    }
+#endif
+}
+
+// the largest of x [n_cols] + shift [n_cols]; NaN does not count
+static inline float h2o_row_max_shifted(const float * x, const float * shift, int64_t n_cols) {
+    float max[H2O_COL_STEP];
+    std::fill(max, max + H2O_COL_STEP, -INFINITY);
+
+    for (int64_t i = 0; i < n_cols; i += H2O_COL_STEP) {
+        for (int j = 0; j < H2O_COL_STEP; ++j) {
+            const float y = x[i + j] + shift[i + j];
+            max[j] = y > max[j] ? y : max[j];
+        }
+    }
+    for (int n = H2O_COL_STEP/2; n > 0; n /= 2) {
+        for (int j = 0; j < n; ++j) {
+            max[j] = max[j + n] > max[j] ? max[j + n] : max[j];
+        }
+    }
+    return max[0];
+}
