@@ -2,6 +2,8 @@
 set(H2O_DIR ${CMAKE_CURRENT_LIST_DIR}/..)
 
 set(H2O_SOURCES
+    ${H2O_DIR}/ops/cpu/h2o-amx.cpp
+    ${H2O_DIR}/ops/cpu/h2o-attn-amx.cpp
     ${H2O_DIR}/ops/cpu/h2o-attn-blocks.cpp
     ${H2O_DIR}/ops/cpu/h2o-attn-kernel.cpp
     ${H2O_DIR}/ops/cpu/h2o-barrier.cpp

@@ -1,6 +1,7 @@
 #include "h2o-attn-kernel.h"
 
 #include "h2o-gemm.h"
+#include "h2o-rows.h"
 #include "h2o-softmax.h"
 
 #include "../ggml-h2o.h"
@@ -110,7 +111,7 @@ static const float * h2o_to_float(ggml_type type, const void * src, float * buf,
     if (type == GGML_TYPE_F32) {
         return (const float *) src;
     }
-    ggml_get_type_traits(type)->to_float(src, buf, n);
+    h2o_row_to_float(type, src, buf, n);
     return buf;
 }
 

@@ -1,5 +1,6 @@
 #include "h2o-cpu.h"
 
+#include "h2o-attn-amx.h"
 #include "h2o-attn-blocks.h"
 #include "h2o-attn-kernel.h"
 #include "h2o-index.h"
@@ -57,7 +58,9 @@ static bool h2o_has_blocks(const ggml_tensor * dst) {
 }
 
 static void h2o_forward_attn_any(const ggml_compute_params * params, ggml_tensor * dst) {
-    if (h2o_has_blocks(dst)) {
+    if (h2o_attn_amx_supported(dst)) {
+        h2o_forward_attn_amx(params, dst);
+    } else if (h2o_has_blocks(dst)) {
         h2o_forward_attn_blocks(params, dst);
     } else {
         h2o_forward_attn(params, dst);
@@ -79,7 +82,9 @@ void ggml_compute_forward_h2o(const ggml_compute_params * params, ggml_tensor * 
 size_t ggml_h2o_work_size(const ggml_tensor * dst, int n_tasks) {
     switch (ggml_h2o_get_op(dst)) {
         case GGML_H2O_OP_ATTN:
-            return h2o_has_blocks(dst) ? h2o_attn_blocks_work_size(dst, n_tasks) : h2o_attn_work_size(dst, n_tasks);
+            return h2o_attn_amx_supported(dst) ? h2o_attn_amx_work_size   (dst, n_tasks)
+                 : h2o_has_blocks(dst)         ? h2o_attn_blocks_work_size(dst, n_tasks)
+                                               : h2o_attn_work_size       (dst, n_tasks);
         case GGML_H2O_OP_PAGES:
         case GGML_H2O_OP_LANDMARKS: return h2o_index_work_size(dst, n_tasks);
         case GGML_H2O_OP_QUERY:  return h2o_query_work_size(dst, n_tasks);

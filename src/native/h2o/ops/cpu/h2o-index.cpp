@@ -15,7 +15,7 @@ static float * h2o_index_work(const ggml_compute_params * params, int64_t d) {
     return (float *) params->wdata + params->ith*2*d;
 }
 
-static void h2o_mean_key(const h2o_cells & keys, int64_t page, float * row, float * out) {
+static void h2o_describe_page(const h2o_cells & keys, int64_t page, float * row, float * out) {
     std::fill(out, out + keys.d, 0.0f);
 
     for (int64_t i = 0; i < GGML_H2O_PAGE; ++i) {
@@ -23,6 +23,16 @@ static void h2o_mean_key(const h2o_cells & keys, int64_t page, float * row, floa
         ggml_vec_acc_f32(keys.d, out, row);
     }
     ggml_vec_scale_f32(keys.d, out, 1.0f/GGML_H2O_PAGE);
+
+    float sum = 0.0f;
+    for (int64_t i = 0; i < GGML_H2O_PAGE; ++i) {
+        float square;
+        keys.read(page*GGML_H2O_PAGE + i, row);
+        ggml_vec_sub_f32(keys.d, row, row, out);
+        ggml_vec_dot_f32(keys.d, &square, 0, row, 0, row, 0, 1);
+        sum += square;
+    }
+    out[keys.d] = sum/(GGML_H2O_PAGE*keys.d);
 }
 
 void h2o_forward_pages(const ggml_compute_params * params, ggml_tensor * dst) {
@@ -35,12 +45,12 @@ void h2o_forward_pages(const ggml_compute_params * params, ggml_tensor * dst) {
     for (int64_t i = params->ith; i < n*k->ne[2]; i += params->nth) {
         const int64_t page = p.begin + i%n;
 
-        h2o_mean_key(h2o_cells(k, i/n), page, row, (float *) ((char *) dst->data + page*dst->nb[1] + i/n*dst->nb[2]));
+        h2o_describe_page(h2o_cells(k, i/n), page, row, (float *) ((char *) dst->data + page*dst->nb[1] + i/n*dst->nb[2]));
     }
 }
 
-// pages: the mean keys of the span's
-static void h2o_find_landmarks(const h2o_cells & keys, const float * pages, int64_t span, float * work, int32_t * out) {
+// pages: those of the span
+static void h2o_find_landmarks(const h2o_cells & keys, const float * pages, int64_t nb_page, int64_t span, float * work, int32_t * out) {
     struct landmark {
         float   cosine; // with the mean, which is as long for all of them
         int32_t pos;
@@ -53,7 +63,7 @@ static void h2o_find_landmarks(const h2o_cells & keys, const float * pages, int6
 
     std::fill(mean, mean + keys.d, 0.0f);
     for (int i = 0; i < GGML_H2O_SPAN/GGML_H2O_PAGE; ++i) {
-        ggml_vec_acc_f32(keys.d, mean, pages + i*keys.d);
+        ggml_vec_acc_f32(keys.d, mean, (const float *) ((const char *) pages + i*nb_page));
     }
 
     for (int i = 0; i < GGML_H2O_SPAN; ++i) {
@@ -90,7 +100,7 @@ void h2o_forward_landmarks(const ggml_compute_params * params, ggml_tensor * dst
 
         h2o_find_landmarks(h2o_cells(k, i/n),
                 (const float *) ((const char *) pages->data + i/n*pages->nb[2] + span*(GGML_H2O_SPAN/GGML_H2O_PAGE)*pages->nb[1]),
-                span, h2o_index_work(params, k->ne[0]), (int32_t *) ((char *) dst->data + i/n*dst->nb[1]) + span*GGML_H2O_LANDMARKS);
+                pages->nb[1], span, h2o_index_work(params, k->ne[0]), (int32_t *) ((char *) dst->data + i/n*dst->nb[1]) + span*GGML_H2O_LANDMARKS);
     }
 }
 

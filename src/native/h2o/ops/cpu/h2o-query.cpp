@@ -7,6 +7,7 @@
 #include "../ggml-h2o.h"
 
 #include "ggml-cpu-impl.h"
+#include "vec.h"
 
 #include <algorithm>
 #include <cmath>
@@ -43,7 +44,7 @@ struct h2o_query_op {
     const int64_t n_needy_cols;
 
     // floats per thread
-    int64_t size_queries() const { return d*std::max<int64_t>(H2O_PANEL, n_needy_cols); }
+    int64_t size_queries() const { return (d + 1)*std::max<int64_t>(H2O_PANEL, n_needy_cols); }
     int64_t size_mean()    const { return GGML_H2O_BLOCK*d; }
     int64_t size_keys()    const { return GGML_H2O_PAGE*d; }
     int64_t size_logits()  const { return std::max<int64_t>(n_searched*H2O_PANEL, GGML_H2O_PAGE*n_needy_cols); }
@@ -174,28 +175,58 @@ static int64_t h2o_choose_by_need(const h2o_query_op & op, const h2o_query_work 
     return h2o_take_best(w.ranked, n_all, op.p.n_by_need);
 }
 
-// the positions that are to be scored key by key: the best pages and what is left behind the last one, ascending
-static void h2o_find_searched(const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, const float * shift) {
+// The pages where the block's queries, averaged over the group and in pairs, find most, into w.ranked: by the log of the
+// mean e^logit of a page's keys over log-sum-exp of the surroundings. The log is expanded around the mean key; of the second
+// order it has half, as if half of what scatters keys were along the queries.
+// means: [GGML_H2O_BLOCK][d] scaled; near: their log-sum-exp
+static int64_t h2o_pick_pages(
+        const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, const float * means, const float * near) {
+    constexpr int64_t n_cols = H2O_PANEL/2;
+
     const float * pages = (const float *) ((const char *) op.pages->data + b.ih*op.pages->nb[2]);
+    const int64_t n_row = op.pages->nb[1]/sizeof(float); // d + 1
 
-    int64_t n_picked = op.p.n_pages;
+    float * pairs = w.keys; // [n_cols][d + 1]
+    float   shift[n_cols];
 
-    if (op.p.n_picked < op.p.n_pages) {
-        for (int64_t i = 0; i < op.p.n_pages; i += GGML_H2O_PAGE) {
-            const int64_t n = std::min<int64_t>(GGML_H2O_PAGE, op.p.n_pages - i);
+    std::fill(shift, shift + n_cols, -INFINITY);
+    for (int64_t i = 0; i < b.n; i += 2) {
+        const bool    is_pair = i + 1 < b.n;
+        const float * x       = means + i*op.d;
+        const float * y       = is_pair ? x + op.d : x;
+        float       * out     = pairs + i/2*n_row;
 
-            h2o_gemm(n, H2O_PANEL, op.d, { pages + i*op.d, op.d, 1 }, w.queries, H2O_PANEL, w.logits, H2O_PANEL);
-
-            for (int64_t j = 0; j < n; ++j) {
-                w.ranked[i + j] = { h2o_row_max_shifted(w.logits + j*H2O_PANEL, shift, H2O_PANEL), (int32_t) (i + j) };
-            }
+        float square = 0.0f;
+        for (int64_t j = 0; j < op.d; ++j) {
+            out[j]  = 0.5f*(x[j] + y[j]);
+            square += out[j]*out[j];
         }
-        n_picked = h2o_take_best(w.ranked, op.p.n_pages, op.p.n_picked);
+        out[op.d]  = 0.25f*square;
+        shift[i/2] = -0.5f*(near[i] + near[is_pair ? i + 1 : i]);
     }
+    h2o_pack_queries(w.queries, n_cols, n_row, (b.n + 1)/2, 1.0f, [&](int64_t i) { return pairs + i*n_row; });
+
+    for (int64_t i = 0; i < op.p.n_pages; i += GGML_H2O_PAGE) {
+        const int64_t n = std::min<int64_t>(GGML_H2O_PAGE, op.p.n_pages - i);
+
+        h2o_gemm(n, n_cols, n_row, { pages + i*n_row, n_row, 1 }, w.queries, n_cols, w.logits, n_cols);
+
+        for (int64_t j = 0; j < n; ++j) {
+            w.ranked[i + j] = { h2o_row_max_shifted(w.logits + j*n_cols, shift, n_cols), (int32_t) (i + j) };
+        }
+    }
+    return h2o_take_best(w.ranked, op.p.n_pages, op.p.n_picked);
+}
+
+// the positions that are to be scored key by key: the best pages and what is left behind the last one, ascending
+static void h2o_find_searched(
+        const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, const float * means, const float * near) {
+    const bool    is_choice = op.p.n_picked < op.p.n_pages;
+    const int64_t n_picked  = is_choice ? h2o_pick_pages(op, w, b, means, near) : op.p.n_pages;
 
     int32_t * out = w.searched;
     for (int64_t i = 0; i < n_picked; ++i) {
-        const int32_t page = op.p.n_picked < op.p.n_pages ? w.ranked[i].pos : i;
+        const int32_t page = is_choice ? w.ranked[i].pos : i;
 
         for (int32_t j = 0; j < GGML_H2O_PAGE; ++j) {
             *out++ = page*GGML_H2O_PAGE + j;
@@ -232,14 +263,12 @@ static int64_t h2o_choose_by_all(
             }
             near[i] += op.lse_at(b.begin + i, b.ih, ig);
         }
+        ggml_vec_scale_f32(op.d, mean, op.p.scale*inv_group);
         near[i] *= inv_group;
     }
-    h2o_pack_queries(w.queries, H2O_PANEL, op.d, b.n, op.p.scale*inv_group, [&](int64_t i) { return w.mean + i*op.d; });
+    h2o_find_searched(op, w, b, w.mean, near);
 
-    for (int64_t i = 0; i < H2O_PANEL; ++i) {
-        shift[i] = -near[i];
-    }
-    h2o_find_searched(op, w, b, shift);
+    h2o_pack_queries(w.queries, H2O_PANEL, op.d, b.n, 1.0f, [&](int64_t i) { return w.mean + i*op.d; });
 
     const h2o_cells keys(op.k, b.ih);
 

@@ -1,0 +1,188 @@
+#include "h2o-amx.h"
+
+#ifndef H2O_HAS_AMX
+
+bool h2o_amx_available() {
+    return false;
+}
+
+#else
+
+#include <cpuid.h>
+#include <cstdlib>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool h2o_amx_init() {
+    const char * H2O_AMX = getenv("H2O_AMX");
+    if (H2O_AMX && atoi(H2O_AMX) == 0) {
+        return false;
+    }
+
+    unsigned eax, ebx, ecx, edx;
+    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
+        return false;
+    }
+    const bool has_bf16 = edx & (1u << 22);
+    const bool has_tile = edx & (1u << 24);
+
+    constexpr int req_xcomp_perm = 0x1023; // ARCH_REQ_XCOMP_PERM
+    constexpr int tile_data      = 18;     // XFEATURE_XTILEDATA
+
+    return has_bf16 && has_tile && syscall(SYS_arch_prctl, req_xcomp_perm, tile_data) == 0;
+}
+
+bool h2o_amx_available() {
+    static const bool res = h2o_amx_init();
+    return res;
+}
+
+// the intrinsics of GCC 12 do not say that they read and write memory
+#define H2O_TILE_LOAD(t, p, stride) \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t :: "r"(p), "r"((int64_t) (stride)) : "memory")
+#define H2O_TILE_STORE(t, p, stride) \
+    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" :: "r"(p), "r"((int64_t) (stride)) : "memory")
+#define H2O_TILE_ZERO(t)      __asm__ volatile("tilezero %%tmm" #t ::)
+#define H2O_TILE_DOT(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
+
+// eight tiles of 16 rows of 64 bytes
+struct h2o_tile_config {
+    uint8_t  palette     = 1;
+    uint8_t  start       = 0;
+    uint8_t  zero[14]    = {};
+    uint16_t n_bytes[16] = { 64, 64, 64, 64, 64, 64, 64, 64 };
+    uint8_t  n_rows [16] = { 16, 16, 16, 16, 16, 16, 16, 16 };
+};
+
+static_assert(sizeof(h2o_tile_config) == 64, "the processor reads 64 bytes");
+
+h2o_amx_scope::h2o_amx_scope() {
+    alignas(64) static const h2o_tile_config config;
+
+    __asm__ volatile("sttilecfg %0" : "=m"(saved));
+    __asm__ volatile("ldtilecfg %0" :: "m"(config));
+}
+
+h2o_amx_scope::~h2o_amx_scope() {
+    __asm__ volatile("ldtilecfg %0" :: "m"(saved));
+}
+
+static inline __m512 h2o_widen(__m256i bf16) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bf16), 16));
+}
+
+static inline void h2o_split_16(__m512 x, __m256i & hi, __m256i & lo) {
+    hi = (__m256i) _mm512_cvtneps_pbh(x);
+    lo = (__m256i) _mm512_cvtneps_pbh(_mm512_sub_ps(x, h2o_widen(hi)));
+}
+
+void h2o_amx_split(const float * src, h2o_split dst, int64_t n) {
+    for (int64_t i = 0; i < n; i += 16) {
+        __m256i hi, lo;
+        h2o_split_16(_mm512_loadu_ps(src + i), hi, lo);
+        _mm256_storeu_si256((__m256i *) (dst.hi + i), hi);
+        _mm256_storeu_si256((__m256i *) (dst.lo + i), lo);
+    }
+}
+
+// 16 rows of 16 double words, in place
+static inline void h2o_transpose_16(__m512i * r) {
+    __m512i t[16];
+
+    for (int i = 0; i < 16; i += 2) {
+        t[i]     = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4) {
+        r[i]     = _mm512_unpacklo_epi64(t[i],     t[i + 2]);
+        r[i + 1] = _mm512_unpackhi_epi64(t[i],     t[i + 2]);
+        r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+        r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+    for (int i = 0; i < 4; ++i) {
+        t[i]      = _mm512_shuffle_i32x4(r[i],     r[i + 4],  0x88);
+        t[i + 4]  = _mm512_shuffle_i32x4(r[i],     r[i + 4],  0xdd);
+        t[i + 8]  = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
+        t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
+    }
+    for (int i = 0; i < 4; ++i) {
+        r[i]      = _mm512_shuffle_i32x4(t[i],     t[i + 8],  0x88);
+        r[i + 4]  = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
+        r[i + 8]  = _mm512_shuffle_i32x4(t[i],     t[i + 8],  0xdd);
+        r[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
+    }
+}
+
+void h2o_amx_pack_columns(const float * rows, int64_t ld, int64_t n_k, h2o_split dst) {
+    for (int64_t k = 0; k < n_k; k += H2O_AMX_K) {
+        __m512i hi[16];
+        __m512i lo[16];
+
+        for (int i = 0; i < 16; ++i) {
+            __m256i hi0, lo0, hi1, lo1;
+            h2o_split_16(_mm512_loadu_ps(rows + i*ld + k),      hi0, lo0);
+            h2o_split_16(_mm512_loadu_ps(rows + i*ld + k + 16), hi1, lo1);
+            hi[i] = _mm512_inserti64x4(_mm512_castsi256_si512(hi0), hi1, 1);
+            lo[i] = _mm512_inserti64x4(_mm512_castsi256_si512(lo0), lo1, 1);
+        }
+        // a pair of k is a double word
+        h2o_transpose_16(hi);
+        h2o_transpose_16(lo);
+
+        for (int i = 0; i < 16; ++i) {
+            _mm512_storeu_si512(dst.hi + k/H2O_AMX_K*H2O_AMX_TILE + i*32, hi[i]);
+            _mm512_storeu_si512(dst.lo + k/H2O_AMX_K*H2O_AMX_TILE + i*32, lo[i]);
+        }
+    }
+}
+
+// two rows of 16 values, side by side
+static inline __m512i h2o_interleave(__m256i a, __m256i b) {
+    return _mm512_or_si512(_mm512_cvtepu16_epi32(a), _mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16));
+}
+
+void h2o_amx_pack_rows(const float * rows, int64_t ld, int64_t n_cols, h2o_split dst, int64_t stride) {
+    for (int64_t j = 0; j < n_cols; j += 16) {
+        for (int i = 0; i < 16; ++i) {
+            __m256i hi0, lo0, hi1, lo1;
+            h2o_split_16(_mm512_loadu_ps(rows + (2*i)*ld     + j), hi0, lo0);
+            h2o_split_16(_mm512_loadu_ps(rows + (2*i + 1)*ld + j), hi1, lo1);
+            _mm512_storeu_si512(dst.hi + j/16*stride + i*32, h2o_interleave(hi0, hi1));
+            _mm512_storeu_si512(dst.lo + j/16*stride + i*32, h2o_interleave(lo0, lo1));
+        }
+    }
+}
+
+// products of two tiles of rows (4, 5) and two of columns (6, 7), added to 0 to 3
+#define H2O_TILE_DOT_2X2 H2O_TILE_DOT(0, 4, 6); H2O_TILE_DOT(1, 4, 7); H2O_TILE_DOT(2, 5, 6); H2O_TILE_DOT(3, 5, 7)
+
+void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc) {
+    H2O_TILE_ZERO(0);
+    H2O_TILE_ZERO(1);
+    H2O_TILE_ZERO(2);
+    H2O_TILE_ZERO(3);
+
+    for (int64_t k = 0; k < n_k; k += H2O_AMX_K) {
+        const h2o_split bk = b + k/H2O_AMX_K*H2O_AMX_TILE;
+
+        H2O_TILE_LOAD(6, bk.hi,          64);
+        H2O_TILE_LOAD(7, bk.hi + stride, 64);
+        H2O_TILE_LOAD(4, a.lo + k,          2*lda);
+        H2O_TILE_LOAD(5, a.lo + k + 16*lda, 2*lda);
+        H2O_TILE_DOT_2X2;
+        H2O_TILE_LOAD(4, a.hi + k,          2*lda);
+        H2O_TILE_LOAD(5, a.hi + k + 16*lda, 2*lda);
+        H2O_TILE_DOT_2X2;
+        H2O_TILE_LOAD(6, bk.lo,          64);
+        H2O_TILE_LOAD(7, bk.lo + stride, 64);
+        H2O_TILE_DOT_2X2;
+    }
+
+    H2O_TILE_STORE(0, c,               4*ldc);
+    H2O_TILE_STORE(1, c + 16,          4*ldc);
+    H2O_TILE_STORE(2, c + 16*ldc,      4*ldc);
+    H2O_TILE_STORE(3, c + 16*ldc + 16, 4*ldc);
+}
+
+#endif

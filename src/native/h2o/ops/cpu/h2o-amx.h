@@ -1,0 +1,64 @@
+// Matrix products in AMX tiles of BF16, as exact as those in F32: every value is the sum of two BF16, and the three larger
+// of the four products are added up in F32 (what is left out is 2^-16 of a product).
+
+#pragma once
+
+#if defined(__AVX512F__) && defined(__AVX512BF16__) && defined(__x86_64__) && defined(__linux__)
+#define H2O_HAS_AMX
+#endif
+
+// whether this processor has the tiles and the kernel lets the process use them
+bool h2o_amx_available();
+
+#ifdef H2O_HAS_AMX
+
+#include <cstdint>
+
+// rows of a left side and columns of a right side that a product takes at once: two tiles each
+static constexpr int64_t H2O_AMX_ROWS = 32;
+static constexpr int64_t H2O_AMX_COLS = 32;
+
+// inner dimension of a tile
+static constexpr int64_t H2O_AMX_K = 32;
+
+// values of a tile of the right side: 16 pairs of k, 16 columns, 2
+static constexpr int64_t H2O_AMX_TILE = 512;
+
+// two BF16 that make one value
+struct h2o_split {
+    uint16_t * hi;
+    uint16_t * lo;
+
+    h2o_split operator+(int64_t i) const { return { hi + i, lo + i }; }
+};
+
+// This thread's tiles are ours while it lives; then they are as they were: ggml's own products keep theirs configured.
+class h2o_amx_scope {
+public:
+    h2o_amx_scope();
+    ~h2o_amx_scope();
+
+    h2o_amx_scope(const h2o_amx_scope &) = delete;
+    h2o_amx_scope & operator=(const h2o_amx_scope &) = delete;
+
+private:
+    alignas(64) uint8_t saved[64];
+};
+
+// n values, a multiple of 16
+void h2o_amx_split(const float * src, h2o_split dst, int64_t n);
+
+// 16 columns of a right side from rows that hold one column each, such as keys: tiles of 32 values of each row
+//   rows [16][ld], n_k: a multiple of 32
+//   dst  [n_k/32] tiles
+void h2o_amx_pack_columns(const float * rows, int64_t ld, int64_t n_k, h2o_split dst);
+
+// 32 rows of a right side, such as values: tiles of 16 of their columns
+//   rows [32][ld], n_cols: a multiple of 16
+//   dst  tile of column group i at i*stride
+void h2o_amx_pack_rows(const float * rows, int64_t ld, int64_t n_cols, h2o_split dst, int64_t stride);
+
+// c [32][ldc] = a [32][lda] * b, 32 columns of it: tiles [n_k/32] of the first 16 columns, those of the second at `stride`
+void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc);
+
+#endif

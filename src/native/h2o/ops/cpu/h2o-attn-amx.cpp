@@ -1,0 +1,319 @@
+#include "h2o-attn-amx.h"
+
+#include "h2o-amx.h"
+
+#ifndef H2O_HAS_AMX
+
+bool h2o_attn_amx_supported(const ggml_tensor *) {
+    return false;
+}
+
+void h2o_forward_attn_amx(const ggml_compute_params *, ggml_tensor *) {
+}
+
+size_t h2o_attn_amx_work_size(const ggml_tensor *, int) {
+    return 0;
+}
+
+#else
+
+#include "h2o-rows.h"
+#include "h2o-softmax.h"
+
+#include "../ggml-h2o.h"
+
+#include "ggml-cpu-impl.h"
+
+#include <algorithm>
+#include <cmath>
+
+// Over neighbouring keys all threads pack a chunk's keys and values, then each takes tiles of rows. Over sets a thread takes
+// a block of queries and a KV head as a whole.
+
+static constexpr size_t  H2O_ALIGN = 64;
+static constexpr int64_t H2O_TILE  = H2O_AMX_ROWS;
+
+static int64_t h2o_pad_to(int64_t n, int64_t step) {
+    return (n + step - 1)/step*step;
+}
+
+namespace {
+
+struct h2o_amx_op {
+    explicit h2o_amx_op(const ggml_tensor * dst) :
+        p(*ggml_h2o_get_attn_params(dst)),
+        q(dst->src[0]), k(dst->src[1]), v(dst->src[2]), set(dst->src[3]), o_prev(dst->src[4]), lse_prev(dst->src[5]),
+        d_k(q->ne[0]), d_v(v->ne[p.v_trans ? 1 : 0]), n_head(k->ne[2]), n_group(q->ne[1]/n_head), n_queries(q->ne[2]),
+        n_rows(n_queries*n_group), n_chunks(q->ne[3]), n_keys(set ? set->ne[0] : k->ne[1]),
+        pad_k(h2o_pad_to(d_k, H2O_AMX_K)), pad_v(h2o_pad_to(d_v, H2O_AMX_COLS)), pad_keys(h2o_pad_to(n_keys, 32)) {}
+
+    const ggml_h2o_attn_params & p;
+
+    const ggml_tensor * q;
+    const ggml_tensor * k;
+    const ggml_tensor * v;
+    const ggml_tensor * set;
+    const ggml_tensor * o_prev;
+    const ggml_tensor * lse_prev;
+
+    const int64_t d_k;
+    const int64_t d_v;
+    const int64_t n_head;  // KV heads
+    const int64_t n_group; // query heads of each
+    const int64_t n_queries;
+    const int64_t n_rows;  // of a KV head and chunk: query*n_group + head of the group
+    const int64_t n_chunks;
+    const int64_t n_keys;
+    const int64_t pad_k;
+    const int64_t pad_v;
+    const int64_t pad_keys;
+
+    // rows that share their keys
+    int64_t n_rows_of_set() const { return set ? GGML_H2O_BLOCK*n_group : n_rows; }
+
+    // floats; two BF16 are as much
+    int64_t size_kv()     const { return pad_keys*(pad_k + pad_v); }
+    int64_t ld_logits()   const { return pad_keys + H2O_ROW_STEP; } // not a power of two
+    int64_t size_thread() const {
+        return H2O_TILE*(2*ld_logits() + pad_k + pad_v) + 32*std::max(pad_k, pad_v);
+    }
+    int64_t n_shared() const { return set ? 0 : n_head; } // packed by all threads together
+
+    // keys that the rows before row_end see
+    int64_t n_visible(int64_t row_end) const { return p.causal ? n_keys - n_queries + (row_end - 1)/n_group + 1 : n_keys; }
+
+    // a row's place in q, o and lse
+    int64_t index(int64_t ic, int64_t ih, int64_t row) const {
+        return ((ic*n_queries + row/n_group)*n_head + ih)*n_group + row%n_group;
+    }
+
+    // The packed keys and values of a head: tiles of 16 keys by d_k, tiles of 16 channels by keys
+    h2o_split keys  (float * kv) const { return { (uint16_t *) kv, (uint16_t *) kv + pad_keys*pad_k }; }
+    h2o_split values(float * kv) const { return { keys(kv).lo + pad_keys*pad_k, keys(kv).lo + pad_keys*(pad_k + pad_v) }; }
+};
+
+struct h2o_amx_work {
+    h2o_amx_work(const h2o_amx_op & op, const ggml_compute_params * params) {
+        float * base = (float *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN);
+
+        const int64_t size_own = h2o_pad_to(op.size_thread() + (op.set ? op.size_kv() : 0), 16);
+
+        shared  = base;
+        logits  = base + op.n_shared()*op.size_kv() + params->ith*size_own;
+        weights = { (uint16_t *) (logits + H2O_TILE*op.ld_logits()), nullptr };
+        weights.lo = weights.hi + H2O_TILE*op.ld_logits();
+        q       = { weights.lo + H2O_TILE*op.ld_logits(), nullptr };
+        q.lo    = q.hi + H2O_TILE*op.pad_k;
+        o       = (float *) (q.lo + H2O_TILE*op.pad_k);
+        rows    = o + H2O_TILE*op.pad_v;
+        own     = rows + 32*std::max(op.pad_k, op.pad_v);
+    }
+
+    float   * shared; // packed keys and values of all heads
+    float   * logits;
+    h2o_split weights;
+    h2o_split q;
+    float   * o;
+    float   * rows;   // 32 keys or values as F32
+    float   * own;    // packed keys and values of one set
+};
+
+// where the keys of some rows are
+struct h2o_amx_keys {
+    int64_t         ic;
+    int64_t         ih;
+    const int32_t * set; // null: neighbouring cells
+    float         * kv;  // packed
+};
+
+}
+
+// 32 of the keys and their values; zeros past the last one
+static void h2o_pack_32(const h2o_amx_op & op, const h2o_amx_work & w, const h2o_amx_keys & keys, int64_t key0) {
+    const int64_t n = std::min<int64_t>(32, op.n_keys - key0);
+
+    const auto cell = [&](int64_t i) -> int64_t { return keys.set ? keys.set[key0 + i] : key0 + i; };
+
+    const char * k = (const char *) op.k->data + keys.ih*op.k->nb[2] + keys.ic*op.k->nb[3];
+    const char * v = (const char *) op.v->data + keys.ih*op.v->nb[2] + keys.ic*op.v->nb[3];
+
+    // channels past the head's and keys past the last are zeros
+    std::fill(w.rows, w.rows + 32*op.pad_k, 0.0f);
+    for (int64_t i = 0; i < n; ++i) {
+        h2o_row_to_float(op.k->type, k + cell(i)*op.k->nb[1], w.rows + i*op.pad_k, op.d_k);
+    }
+    h2o_amx_pack_columns(w.rows,                op.pad_k, op.pad_k, op.keys(keys.kv) + key0*op.pad_k);
+    h2o_amx_pack_columns(w.rows + 16*op.pad_k,  op.pad_k, op.pad_k, op.keys(keys.kv) + (key0 + 16)*op.pad_k);
+
+    std::fill(w.rows, w.rows + 32*op.pad_v, 0.0f);
+    if (!op.p.v_trans) {
+        for (int64_t i = 0; i < n; ++i) {
+            h2o_row_to_float(op.v->type, v + cell(i)*op.v->nb[1], w.rows + i*op.pad_v, op.d_v);
+        }
+    } else {
+        float channel[32];
+        for (int64_t j = 0; j < op.d_v; ++j) {
+            const char * src = v + j*op.v->nb[1];
+
+            if (keys.set) {
+                for (int64_t i = 0; i < n; ++i) {
+                    h2o_row_to_float(op.v->type, src + cell(i)*op.v->nb[0], channel + i, 1);
+                }
+            } else {
+                h2o_row_to_float(op.v->type, src + key0*op.v->nb[0], channel, n);
+            }
+            for (int64_t i = 0; i < n; ++i) {
+                w.rows[i*op.pad_v + j] = channel[i];
+            }
+        }
+    }
+    h2o_amx_pack_rows(w.rows, op.pad_v, op.pad_v, op.values(keys.kv) + key0/32*H2O_AMX_TILE, op.pad_keys/32*H2O_AMX_TILE);
+}
+
+// rows [row0, row0 + n) of one head of one chunk, 32 at most
+static void h2o_amx_rows(
+        const h2o_amx_op & op, const h2o_amx_work & w, const h2o_amx_keys & keys, ggml_tensor * dst, int64_t row0, int64_t n) {
+    const int64_t ld    = op.ld_logits();
+    const int64_t n_vis = op.n_visible(row0 + n);
+    const int64_t n_pad = h2o_pad_to(n_vis, 32);
+
+    for (int64_t i = 0; i < H2O_TILE; ++i) {
+        float * row = w.o; // not used yet
+        std::fill(row, row + op.pad_k, 0.0f);
+
+        if (i < n) {
+            const float * q = (const float *) op.q->data + op.index(keys.ic, keys.ih, row0 + i)*op.d_k;
+            for (int64_t j = 0; j < op.d_k; ++j) {
+                row[j] = q[j]*op.p.scale;
+            }
+        }
+        h2o_amx_split(row, w.q + i*op.pad_k, op.pad_k);
+    }
+
+    for (int64_t key = 0; key < n_pad; key += H2O_AMX_COLS) {
+        h2o_amx_gemm(w.q, op.pad_k, op.keys(keys.kv) + key*op.pad_k, 16*op.pad_k, op.pad_k, w.logits + key, ld);
+    }
+
+    float lse[H2O_TILE];
+    float sum[H2O_TILE];
+
+    for (int64_t i = 0; i < H2O_TILE; ++i) {
+        float * x = w.logits + i*ld;
+
+        if (i >= n) {
+            std::fill(x, x + n_pad, 0.0f);
+        } else {
+            std::fill(x + op.n_visible(row0 + i + 1), x + n_pad, -INFINITY);
+
+            const float max = h2o_row_max(x, n_pad);
+            sum[i] = h2o_row_exp(x, n_pad, max);
+            lse[i] = max + logf(sum[i]);
+        }
+        h2o_amx_split(x, w.weights + i*ld, n_pad);
+    }
+
+    for (int64_t j = 0; j < op.pad_v; j += H2O_AMX_COLS) {
+        const int64_t stride = op.pad_keys/32*H2O_AMX_TILE;
+
+        h2o_amx_gemm(w.weights, ld, op.values(keys.kv) + j/16*stride, stride, n_pad, w.o + j, op.pad_v);
+    }
+
+    float * dst_o   = (float *) dst->data;
+    float * dst_lse = dst_o + op.d_v*op.n_rows*op.n_head*op.n_chunks;
+
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t row = op.index(keys.ic, keys.ih, row0 + i);
+        const float * x   = w.o + i*op.pad_v;
+        float       * out = dst_o + row*op.d_v;
+
+        dst_lse[row] = lse[i];
+
+        if (!op.o_prev) {
+            for (int64_t j = 0; j < op.d_v; ++j) {
+                out[j] = x[j]/sum[i];
+            }
+            continue;
+        }
+        const float * y = (const float *) op.o_prev->data + row*op.d_v;
+
+        const float diff = lse[i] - ((const float *) op.lse_prev->data)[row];
+        const float wx   = h2o_sigmoid( diff)/sum[i];
+        const float wy   = h2o_sigmoid(-diff);
+
+        for (int64_t j = 0; j < op.d_v; ++j) {
+            out[j] = x[j]*wx + y[j]*wy;
+        }
+    }
+}
+
+static void h2o_amx_over_sets(const h2o_amx_op & op, const h2o_amx_work & w, const ggml_compute_params * params, ggml_tensor * dst) {
+    const int64_t n_sets = op.set->ne[2];
+
+    for (int64_t i = params->ith; i < op.n_head*n_sets; i += params->nth) {
+        const int64_t ih = i/n_sets;
+        const int64_t is = i%n_sets;
+
+        const h2o_amx_keys keys = {
+            0, ih, (const int32_t *) ((const char *) op.set->data + ih*op.set->nb[1] + is*op.set->nb[2]), w.own,
+        };
+        for (int64_t key = 0; key < op.n_keys; key += 32) {
+            h2o_pack_32(op, w, keys, key);
+        }
+
+        const int64_t row_end = std::min((is + 1)*op.n_rows_of_set(), op.n_rows);
+
+        for (int64_t row = is*op.n_rows_of_set(); row < row_end; row += H2O_TILE) {
+            h2o_amx_rows(op, w, keys, dst, row, std::min(H2O_TILE, row_end - row));
+        }
+    }
+}
+
+static void h2o_amx_over_cells(const h2o_amx_op & op, const h2o_amx_work & w, const ggml_compute_params * params, ggml_tensor * dst) {
+    const int64_t n_packs = op.pad_keys/32;
+    const int64_t n_tiles = (op.n_rows + H2O_TILE - 1)/H2O_TILE;
+
+    for (int64_t ic = 0; ic < op.n_chunks; ++ic) {
+        const auto keys = [&](int64_t ih) -> h2o_amx_keys { return { ic, ih, nullptr, w.shared + ih*op.size_kv() }; };
+
+        if (ic > 0) {
+            ggml_barrier(params->threadpool); // the chunk before is still read
+        }
+        for (int64_t i = params->ith; i < op.n_head*n_packs; i += params->nth) {
+            h2o_pack_32(op, w, keys(i/n_packs), i%n_packs*32);
+        }
+
+        ggml_barrier(params->threadpool);
+
+        for (int64_t i = params->ith; i < op.n_head*n_tiles; i += params->nth) {
+            const int64_t row = i%n_tiles*H2O_TILE;
+
+            h2o_amx_rows(op, w, keys(i/n_tiles), dst, row, std::min(H2O_TILE, op.n_rows - row));
+        }
+    }
+}
+
+bool h2o_attn_amx_supported(const ggml_tensor * dst) {
+    return h2o_amx_available() && !ggml_h2o_get_attn_params(dst)->votes && (!dst->src[3] || dst->src[3]->ne[2] > 1);
+}
+
+void h2o_forward_attn_amx(const ggml_compute_params * params, ggml_tensor * dst) {
+    const h2o_amx_op    op(dst);
+    const h2o_amx_work  w(op, params);
+    const h2o_amx_scope scope;
+
+    if (op.set) {
+        h2o_amx_over_sets(op, w, params, dst);
+    } else {
+        h2o_amx_over_cells(op, w, params, dst);
+    }
+}
+
+size_t h2o_attn_amx_work_size(const ggml_tensor * dst, int n_tasks) {
+    const h2o_amx_op op(dst);
+
+    const int64_t size_own = h2o_pad_to(op.size_thread() + (op.set ? op.size_kv() : 0), 16);
+
+    return (op.n_shared()*op.size_kv() + n_tasks*size_own)*sizeof(float) + H2O_ALIGN;
+}
+
+#endif
