@@ -29,10 +29,14 @@ export async function compareSettings(settings, { model, file, length, windows, 
   return rows
 }
 
-function pick(rows, { label, schedule, S, local, heavy }) {
+function pick(rows, { label, schedule, select, S, local, heavy }) {
   const row = rows.find(
-    ({ schedule: s, n_ubatch, h2o }) =>
-      s === schedule && n_ubatch === S && h2o.local === local && h2o.heavy === heavy,
+    ({ n_ubatch, h2o, ...row }) =>
+      row.schedule === schedule &&
+      row.select === select &&
+      n_ubatch === S &&
+      h2o.local === local &&
+      h2o.heavy === heavy,
   )
   if (row?.path !== 'h2o') throw new Failure(`compare has no sparse figures of ${label}.`)
   return { prompt: figures(row.prompt), continuation: figures(row.continuation) }

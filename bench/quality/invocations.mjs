@@ -3,19 +3,21 @@
 
 /**
  * @param {import('./settings.mjs').Setting[]} settings no two alike
- * @returns {{ S: number, tails: number[], schedules: string[], locals: number[], heavies: number[], settings: object[] }[]}
+ * @returns {{ S: number, tails: number[], schedules: string[], selects: string[], locals: number[], heavies: number[], settings: object[] }[]}
  */
 export function invocations(settings) {
   const calls = settings.map((setting) => ({
     S: setting.S,
     tails: [setting.denseTail ?? 0],
     schedules: [setting.schedule],
+    selects: [setting.select],
     locals: [setting.local],
     heavies: [setting.heavy],
     settings: [setting],
   }))
-  // what differs in one list only becomes one call: first in H, then in L, then in the schedule
-  return merge(merge(merge(calls, 'heavies'), 'locals'), 'schedules')
+  // what differs in one list only becomes one call: first in H, then in L, then in the schedule, then in the
+  // selection: a two-pass of `query` is no setting
+  return ['heavies', 'locals', 'schedules', 'selects'].reduce(merge, calls)
 }
 
 function merge(calls, list) {
@@ -34,10 +36,11 @@ function merge(calls, list) {
   return [...merged.values()]
 }
 
-export function argvOf({ S, tails, schedules, locals, heavies }) {
+export function argvOf({ S, tails, schedules, selects, locals, heavies }) {
   const lists = {
     '-ub': [S],
     '--h2o-schedule': schedules,
+    '--h2o-select': selects,
     '--h2o-local': locals,
     '--h2o-heavy': heavies,
     '--h2o-dense-tail': tails,

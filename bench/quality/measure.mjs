@@ -12,12 +12,11 @@ import { memorySets } from './memory-sets.mjs'
 import { ablations, distinct, keyOf, S, tails } from './settings.mjs'
 import { Tally } from './tally.mjs'
 import { askAll } from './tasks.mjs'
-
-const SEED = 1
+import { prefillTimes } from './times.mjs'
 
 /**
  * @param {typeof import('../../dist/index.js')} api  @param {object} set of cases.mjs
- * @param {{ model: string, threads: number, lanes: number }} options  @param {(line: string) => void} say
+ * @param {{ model: string, threads: number, lanes: number, seed: number, skipWindows: number }} options  @param {(line: string) => void} say
  */
 export async function measure(api, set, options, say) {
   const partial = [...tails, ...ablations.flatMap(({ points }) => points.map(({ setting }) => setting))]
@@ -33,23 +32,29 @@ export async function measure(api, set, options, say) {
     return value
   }
   try {
-    const items = makeItems({ text, chunk: S, seed: SEED }, set.tasks)
+    const items = makeItems({ text, chunk: S, seed: options.seed }, set.tasks)
     checkTokenizer(model, items[0])
     const tokens = model.tokenize(text, { addSpecial: false })
     const common = { model, threads: options.threads }
+    const skipped = set.text ? options.skipWindows * Math.max(...set.text.lengths) : 0
+    const windows = skipped > 0 ? model.detokenize(tokens.subarray(skipped)) : text
     const ids = items.reduce((longest, item) => (item.ids.length > longest.ids.length ? item : longest)).ids
     return {
       description: model.description,
-      text: { ...source, tokens: tokens.length },
+      text: { ...source, tokens: tokens.length, skipped },
       settings: set.settings.map((one) => ({ ...one, key: keyOf(one) })),
       tails: tails.map((one) => ({ ...one, key: keyOf(one) })),
       ...(await timed('tasks', () =>
         askSettings(api, set, settings, items, { model, lanes: options.lanes }, say),
       )),
       perplexity:
-        set.text && (await timed('perplexity', () => perplexities(set, settings, text, options, say))),
-      memory: set.text && (await timed('memory', () => memorySets(api, set.settings[0], { ...common, ids }))),
-      byContext: await timed('byContext', () => byContext(api, set.byContext, tokens, common)),
+        set.text && (await timed('perplexity', () => perplexities(set, settings, windows, options, say))),
+      memory: set.memory && (await timed('memory', () => memorySets(api, set.memory, { ...common, ids }))),
+      times:
+        set.times &&
+        (await timed('times', () => prefillTimes(api, settings, { ...common, ...set.times, ids }))),
+      byContext:
+        set.byContext && (await timed('byContext', () => byContext(api, set.byContext, tokens, common))),
       seconds,
     }
   } finally {

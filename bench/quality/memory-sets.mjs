@@ -1,4 +1,4 @@
-// How the heavy hitters change from chunk to chunk, and whether the same prompt gives the same sets.
+// How the heavy hitters change from set to set, and whether the same prompt gives the same sets.
 
 import * as sets from '../../dist/cli/inspect/sets.js'
 import { contextOptions } from './reader.mjs'
@@ -9,16 +9,19 @@ export const jaccard = (a, b) => sets.jaccard(a, b) ?? 1
 /** The share of `now` that was not in `before`. */
 export const turnover = (before, now) => sets.turnover(now, before) ?? 0
 
-/** The memory of each head at an entry of the trace, without the local positions. */
-export function heavySets({ pos, nMem, nHeadKv, memPos }, local) {
-  return Array.from({ length: nHeadKv }, (_, head) =>
-    Array.from(sets.heavyOf(memPos.subarray(head * nMem, (head + 1) * nMem), pos, local)),
+/** Set by set, the memory of each head at an entry of the trace, without the local positions. */
+export function heavySets({ pos, nMem, nHeadKv, nSets, memPos }, local) {
+  const part = (i) => memPos.subarray(i * nMem, (i + 1) * nMem)
+  return Array.from({ length: nSets }, (_, set) =>
+    Array.from({ length: nHeadKv }, (_, head) =>
+      Array.from(sets.heavyOf(part(set * nHeadKv + head), pos, local)),
+    ),
   )
 }
 
 /**
- * By layer and chunk, from one chunk's memory to the next one's: the share of heavy positions that are new, mean over the
- * heads. The first memory has nothing before it.
+ * By layer and chunk, from one set to the next one: the share of heavy positions that are new, mean over the heads and the
+ * sets of the chunk. The first memory has nothing before it.
  *
  * @param {object[]} trace as takeTrace() gives it
  * @returns {{ layer: number, chunk: number, turnover: number }[]}
@@ -28,12 +31,12 @@ export function turnovers(trace, { S, local }) {
   const before = new Map()
   for (const entry of trace) {
     if (entry.nMem === 0) continue
-    const heavy = heavySets(entry, local)
-    const last = before.get(entry.layer)
-    before.set(entry.layer, heavy)
-    if (!last) continue
-    const shares = heavy.map((set, head) => turnover(last[head], set))
-    rows.push({ layer: entry.layer, chunk: entry.pos / S, turnover: sets.mean(shares) })
+    const memories = heavySets(entry, local)
+    const chain = before.has(entry.layer) ? [before.get(entry.layer), ...memories] : memories
+    before.set(entry.layer, memories.at(-1))
+    const shares = chain.slice(1).flatMap((set, i) => set.map((now, head) => turnover(chain[i][head], now)))
+    if (shares.length > 0)
+      rows.push({ layer: entry.layer, chunk: entry.pos / S, turnover: sets.mean(shares) })
   }
   return rows
 }
@@ -41,7 +44,7 @@ export function turnovers(trace, { S, local }) {
 /** The same prompt twice in one context: all memory sets against each other, the least alike. */
 export function leastAlike(first, second) {
   const values = first.flatMap((entry, i) => {
-    const [a, b] = [heavySets(entry, 0), heavySets(second[i], 0)]
+    const [a, b] = [heavySets(entry, 0).flat(), heavySets(second[i], 0).flat()]
     return a.map((set, head) => jaccard(set, b[head]))
   })
   return { least: Math.min(...values), sets: values.length }

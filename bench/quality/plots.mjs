@@ -1,21 +1,26 @@
 // The charts of a report: what its tables say, drawn.
 
+import { frontCharts } from './front.mjs'
 import { ascending, cellOf, perplexityOf, unique } from './look-up.mjs'
 import { ablations, keyOf } from './settings.mjs'
 
 // colours that keep apart for the colour-blind, on white and on near-black
-const COLORS = ['#d55e00', '#cc79a7', '#009e73', '#e69f00']
+const COLORS = ['#d55e00', '#56b4e9', '#cc79a7', '#009e73', '#e69f00']
 const DENSE = '#0072b2'
 
 /** @param {object} result what run.mjs writes */
 export function charts(result) {
-  return [
-    ...accuracies(result),
-    ...predictions(result),
-    ...ablationCharts(result),
-    turnover(result),
-    byContext(result),
-  ]
+  // a line for each of many settings would say nothing
+  const drawn = result.times
+    ? frontCharts(result)
+    : [
+        ...accuracies(result),
+        ...predictions(result),
+        ...ablationCharts(result),
+        turnover(result),
+        byContext(result),
+      ]
+  return drawn
     .filter((chart) => chart?.lines.some(({ points }) => points.length > 0))
     .map((chart) => ({ ...chart, labels: 190 }))
 }
@@ -186,7 +191,9 @@ function turnover({ memory }) {
   }
 }
 
-function byContext({ byContext: { alone, mixed } }) {
+function byContext({ byContext: found }) {
+  if (!found) return null
+  const { alone, mixed } = found
   return {
     title: 'Perplexity over context',
     subtitle: 'dense, the same tokens with more before them',

@@ -4,8 +4,8 @@
 export function contextOptions(setting, { model, nCtx, threads, flashAttn }) {
   const common = { model, nCtx, nThreads: threads, nThreadsBatch: threads, flashAttn }
   if (!setting) return { ...common, nBatch: 4096, nUbatch: 512, h2o: false }
-  const { S, schedule, local, heavy, denseTail } = setting
-  const h2o = { schedule, local, heavy, ...(denseTail && { denseTail }) }
+  const { S, schedule, select, local, heavy, denseTail } = setting
+  const h2o = { schedule, select, local, heavy, ...(denseTail && { denseTail }) }
   // four chunks a call, so that no prompt ends with a dense tail
   const nBatch = Math.min(4, Math.ceil(nCtx / S)) * S
   return { ...common, nBatch, nUbatch: S, h2o }

@@ -1,6 +1,8 @@
 // A result as Markdown: the machine, then tables of answers, perplexities, ablations and memory sets.
 
+import { frontTable } from './front.mjs'
 import { ascending, cellOf, perplexityOf, unique } from './look-up.mjs'
+import { list, table } from './markdown.mjs'
 import { ablations, keyOf } from './settings.mjs'
 import { DEPTHS } from './tally.mjs'
 
@@ -14,6 +16,7 @@ export function markdown(result, plotFile) {
     `${result.title}. [docs/quality.md](../../docs/quality.md) says what is measured, and how.`,
     `![plots of the tables below](${plotFile})`,
     facts(result),
+    ...frontTable(result),
     ...answers(result),
     ...byPart(result),
     ...perplexities(result),
@@ -26,12 +29,13 @@ export function markdown(result, plotFile) {
     .concat('\n')
 }
 
-function facts({ machine, build, model, description, text, seconds, total_seconds, threads, set }) {
+function facts({ machine, build, model, description, text, seconds, total_seconds, threads, seed = 1, set }) {
   return list([
     `${machine.cpu}, ${machine.cores} cores, ${(machine.memory_bytes / 2 ** 30).toFixed(0)} GiB, ${machine.system}, Node ${machine.node}; ${threads} threads`,
     `h2o-llama ${machine.h2o_llama}, commit ${build.commit}${build.uncommitted_changes ? ' with uncommitted changes' : ''}; llama.cpp ${build.upstream}`,
     `model: ${model.file} (${description}), SHA-256 ${model.sha256}`,
-    `text: ${text.tokens} tokens of prose from ${text.packages.join(', ')}; SHA-256 ${text.sha256}`,
+    `text: ${text.tokens} tokens of prose from ${text.packages.join(', ')}; SHA-256 ${text.sha256}; perplexities are of what follows its first ${text.skipped ?? 0}`,
+    `items of seed ${seed}`,
     `it took ${total_seconds} s: ${Object.entries(seconds)
       .map(([name, value]) => `${name} ${value}`)
       .join(', ')} (set \`${set}\`)`,
@@ -183,7 +187,7 @@ function partialCells(ablation, perplexity, key) {
 }
 
 function denseTails({ ablation, perplexity, settings, tails }) {
-  if (!perplexity) return []
+  if (!ablation || ablation.length === 0 || !perplexity) return []
   const rows = [settings[0], ...tails].map(({ key, label }) => [
     label,
     ...partialCells(ablation, perplexity, key),
@@ -203,13 +207,15 @@ function memory({ memory: sets }) {
     return [String(chunk), ...layers.map((l) => share(layer(l))), share(mean)]
   })
   return [
-    '## Heavy hitters\n\nShare of the heavy positions of a chunk that were not in the memory of the chunk before, mean over the KV heads.\n\n' +
+    '## Heavy hitters\n\nShare of the heavy positions of a chunk that were not in the memory set before, mean over its sets and the KV heads.\n\n' +
       table(['chunk', ...layers.map((layer) => `layer ${layer}`), 'all'], rows) +
       `\n\nThe same prompt twice: the least alike of ${repeated.sets} pairs of memory sets has a Jaccard index of ${repeated.least}.`,
   ]
 }
 
-function byContext({ byContext: { texts, alone, mixed } }) {
+function byContext({ byContext: found }) {
+  if (!found) return []
+  const { texts, alone, mixed } = found
   const cells = ({ n, ppl, uncertainty }) => [`${ppl.toFixed(3)} ± ${uncertainty.toFixed(3)}`, String(n)]
   const body = alone.map((row, i) => [String(row.length), ...cells(row), ...cells(mixed[i])])
   return [
@@ -217,13 +223,4 @@ function byContext({ byContext: { texts, alone, mixed } }) {
       `One text: windows inside of ${texts.join(', ')}. Texts in a row: windows of the text above, most of which begin in another file than they end in.\n\n` +
       table(['context', 'one text', 'tokens', 'texts in a row', 'tokens'], body),
   ]
-}
-
-function table(head, rows) {
-  const line = (cells) => `| ${cells.join(' | ')} |`
-  return [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
-}
-
-function list(lines) {
-  return lines.map((line) => `- ${line}`).join('\n')
 }

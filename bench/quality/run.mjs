@@ -27,6 +27,8 @@ const HELP = `usage: npm run quality -- [options]
     .map(([name, { title }]) => `${name}: ${title}`)
     .join('\n                  ')}
   -t N            threads of perplexities, and contexts of one thread each that are asked at once (all cores)
+  --seed N        of the items (1); another one asks about other texts and facts
+  --skip-windows N  windows of the text to leave out, so that perplexities are of what follows them (0)
   --out FOLDER    where the result goes (bench/results)
   --redraw FILE   make the report and the plots of a result again
 
@@ -39,6 +41,8 @@ await main(async () => {
       model: { type: 'string', short: 'm', default: MODEL },
       set: { type: 'string', default: 'full' },
       threads: { type: 'string', short: 't', default: String(availableParallelism()) },
+      seed: { type: 'string', default: '1' },
+      'skip-windows': { type: 'string', default: '0' },
       out: { type: 'string', default: join(PROJECT_ROOT, 'bench/results') },
       redraw: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
@@ -54,13 +58,14 @@ await main(async () => {
       'model/README.md says how one is made; -m names another.',
     )
 
-  const threads = Number(values.threads)
+  const threads = count('-t', values.threads, 1)
+  const seed = count('--seed', values.seed, 0)
+  const skipWindows = count('--skip-windows', values['skip-windows'], 0)
   const set = sets[values.set]
   const machine = describeMachine()
   const start = performance.now()
-  const figures = await measure(api, set, { model: values.model, threads, lanes: threads }, (line) =>
-    console.error(line),
-  )
+  const options = { model: values.model, threads, lanes: threads, seed, skipWindows }
+  const figures = await measure(api, set, options, (line) => console.error(line))
   const result = {
     date: new Date().toISOString().slice(0, 10),
     set: values.set,
@@ -69,12 +74,25 @@ await main(async () => {
     build: buildInfo(PROJECT_ROOT),
     model: { file: basename(values.model), sha256: sha256(values.model) },
     threads,
+    seed,
     total_seconds: Math.round((performance.now() - start) / 1000),
     ...figures,
   }
-  const name = values.set === 'full' ? 'quality' : `quality-${values.set}`
+  const name = [
+    'quality',
+    ...(values.set === 'full' ? [] : [values.set]),
+    ...(seed === 1 ? [] : [`seed-${seed}`]),
+    ...(skipWindows === 0 ? [] : [`from-window-${skipWindows}`]),
+  ].join('-')
   writeResult(resultBase(values.out, result.date, name, machine), result, { svg, markdown })
 })
+
+function count(flag, text, least) {
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < least)
+    throw new Failure(`${flag} ${text} is no whole number from ${least} on.`)
+  return value
+}
 
 function svg(result) {
   return panels('What H2O costs', charts(result))

@@ -2,12 +2,12 @@
 
 /** Chunk and budget of the main settings. */
 export const S = 1024
-const base = { schedule: 'single-pass', S, local: 256, heavy: 256 }
+const base = { schedule: 'single-pass', select: 'votes', S, local: 256, heavy: 256 }
 
 /**
  * @typedef {{
- *   label: string, schedule: 'single-pass' | 'two-pass', S: number, local: number, heavy: number,
- *   denseTail?: number
+ *   label: string, schedule: 'single-pass' | 'two-pass', select: 'votes' | 'query', S: number, local: number,
+ *   heavy: number, denseTail?: number
  * }} Setting
  */
 
@@ -17,10 +17,11 @@ function setting(change = {}) {
   return { ...made, label: made.label ?? labelOf(made) }
 }
 
-/** `two-pass S=512 L=128 H=128 tail=64`; what is as in the main settings is left out of S and the schedule. */
-export function labelOf({ schedule, S: chunk, local, heavy, denseTail = 0 }) {
+/** `query S=512 L=128 H=128 tail=64`; what is as in the main settings is left out of schedule, selection and S. */
+export function labelOf({ schedule, select, S: chunk, local, heavy, denseTail = 0 }) {
   return [
     ...(schedule === 'single-pass' ? [] : [schedule]),
+    ...(select === base.select ? [] : [select]),
     ...(chunk === S ? [] : [`S=${chunk}`]),
     `L=${local} H=${heavy}`,
     ...(denseTail === 0 ? [] : [`tail=${denseTail}`]),
@@ -30,6 +31,7 @@ export function labelOf({ schedule, S: chunk, local, heavy, denseTail = 0 }) {
 /** Measured on every task at every length. */
 export const main = [
   setting({ label: 'single-pass' }),
+  setting({ label: 'query', select: 'query' }),
   setting({ label: 'two-pass', schedule: 'two-pass' }),
   // without heavy hitters: once with the same L, once with as much memory
   setting({ heavy: 0 }),
@@ -76,9 +78,22 @@ export const ablations = [
   },
 ]
 
-/** What a setting is known by, whatever it is called. @param {Omit<Setting, 'label'>} setting */
-export function keyOf({ schedule, S: chunk, local, heavy, denseTail }) {
-  return labelOf({ schedule, S: chunk, local, heavy, denseTail })
+/** What the defaults are chosen among, by policy, S, L and H: prefills that take about as long, or about as much memory. */
+export const front = [
+  ['votes', 1024, 256, 256],
+  ['query', 1024, 256, 256],
+  ['query', 1024, 256, 512],
+  ['query', 1024, 128, 384],
+  ['query', 2048, 512, 512],
+  ['query', 2048, 256, 768],
+  ['query', 512, 128, 255],
+  ['query', 512, 128, 128],
+  ['votes', 2048, 512, 512],
+].map(([select, chunk, local, heavy]) => setting({ select, S: chunk, local, heavy }))
+
+/** What a setting is known by, whatever it is called. @param {Setting} setting */
+export function keyOf({ label, ...what }) {
+  return labelOf(what)
 }
 
 /** The first of each key. */

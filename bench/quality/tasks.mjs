@@ -58,8 +58,9 @@ export async function askAll(api, setting, items, options, onRow) {
 }
 
 /** What is reported under a setting's name has to be that setting. */
-function checkSetting({ h2o }, { label, local, heavy }) {
+function checkSetting({ h2o }, { label, select, local, heavy }) {
   if (!h2o.covered) throw new Error(`${label}: every prefill would be dense (${h2o.reason})`)
+  if (h2o.select !== select) throw new Error(`${label}: the selection is ${h2o.select}`)
   if (h2o.local !== local || h2o.heavy !== heavy) {
     throw new Error(`${label}: L and H were lowered to ${h2o.local} and ${h2o.heavy}`)
   }

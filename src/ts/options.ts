@@ -7,7 +7,7 @@ import { native } from './native/binding.js'
 import { type NativeContextOptions, type NativeModelOptions, traceLevels } from './native/surface.js'
 import { namesOf, readOptions } from './read-options.js'
 import { defaultThreads, maxThreads } from './threads.js'
-import { type Schedule, type Selection, schedules, selections } from './types.js'
+import { defaultSelection, type Schedule, type Selection, schedules, selections } from './types.js'
 import { boolean, integer, oneOf, optionalFunction, optionalSignal } from './validate.js'
 import type { H2oWarning, WarningListener } from './warnings.js'
 
@@ -36,7 +36,7 @@ export interface H2oOptions {
   heavy?: number
   /** 'single-pass' */
   schedule?: Schedule
-  /** 'votes'; 'query' needs schedule 'single-pass' */
+  /** `defaultSelection`, and 'votes' with schedule 'two-pass', which has no 'query' */
   select?: Selection
   /**
    * Record scores and memory sets of sparse calls for takeTrace(); 'mass': where dense attention would have looked, too,
@@ -199,11 +199,18 @@ interface Budget {
 
 function checkH2o(given: ContextOptions['h2o']): Budget {
   if (given === false) {
-    return { local: 0, heavy: 0, trace: 'off', schedule: 'single-pass', select: 'votes', denseTail: 0 }
+    return {
+      local: 0,
+      heavy: 0,
+      trace: 'off',
+      schedule: 'single-pass',
+      select: defaultSelection,
+      denseTail: 0,
+    }
   }
   const h2o = readOptions('h2o', given, h2oOptionNames)
   const schedule = oneOf('schedule', h2o.schedule, 'single-pass', schedules)
-  const select = oneOf('select', h2o.select, 'votes', selections)
+  const select = oneOf('select', h2o.select, schedule === 'two-pass' ? 'votes' : defaultSelection, selections)
   if (select === 'query' && schedule === 'two-pass') {
     throw invalidArgument("select 'query' has no schedule 'two-pass': use 'single-pass', or select 'votes'", {
       select,

@@ -19,6 +19,8 @@ export const selections = ['votes', 'query'] as const
  */
 export type Selection = (typeof selections)[number]
 
+export const defaultSelection: Selection = 'votes'
+
 /** Why a call, or a whole context, is dense. A closed list; the names are permanent (src/native/h2o/h2o.h). */
 export type Reason =
   | 'off'

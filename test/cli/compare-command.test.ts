@@ -92,6 +92,7 @@ describe('the figures', () => {
     const [row] = rows
     expect(row).toMatchObject({
       schedule: 'single-pass',
+      select: 'votes',
       n_batch: 12,
       n_ubatch: 4,
       h2o: { local: 2, heavy: 1, dense_tail: 0 },
@@ -172,7 +173,7 @@ describe('a setting that was not sparse', () => {
     expect(code).toBe(6)
     expect(out).toContain('dense (kv-not-contiguous: the cache has a hole)')
     expect(out).not.toContain('PPL(h2o)')
-    expect(err).toContain('--max-kld 100: single-pass -b 12 -ub 4 L=2 H=1: no call was sparse')
+    expect(err).toContain('--max-kld 100: single-pass votes -b 12 -ub 4 L=2 H=1: no call was sparse')
   })
 
   it('counts what was dense beside sparse calls', async () => {
@@ -275,7 +276,7 @@ describe('the text', () => {
       'x.gguf (fake)',
       '100 tokens, 2 windows of 40: prompt 30, continuation 10; positions from 4 on count',
       '',
-      '====== single-pass -b 12 -ub 4 L=2 H=1: h2o, 6 chunks ======',
+      '====== single-pass votes -b 12 -ub 4 L=2 H=1: h2o, 6 chunks ======',
       '                              :     prompt                 continuation',
       'Tokens                        :         52                         18',
       'Mean PPL(h2o)                 :   4.000000 ±   0.000000      2.000000 ±   0.000000',
@@ -302,6 +303,12 @@ describe('the text', () => {
     expect(table).toHaveLength(3)
     expect(table[1]).toMatch(/L=0 H=0 +dense \(off\) +1\.0000 +0\.000000 +100\.00 %/)
     expect(table[2]).toMatch(/L=2 H=0 +h2o +2\.0000 +0\.1438/)
+  })
+
+  it('tells selections apart', async () => {
+    const { out } = await runWith('--h2o-select votes,query', halfAndQuarter)
+    expect(out).toMatch(/^single-pass votes -b 12 -ub 4 L=2 H=1 /m)
+    expect(out).toMatch(/^single-pass query -b 12 -ub 4 L=2 H=1 /m)
   })
 
   it('says on stderr how far it is', async () => {

@@ -29,12 +29,15 @@ describe('options', () => {
   })
 
   it('takes lists', () => {
-    const flags = parse('-ub 256,512 --h2o-local 64-256*2 --h2o-heavy 0 --h2o-schedule two-pass,single-pass')
+    const flags = parse(
+      '-ub 256,512 --h2o-local 64-256*2 --h2o-heavy 0 --h2o-schedule two-pass,single-pass --h2o-select query,votes',
+    )
     expect(flags).toMatchObject({
       ubatchSize: [256, 512],
       h2oLocal: [64, 128, 256],
       h2oHeavy: [0],
       h2oSchedule: ['two-pass', 'single-pass'],
+      h2oSelect: ['query', 'votes'],
     })
   })
 
@@ -43,6 +46,7 @@ describe('options', () => {
     ['--min-top1 101', /More than 100/],
     ['--max-ppl-ratio low', /Not a number/],
     ['--h2o-schedule other', /none of single-pass, two-pass/],
+    ['--h2o-select other', /none of votes, query/],
     ['-ub 0', /Less than 1/],
   ])('refuses %s', (line, message) => {
     expect(() => parse(line)).toThrow(usage(message))
@@ -57,6 +61,7 @@ describe('settingGroups', () => {
     expect(groups.map((settings) => settings.length)).toEqual([4, 4])
     expect(groups[1]?.[3]).toEqual({
       schedule: 'two-pass',
+      select: undefined,
       nBatch: 1536,
       nUbatch: 512,
       local: 128,
@@ -70,6 +75,7 @@ describe('settingGroups', () => {
       [
         {
           schedule: 'single-pass',
+          select: undefined,
           nBatch: 4096,
           nUbatch: 512,
           local: undefined,
@@ -78,6 +84,21 @@ describe('settingGroups', () => {
         },
       ],
     ])
+  })
+
+  it('has every selection', () => {
+    const [settings] = settingGroups(parse('--h2o-select votes,query --h2o-heavy 32,64'))
+    expect(settings?.map(({ select, heavy }) => [select, heavy])).toEqual([
+      ['votes', 32],
+      ['votes', 64],
+      ['query', 32],
+      ['query', 64],
+    ])
+  })
+
+  it('refuses two-pass by query', () => {
+    const line = '--h2o-schedule single-pass,two-pass --h2o-select query'
+    expect(() => settingGroups(parse(line))).toThrow(usage(/query has no two-pass/))
   })
 
   it('refuses calls of no more than a chunk', () => {

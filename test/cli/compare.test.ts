@@ -134,6 +134,17 @@ describe('compare', () => {
     expect(found[7]?.continuation).toEqual(found[6]?.continuation)
   })
 
+  it('compares selections', async () => {
+    const h2o = '-ub 128 --h2o-local 16 --h2o-heavy 16 --h2o-select votes,query'.split(' ')
+    const [votes, query] = await rows('-f', await f.text(512), ...h2o)
+    expect([votes, query]).toMatchObject([
+      { select: 'votes', path: 'h2o', sparse_n: 452 },
+      { select: 'query', path: 'h2o', sparse_n: 452 },
+    ])
+    expect(summary(query as Row).kld).toBeGreaterThan(0)
+    expect(summary(query as Row)).not.toEqual(summary(votes as Row))
+  })
+
   it('does not depend on what is compared beside it', async () => {
     const text = await f.text(512)
     const [alone] = await rows('-f', text, '--h2o-local', '8', '--h2o-heavy', '4')

@@ -19,8 +19,8 @@ const parseCompare = (line: string) =>
   parseArgv<never>(words(line), { ...common, options: compareOptions }).flags as never
 
 it.each([
-  ['', { schedule: 'single-pass', select: 'votes' }],
-  ['--h2o-dense-tail 32', { schedule: 'single-pass', select: 'votes', denseTail: 32 }],
+  ['', { schedule: 'single-pass' }],
+  ['--h2o-dense-tail 32', { schedule: 'single-pass', denseTail: 32 }],
   ['--h2o-dense-tail 32 --no-h2o', false],
 ])('run %s', (line, h2o) => {
   const model = { nCtxTrain: 4096 } as Model
@@ -61,6 +61,6 @@ it('compare walks each group with its tail, and reports it', async () => {
   const callsOfContext = (i: number) => log.calls.filter((c) => c.context === i).map(({ n }) => n)
   expect(callsOfContext(2)).toEqual([16, 9, 8, 3, 3])
   expect(callsOfContext(3)).toEqual(callsOfContext(2))
-  expect(describeRow(rows[0])).toBe('single-pass -b 24 -ub 8 L=2 H=2')
-  expect(describeRow(rows[1])).toBe('single-pass -b 24 -ub 8 L=2 H=2 dense-tail=11')
+  expect(describeRow(rows[0])).toBe('single-pass votes -b 24 -ub 8 L=2 H=2')
+  expect(describeRow(rows[1])).toBe('single-pass votes -b 24 -ub 8 L=2 H=2 dense-tail=11')
 })

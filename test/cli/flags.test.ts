@@ -36,7 +36,7 @@ describe('contextOptions', () => {
   it('leaves out what was not given, so that the API knows', () => {
     const options = contextOf('-n 16')
     expect(options).toMatchObject({ model, nCtx: 513, nBatch: 2048, nUbatch: 512, flashAttn: 'auto' })
-    expect(options.h2o).toEqual({ schedule: 'single-pass', select: 'votes' })
+    expect(options.h2o).toEqual({ schedule: 'single-pass' })
     expect(options).not.toHaveProperty('nThreads')
   })
 

@@ -27,7 +27,6 @@ describe('parseArgv', () => {
       mmap: true,
       h2o: true,
       h2oSchedule: 'single-pass',
-      h2oSelect: 'votes',
     })
   })
 

@@ -77,6 +77,7 @@ describe('memory sets', () => {
     pos,
     nMem: heads[0]?.length ?? 0,
     nHeadKv: heads.length,
+    nSets: 1,
     memPos: Int32Array.from(heads.flat()),
   })
 
@@ -90,8 +91,10 @@ describe('memory sets', () => {
         2,
       ),
     ).toEqual([
-      [1, 3],
-      [0, 2],
+      [
+        [1, 3],
+        [0, 2],
+      ],
     ])
   })
 
@@ -121,5 +124,41 @@ describe('memory sets', () => {
     ])
     expect(leastAlike(trace, trace)).toEqual({ least: 1, sets: 10 })
     expect(leastAlike(trace.slice(1, 2), trace.slice(4)).least).toBe(0)
+  })
+
+  it('turn over from block to block, where a chunk has a set for each', () => {
+    const blocks = (pos: number, sets: number[][][]) => ({
+      ...entry(0, pos, sets[0] as number[][]),
+      nSets: sets.length,
+      memPos: Int32Array.from(sets.flat(2)),
+    })
+    // two sets of two heads each
+    const trace = [
+      blocks(8, [
+        [
+          [0, 1],
+          [0, 1],
+        ],
+        [
+          [0, 1],
+          [2, 3],
+        ],
+      ]),
+      blocks(12, [
+        [
+          [0, 2],
+          [2, 3],
+        ],
+        [
+          [0, 2],
+          [2, 3],
+        ],
+      ]),
+    ]
+    expect(turnovers(trace, { S: 4, local: 2 })).toEqual([
+      { layer: 0, chunk: 2, turnover: 0.5 },
+      { layer: 0, chunk: 3, turnover: 0.125 },
+    ])
+    expect(leastAlike(trace, trace)).toEqual({ least: 1, sets: 8 })
   })
 })

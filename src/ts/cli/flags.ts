@@ -37,7 +37,7 @@ export interface RunFlags {
   h2oLocal?: number
   h2oHeavy?: number
   h2oSchedule: Schedule
-  h2oSelect: Selection
+  h2oSelect?: Selection
   h2oDenseTail?: number
   h2o: boolean
   json?: boolean
@@ -126,7 +126,7 @@ function budget(flags: ContextFlags): Exclude<ContextOptions['h2o'], false | und
     ...(h2oLocal !== undefined && { local: h2oLocal }),
     ...(h2oHeavy !== undefined && { heavy: h2oHeavy }),
     schedule: h2oSchedule,
-    select: h2oSelect,
+    ...(h2oSelect !== undefined && { select: h2oSelect }),
     ...(h2oDenseTail !== undefined && { denseTail: h2oDenseTail }),
   }
 }

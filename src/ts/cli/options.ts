@@ -1,5 +1,6 @@
 // The options of `run`: llama.cpp's names, meanings, defaults and environment variables, then our own.
 // One table for the parser, for the argv rewriter and for --help.
+import { defaultSelection } from '../types.js'
 import { gpuLayers, integer, number, oneOf, onOffAuto, type Parser } from './parsers.js'
 
 export interface OptionSpec {
@@ -68,11 +69,11 @@ export const runOptions: readonly OptionSpec[] = [
   { group: h2o, names: ['--h2o-local'], value: 'N', parse: integer(0),
     help: 'last positions before a chunk that its queries see (default: 256)' },
   { group: h2o, names: ['--h2o-heavy'], value: 'N', parse: integer(0),
-    help: 'positions with the highest scores that they see besides (default: 256)' },
+    help: 'heavy positions that they see besides, chosen from all before (default: 256)' },
   { group: h2o, names: ['--h2o-schedule'], value: 'NAME', parse: oneOf('single-pass', 'two-pass'), default: 'single-pass',
     help: 'single-pass or two-pass' },
-  { group: h2o, names: ['--h2o-select'], value: 'NAME', parse: oneOf('votes', 'query'), default: 'votes',
-    help: 'who chooses the heavy positions: votes (the attention they got so far) or query (the chunk itself)' },
+  { group: h2o, names: ['--h2o-select'], value: 'NAME', parse: oneOf('votes', 'query'),
+    help: `what chooses the heavy positions: votes (the attention they got so far) or query (the chunk itself; single-pass only) (default: ${defaultSelection})` },
   { group: h2o, names: ['--h2o-dense-tail'], value: 'N', parse: integer(0),
     help: 'tokens at the end of the prompt that see all of it, as a question there should (default: 0)' },
   { group: h2o, names: ['--no-h2o'], help: 'stock attention' },

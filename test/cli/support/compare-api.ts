@@ -1,5 +1,12 @@
 // The part of the API that `compare` uses, without a model: one token per byte, and logits that follow from the text.
-import { type Call, type Context, type ContextOptions, H2oError, type Reason } from '../../../src/ts/index.js'
+import {
+  type Call,
+  type Context,
+  type ContextOptions,
+  H2oError,
+  type H2oOptions,
+  type Reason,
+} from '../../../src/ts/index.js'
 
 /** Letters a to d; a text of them repeats this, so that the next token is known. */
 export const CYCLE = 'abcd'
@@ -41,7 +48,7 @@ export function compareApi(script: CompareScript = {}) {
 
   const createContext = async (options: ContextOptions) => {
     const { nBatch = 0, nUbatch = 0, h2o } = options
-    const budget = h2o || { local: 0, heavy: 0 }
+    const budget: H2oOptions = h2o || { local: 0, heavy: 0 }
     const off = !budget.local && !budget.heavy
     const index = log.contexts.push(options) - 1
     log.open++
@@ -52,6 +59,7 @@ export function compareApi(script: CompareScript = {}) {
       nUbatch,
       h2o: {
         schedule: 'single-pass',
+        select: budget.select ?? 'votes',
         local: budget.local ?? 2,
         heavy: budget.heavy ?? 1,
         denseTail: h2o ? (h2o.denseTail ?? 0) : 0,

@@ -146,7 +146,7 @@ class Session {
   }
 }
 
-/** `  single-pass -b 1536 -ub 512 L=256 H=255: PPL 8.1234, 1.0123 of dense, KLD 0.012345, same top p 97.12 %` */
+/** `  single-pass votes -b 1536 -ub 512 L=256 H=255: PPL 8.1234, 1.0123 of dense, KLD 0.012345, same top p 97.12 %` */
 function soFar({ outcome }: Contender): string {
   const row = outcome.row()
   const { ppl, ppl_ratio, kld, same_top_percent } = row.prompt ?? {}

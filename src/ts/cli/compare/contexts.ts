@@ -73,18 +73,25 @@ export async function openGroup(
 }
 
 // what was not given stays out: the API clamps its own defaults silently
-function h2oOptions({ schedule, local, heavy, denseTail }: Setting) {
+function h2oOptions({ schedule, select, local, heavy, denseTail }: Setting) {
   return {
     schedule,
     denseTail,
+    ...(select !== undefined && { select }),
     ...(local !== undefined && { local }),
     ...(heavy !== undefined && { heavy }),
   }
 }
 
 function headOf({ h2o, nBatch, nUbatch }: Context): Outcome['head'] {
-  const { schedule, local, heavy, denseTail } = h2o
-  return { schedule, n_batch: nBatch, n_ubatch: nUbatch, h2o: { local, heavy, dense_tail: denseTail } }
+  const { schedule, select, local, heavy, denseTail } = h2o
+  return {
+    schedule,
+    select,
+    n_batch: nBatch,
+    n_ubatch: nUbatch,
+    h2o: { local, heavy, dense_tail: denseTail },
+  }
 }
 
 /** Off is what was asked for; with any other reason all would be dense, and look as if nothing had been lost. */

@@ -3,10 +3,10 @@ import { count } from '../format.js'
 import { explainReason } from '../reasons.js'
 import type { Row, RowHead } from './outcome.js'
 
-/** `single-pass -b 1536 -ub 512 L=256 H=255 dense-tail=64` */
-export function describeRow({ schedule, n_batch, n_ubatch, h2o }: RowHead): string {
+/** `single-pass votes -b 1536 -ub 512 L=256 H=255 dense-tail=64` */
+export function describeRow({ schedule, select, n_batch, n_ubatch, h2o }: RowHead): string {
   const tail = h2o.dense_tail > 0 ? ` dense-tail=${h2o.dense_tail}` : ''
-  return `${schedule} -b ${n_batch} -ub ${n_ubatch} L=${h2o.local} H=${h2o.heavy}${tail}`
+  return `${schedule} ${select} -b ${n_batch} -ub ${n_ubatch} L=${h2o.local} H=${h2o.heavy}${tail}`
 }
 
 /** `h2o, 120 chunks` or `dense (off: H2O is switched off)` */

@@ -1,5 +1,6 @@
 // The options of `compare`: llama-perplexity's names where it has them, then our own; and the flags they become.
-import type { FlashAttn, KvType, Schedule } from '../../index.js'
+import type { FlashAttn, KvType, Schedule, Selection } from '../../index.js'
+import { defaultSelection } from '../../types.js'
 import { integers, names } from '../lists.js'
 import type { OptionSpec } from '../options.js'
 import { gpuLayers, integer, number, oneOf, onOffAuto } from '../parsers.js'
@@ -26,6 +27,7 @@ export interface CompareFlags {
   h2oLocal?: number[]
   h2oHeavy?: number[]
   h2oSchedule: Schedule[]
+  h2oSelect?: Selection[]
   h2oDenseTail: number[]
   maxPplRatio?: number
   maxContinuationPplRatio?: number
@@ -40,6 +42,12 @@ const schedules = names<Schedule>(
   new Map([
     ['single-pass', ['single-pass']],
     ['two-pass', ['two-pass']],
+  ]),
+)
+const selections = names<Selection>(
+  new Map([
+    ['votes', ['votes']],
+    ['query', ['query']],
   ]),
 )
 
@@ -87,6 +95,8 @@ export const compareOptions: readonly OptionSpec[] = [
   { group: h2o, names: ['--h2o-heavy'], value: 'LIST', parse: integers(0), help: 'H (default: 256)' },
   { group: h2o, names: ['--h2o-schedule'], value: 'LIST', parse: schedules, default: ['single-pass'],
     help: 'single-pass, two-pass or both' },
+  { group: h2o, names: ['--h2o-select'], value: 'LIST', parse: selections,
+    help: `votes, query or both; query has no two-pass (default: ${defaultSelection})` },
   { group: h2o, names: ['--h2o-dense-tail'], value: 'LIST', parse: integers(0), default: [0],
     help: 'tokens at the end of a prompt that see all of it' },
 

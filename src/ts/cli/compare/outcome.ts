@@ -1,5 +1,5 @@
 // What became of one setting: its deviations from the dense run, and which path its calls really took.
-import type { Call, Path, Reason, Schedule } from '../../index.js'
+import type { Call, Path, Reason, Schedule, Selection } from '../../index.js'
 import { type BinFigures, Bins } from './bins.js'
 import type { Deviation } from './deviation.js'
 import type { Layout } from './layout.js'
@@ -8,6 +8,7 @@ import { type Figures, Tally } from './tally.js'
 /** One setting in --json. Its names are permanent. */
 export interface Row {
   schedule: Schedule
+  select: Selection
   n_batch: number
   n_ubatch: number
   /** L and H after clamping, and the tokens at the end of each prompt that were prefilled densely */
@@ -30,7 +31,7 @@ export interface Row {
   by_position_in_prompt: BinFigures[]
 }
 
-export type RowHead = Pick<Row, 'schedule' | 'n_batch' | 'n_ubatch' | 'h2o'>
+export type RowHead = Pick<Row, 'schedule' | 'select' | 'n_batch' | 'n_ubatch' | 'h2o'>
 
 export class Outcome {
   readonly head: RowHead
