@@ -140,15 +140,16 @@ static h2o_attn_block h2o_build_intra_composed(
         int64_t           n,
         int64_t           n_chunks,
         ggml_tensor     * mask) {
-    const auto over = [&](const h2o_cell_range & cells, ggml_tensor * mask, ggml_tensor * ones) {
-        return h2o_build_attn_block(
-                l.ctx, q, h2o_view_k(l.ctx, l.k, cells), h2o_view_v_t(l.ctx, l.v, cells), mask, ones, l.kq_scale);
+    const auto over = [&](int64_t pos, int64_t n_keys, ggml_tensor * mask, ggml_tensor * ones) {
+        return h2o_build_attn_block(l.ctx, q,
+                h2o_view_k  (l.ctx, l.k, pos, n_keys, n_chunks),
+                h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks), mask, ones, l.kq_scale);
     };
 
-    h2o_attn_block own = over({ pos, n, n, n_chunks }, mask, n_near > 0 ? nullptr : l.ones);
+    h2o_attn_block own = over(pos, n, mask, n_near > 0 ? nullptr : l.ones);
 
     if (n_near > 0) {
-        const h2o_attn_block near = over({ pos - n_near, n_near, n, n_chunks }, nullptr, nullptr);
+        const h2o_attn_block near = over(pos - n_near, n_near, nullptr, nullptr);
 
         own.o   = h2o_build_fuse(l.ctx, own.o, own.lse, near.o, near.lse);
         own.lse = h2o_build_lse (l.ctx, own.lse, near.lse);
@@ -168,11 +169,13 @@ h2o_attn_block h2o_build_intra(
         return h2o_build_intra_composed(l, q, pos, n_near, n, n_chunks, mask);
     }
 
-    const h2o_cell_range cells = { pos - n_near, n_near + n, n, n_chunks };
+    pos -= n_near;
+    n   += n_near;
 
-    ggml_tensor * v = h2o_is_transposed(l.v) ? h2o_view_v_t(l.ctx, l.v, cells) : h2o_view_k(l.ctx, l.v, cells);
+    ggml_tensor * v = h2o_is_transposed(l.v) ? h2o_view_v_t(l.ctx, l.v, pos, n, n_chunks)
+                                             : h2o_view_k  (l.ctx, l.v, pos, n, n_chunks);
 
-    return h2o_build_fused(l, q, h2o_view_k(l.ctx, l.k, cells), v, nullptr, nullptr, nullptr);
+    return h2o_build_fused(l, q, h2o_view_k(l.ctx, l.k, pos, n, n_chunks), v, nullptr, nullptr, nullptr);
 }
 
 // a set for each block: blocks become a dimension of the products, and the last block's missing queries zeros

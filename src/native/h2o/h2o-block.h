@@ -56,7 +56,7 @@ ggml_tensor * h2o_build_queries(const h2o_layer & l, int64_t token, int64_t n_qu
 ggml_tensor * h2o_by_token(const h2o_layer & l, ggml_tensor * t);
 
 // attention of n_chunks chunks of n queries, each over the n_near cells before it, all of them, and over its own, causal;
-// the first chunk begins at cell pos
+// the first chunk begins at cell pos. n_chunks = 1 where n_near > 0: ggml has no views that overlap
 // mask: composed only, F16 [n, n_group*n], key j for the rows of query i >= j
 // votes: of the chunk's own cells; null if n_near > 0
 h2o_attn_block h2o_build_intra(

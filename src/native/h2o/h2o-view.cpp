@@ -36,22 +36,22 @@ ggml_tensor * h2o_view_chunk(ggml_context * ctx, ggml_tensor * t, int32_t i) {
     return ggml_view_3d(ctx, t, t->ne[0], t->ne[1], t->ne[2], t->nb[1], t->nb[2], i*t->nb[3]);
 }
 
-ggml_tensor * h2o_view_k(ggml_context * ctx, ggml_tensor * k, const h2o_cell_range & cells) {
-    return ggml_view_4d(ctx, k, k->ne[0], cells.n_keys, k->ne[1], cells.n_chunks,
-            k->nb[2], k->nb[1], cells.stride*k->nb[2], cells.pos*k->nb[2]);
+ggml_tensor * h2o_view_k(ggml_context * ctx, ggml_tensor * k, int64_t pos, int64_t n_keys, int64_t n_chunks) {
+    return ggml_view_4d(ctx, k, k->ne[0], n_keys, k->ne[1], n_chunks,
+            k->nb[2], k->nb[1], n_keys*k->nb[2], pos*k->nb[2]);
 }
 
 bool h2o_is_transposed(const ggml_tensor * v) {
     return v->nb[1] > v->nb[2];
 }
 
-ggml_tensor * h2o_view_v_t(ggml_context * ctx, ggml_tensor * v, const h2o_cell_range & cells) {
+ggml_tensor * h2o_view_v_t(ggml_context * ctx, ggml_tensor * v, int64_t pos, int64_t n_keys, int64_t n_chunks) {
     if (h2o_is_transposed(v)) {
-        return ggml_view_4d(ctx, v, cells.n_keys, v->ne[2], v->ne[1], cells.n_chunks,
-                v->nb[2], v->nb[1], cells.stride*v->nb[0], cells.pos*v->nb[0]);
+        return ggml_view_4d(ctx, v, n_keys, v->ne[2], v->ne[1], n_chunks,
+                v->nb[2], v->nb[1], n_keys*v->nb[0], pos*v->nb[0]);
     }
 
-    v = h2o_view_k(ctx, v, cells);
+    v = h2o_view_k(ctx, v, pos, n_keys, n_chunks);
 
     if (v->type != GGML_TYPE_F32) {
         v = ggml_cast(ctx, v, GGML_TYPE_F32);

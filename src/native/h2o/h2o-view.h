@@ -23,19 +23,11 @@ ggml_tensor * h2o_view_chunk(ggml_context * ctx, ggml_tensor * t, int32_t i);
 // d]
 bool h2o_is_transposed(const ggml_tensor * v);
 
-// cells of n_chunks neighbouring chunks
-struct h2o_cell_range {
-    int64_t pos;      // the first cell
-    int64_t n_keys;   // of each chunk
-    int64_t stride;   // from chunk to chunk; ranges may overlap
-    int64_t n_chunks;
-};
-
-// in place -> [d_k, n_keys, n_head_kv, n_chunks]
-ggml_tensor * h2o_view_k(ggml_context * ctx, ggml_tensor * k, const h2o_cell_range & cells);
+// cells [pos, pos + n_keys*n_chunks), in place -> [d_k, n_keys, n_head_kv, n_chunks]
+ggml_tensor * h2o_view_k(ggml_context * ctx, ggml_tensor * k, int64_t pos, int64_t n_keys, int64_t n_chunks);
 
 // the same cells of V, keys first -> [n_keys, d_v, n_head_kv, n_chunks]; in place if the cache is transposed
-ggml_tensor * h2o_view_v_t(ggml_context * ctx, ggml_tensor * v, const h2o_cell_range & cells);
+ggml_tensor * h2o_view_v_t(ggml_context * ctx, ggml_tensor * v, int64_t pos, int64_t n_keys, int64_t n_chunks);
 
 // all cells by KV head -> [d, n_kv, n_head_kv]; transposed, [n_kv, d, n_head_kv]
 ggml_tensor * h2o_view_cells(ggml_context * ctx, ggml_tensor * kv);

@@ -86,6 +86,12 @@ void h2o_amx_split(const float * src, h2o_split dst, int64_t n) {
     }
 }
 
+void h2o_amx_round(const float * src, uint16_t * dst, int64_t n) {
+    for (int64_t i = 0; i < n; i += 16) {
+        _mm256_storeu_si256((__m256i *) (dst + i), (__m256i) _mm512_cvtneps_pbh(_mm512_loadu_ps(src + i)));
+    }
+}
+
 // 16 rows of 16 double words, in place
 static inline void h2o_transpose_16(__m512i * r) {
     __m512i t[16];
@@ -137,6 +143,24 @@ void h2o_amx_pack_columns(const float * rows, int64_t ld, int64_t n_k, h2o_split
     }
 }
 
+void h2o_amx_pack_rounded(const float * rows, int64_t n_k, int64_t n_rows, uint16_t * dst) {
+    for (int64_t i = 0; i < n_rows; i += 16) {
+        for (int64_t k = 0; k < n_k; k += H2O_AMX_K) {
+            __m512i pairs[16];
+
+            for (int j = 0; j < 16; ++j) {
+                const float * row = rows + (i + j)*n_k + k;
+                pairs[j] = (__m512i) _mm512_cvtne2ps_pbh(_mm512_loadu_ps(row + 16), _mm512_loadu_ps(row));
+            }
+            h2o_transpose_16(pairs);
+
+            for (int j = 0; j < 16; ++j) {
+                _mm512_storeu_si512(dst + i*n_k + k/H2O_AMX_K*H2O_AMX_TILE + j*32, pairs[j]);
+            }
+        }
+    }
+}
+
 // two rows of 16 values, side by side
 static inline __m512i h2o_interleave(__m256i a, __m256i b) {
     return _mm512_or_si512(_mm512_cvtepu16_epi32(a), _mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16));
@@ -157,11 +181,22 @@ void h2o_amx_pack_rows(const float * rows, int64_t ld, int64_t n_cols, h2o_split
 // products of two tiles of rows (4, 5) and two of columns (6, 7), added to 0 to 3
 #define H2O_TILE_DOT_2X2 H2O_TILE_DOT(0, 4, 6); H2O_TILE_DOT(1, 4, 7); H2O_TILE_DOT(2, 5, 6); H2O_TILE_DOT(3, 5, 7)
 
-void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc) {
+static inline void h2o_zero_2x2() {
     H2O_TILE_ZERO(0);
     H2O_TILE_ZERO(1);
     H2O_TILE_ZERO(2);
     H2O_TILE_ZERO(3);
+}
+
+static inline void h2o_store_2x2(float * c, int64_t ldc) {
+    H2O_TILE_STORE(0, c,               4*ldc);
+    H2O_TILE_STORE(1, c + 16,          4*ldc);
+    H2O_TILE_STORE(2, c + 16*ldc,      4*ldc);
+    H2O_TILE_STORE(3, c + 16*ldc + 16, 4*ldc);
+}
+
+void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc) {
+    h2o_zero_2x2();
 
     for (int64_t k = 0; k < n_k; k += H2O_AMX_K) {
         const h2o_split bk = b + k/H2O_AMX_K*H2O_AMX_TILE;
@@ -179,10 +214,24 @@ void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t
         H2O_TILE_DOT_2X2;
     }
 
-    H2O_TILE_STORE(0, c,               4*ldc);
-    H2O_TILE_STORE(1, c + 16,          4*ldc);
-    H2O_TILE_STORE(2, c + 16*ldc,      4*ldc);
-    H2O_TILE_STORE(3, c + 16*ldc + 16, 4*ldc);
+    h2o_store_2x2(c, ldc);
+}
+
+void h2o_amx_gemm_rounded(
+        const uint16_t * a, int64_t lda, const uint16_t * b, int64_t stride, int64_t n_k, float * c, int64_t ldc) {
+    h2o_zero_2x2();
+
+    for (int64_t k = 0; k < n_k; k += H2O_AMX_K) {
+        const uint16_t * bk = b + k/H2O_AMX_K*H2O_AMX_TILE;
+
+        H2O_TILE_LOAD(4, a + k,          2*lda);
+        H2O_TILE_LOAD(5, a + k + 16*lda, 2*lda);
+        H2O_TILE_LOAD(6, bk,             64);
+        H2O_TILE_LOAD(7, bk + stride,    64);
+        H2O_TILE_DOT_2X2;
+    }
+
+    h2o_store_2x2(c, ldc);
 }
 
 #endif

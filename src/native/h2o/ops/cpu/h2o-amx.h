@@ -1,5 +1,6 @@
-// Matrix products in AMX tiles of BF16, as exact as those in F32: every value is the sum of two BF16, and the three larger
-// of the four products are added up in F32 (what is left out is 2^-16 of a product).
+// Matrix products in AMX tiles of BF16, added up in F32. Split ones are as exact as those in F32: every value is the sum of
+// two BF16, and the three larger of the four products count (what is left out is 2^-16 of a product). Rounded ones are for
+// scores.
 
 #pragma once
 
@@ -46,12 +47,16 @@ private:
 };
 
 // n values, a multiple of 16
-void h2o_amx_split(const float * src, h2o_split dst, int64_t n);
+void h2o_amx_split(const float * src, h2o_split  dst, int64_t n);
+void h2o_amx_round(const float * src, uint16_t * dst, int64_t n);
 
 // 16 columns of a right side from rows that hold one column each, such as keys: tiles of 32 values of each row
 //   rows [16][ld], n_k: a multiple of 32
 //   dst  [n_k/32] tiles
 void h2o_amx_pack_columns(const float * rows, int64_t ld, int64_t n_k, h2o_split dst);
+
+// the same of n_rows rows of n_k values, rounded: tiles [n_rows/16][n_k/32]
+void h2o_amx_pack_rounded(const float * rows, int64_t n_k, int64_t n_rows, uint16_t * dst);
 
 // 32 rows of a right side, such as values: tiles of 16 of their columns
 //   rows [32][ld], n_cols: a multiple of 16
@@ -60,5 +65,7 @@ void h2o_amx_pack_rows(const float * rows, int64_t ld, int64_t n_cols, h2o_split
 
 // c [32][ldc] = a [32][lda] * b, 32 columns of it: tiles [n_k/32] of the first 16 columns, those of the second at `stride`
 void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc);
+void h2o_amx_gemm_rounded(
+        const uint16_t * a, int64_t lda, const uint16_t * b, int64_t stride, int64_t n_k, float * c, int64_t ldc);
 
 #endif

@@ -1,5 +1,6 @@
 #include "h2o-query.h"
 
+#include "h2o-amx.h"
 #include "h2o-columns.h"
 #include "h2o-rows.h"
 #include "h2o-select.h"
@@ -11,10 +12,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 // A thread takes a block of queries and a KV head from its needs to its set. Nothing is shared, so threads change no bit.
 
 static constexpr size_t H2O_ALIGN = 64;
+
+static int64_t h2o_pad_page(int64_t n) {
+    return (n + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE*GGML_H2O_PAGE;
+}
 
 namespace {
 
@@ -24,7 +30,8 @@ struct h2o_query_op {
         q(dst->src[0]), lse(dst->src[1]), k(dst->src[2]), pages(dst->src[3]), landmarks(dst->src[4]),
         d(q->ne[0]), n_head(k->ne[2]), n_group(q->ne[1]/n_head), n_queries(q->ne[2]), n_blocks(dst->ne[2]), n_set(dst->ne[0]),
         n_searched(p.n_picked*GGML_H2O_PAGE + p.n_cand - p.n_pages*GGML_H2O_PAGE),
-        n_needy_cols(h2o_col_pad(GGML_H2O_NEEDY*n_group)) {}
+        n_needy_cols(h2o_col_pad(GGML_H2O_NEEDY*n_group)),
+        is_rounded(h2o_amx_available() && d % 32 == 0) {}
 
     const ggml_h2o_query_params & p;
 
@@ -42,12 +49,13 @@ struct h2o_query_op {
     const int64_t n_set;
     const int64_t n_searched; // candidates that are scored key by key
     const int64_t n_needy_cols;
+    const bool    is_rounded; // scores of keys in tiles of BF16
 
     // floats per thread
     int64_t size_queries() const { return (d + 1)*std::max<int64_t>(H2O_PANEL, n_needy_cols); }
     int64_t size_mean()    const { return GGML_H2O_BLOCK*d; }
     int64_t size_keys()    const { return GGML_H2O_PAGE*d; }
-    int64_t size_logits()  const { return std::max<int64_t>(n_searched*H2O_PANEL, GGML_H2O_PAGE*n_needy_cols); }
+    int64_t size_logits()  const { return std::max<int64_t>(h2o_pad_page(n_searched)*H2O_PANEL, GGML_H2O_PAGE*n_needy_cols); }
 
     int64_t n_ranked() const { return std::max<int64_t>({ p.n_landmarks, p.n_pages, n_searched }); }
 
@@ -237,6 +245,49 @@ static void h2o_find_searched(
     }
 }
 
+// the logits of w.searched for w.mean, the block's queries averaged over the group: w.logits [n_searched][H2O_PANEL]
+static void h2o_score_searched(const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b) {
+    const h2o_cells keys(op.k, b.ih);
+
+    const auto read = [&](int64_t i) {
+        const int64_t n = std::min<int64_t>(GGML_H2O_PAGE, op.n_searched - i);
+
+        for (int64_t j = 0; j < n; ++j) {
+            keys.read(w.searched[i + j], w.keys + j*op.d);
+        }
+        return n;
+    };
+
+#ifdef H2O_HAS_AMX
+    if (op.is_rounded) {
+        uint16_t * queries = (uint16_t *) w.queries;
+        uint16_t * rounded = queries + H2O_PANEL*op.d; // of the keys
+
+        h2o_amx_pack_rounded(w.mean, op.d, H2O_PANEL, queries);
+
+        for (int64_t i = 0; i < op.n_searched; i += GGML_H2O_PAGE) {
+            h2o_amx_round(w.keys, rounded, read(i)*op.d);
+
+            for (int64_t row = 0; row < GGML_H2O_PAGE; row += H2O_AMX_ROWS) {
+                for (int64_t col = 0; col < H2O_PANEL; col += H2O_AMX_COLS) {
+                    h2o_amx_gemm_rounded(rounded + row*op.d, op.d, queries + col*op.d, 16*op.d, op.d,
+                            w.logits + (i + row)*H2O_PANEL + col, H2O_PANEL);
+                }
+            }
+        }
+        return;
+    }
+#endif
+
+    h2o_pack_queries(w.queries, H2O_PANEL, op.d, b.n, 1.0f, [&](int64_t i) { return w.mean + i*op.d; });
+
+    for (int64_t i = 0; i < op.n_searched; i += GGML_H2O_PAGE) {
+        const int64_t n = read(i);
+
+        h2o_gemm(n, H2O_PANEL, op.d, { w.keys, op.d, 1 }, w.queries, H2O_PANEL, w.logits + i*H2O_PANEL, H2O_PANEL);
+    }
+}
+
 // The best of w.searched for the block's queries, averaged over the group, into w.ranked: the largest share that a
 // position has in what a query would see, of its surroundings and of all that is searched. Without those in `taken`.
 static int64_t h2o_choose_by_all(
@@ -251,6 +302,7 @@ static int64_t h2o_choose_by_all(
     float shift[H2O_PANEL];
 
     std::fill(near, near + H2O_PANEL, INFINITY); // no query
+    std::fill(w.mean + b.n*op.d, w.mean + H2O_PANEL*op.d, 0.0f);
     for (int64_t i = 0; i < b.n; ++i) {
         float * mean = w.mean + i*op.d;
 
@@ -268,18 +320,7 @@ static int64_t h2o_choose_by_all(
     }
     h2o_find_searched(op, w, b, w.mean, near);
 
-    h2o_pack_queries(w.queries, H2O_PANEL, op.d, b.n, 1.0f, [&](int64_t i) { return w.mean + i*op.d; });
-
-    const h2o_cells keys(op.k, b.ih);
-
-    for (int64_t i = 0; i < op.n_searched; i += GGML_H2O_PAGE) {
-        const int64_t n = std::min<int64_t>(GGML_H2O_PAGE, op.n_searched - i);
-
-        for (int64_t j = 0; j < n; ++j) {
-            keys.read(w.searched[i + j], w.keys + j*op.d);
-        }
-        h2o_gemm(n, H2O_PANEL, op.d, { w.keys, op.d, 1 }, w.queries, H2O_PANEL, w.logits + i*H2O_PANEL, H2O_PANEL);
-    }
+    h2o_score_searched(op, w, b);
 
     // log-sum-exp of the surroundings and all that is searched
     float max[H2O_PANEL];
@@ -338,6 +379,13 @@ static void h2o_query_of_block(const h2o_query_op & op, const h2o_query_work & w
 void h2o_forward_query(const ggml_compute_params * params, ggml_tensor * dst) {
     const h2o_query_op   op(dst);
     const h2o_query_work w(op, params);
+
+#ifdef H2O_HAS_AMX
+    std::optional<h2o_amx_scope> tiles;
+    if (op.is_rounded) {
+        tiles.emplace();
+    }
+#endif
 
     for (int64_t i = params->ith; i < op.n_head*op.n_blocks; i += params->nth) {
         const int64_t ih    = i/op.n_blocks;
