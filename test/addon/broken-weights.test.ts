@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { collect, someTokens, tinyContext, tinyModel } from './support.js'
 
+const budget = { local: 16, heavy: 16 }
+
 describe('a model whose weights hold', () => {
   it.each([
     ['NaN everywhere', Number.NaN, () => true],
@@ -26,11 +28,14 @@ describe('a model whose weights hold', () => {
     }
   })
 
-  it('NaN inside of the layers', async () => {
+  it.each(['votes', 'query'] as const)('NaN inside of the layers, %s', async (select) => {
     const edit = (tensor: string, values: Float32Array) => {
       if (tensor === 'blk.0.attn_k.weight') values.fill(Number.NaN, 0, 100)
     }
-    await using context = await tinyContext({ model: await tinyModel({ edit }, 'nan-k') })
+    await using context = await tinyContext({
+      model: await tinyModel({ edit }, 'nan-k'),
+      h2o: { ...budget, select },
+    })
     for (let i = 0; i < 2; i++) {
       expect((await context.prefill(someTokens(400))).tokens).toBe(400)
       const { tokens } = await collect(context.generate(someTokens(300), { nPredict: 3, seed: 1 }))

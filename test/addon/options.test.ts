@@ -29,6 +29,8 @@ describe('context options that make no sense', () => {
     ['h2o true', { h2o: true }],
     ['h2o null', { h2o: null }],
     ['schedule unknown', { h2o: { schedule: 'three-pass' } }],
+    ['select unknown', { h2o: { select: 'toString' } }],
+    ['select query in two passes', { h2o: { select: 'query', schedule: 'two-pass' } }],
     ['trace no boolean', { h2o: { trace: 1 } }],
     ['denseTail no integer', { h2o: { denseTail: 0.5 } }],
     ['denseTail below 0', { h2o: { denseTail: -1 } }],

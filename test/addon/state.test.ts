@@ -101,6 +101,40 @@ describe('a saved state', () => {
     expect(calls[0]?.inherited).toBe(0)
   })
 
+  // its index is made again from the keys: nothing of the method is in a state
+  it.each<[string, ContextOptions['h2o']]>([
+    ['query', { local: 16, heavy: 16, select: 'query' }],
+    ['query of another budget', { local: 8, heavy: 4, select: 'query' }],
+    ['votes', { local: 16, heavy: 16 }],
+    ['no method', false],
+  ])('of a context with %s goes on in one with query', async (_, h2o) => {
+    await using saver = await tinyContext(h2o === undefined ? {} : { h2o })
+    await saver.prefill(someTokens(300))
+    await using context = await tinyContext({ h2o: { local: 16, heavy: 16, select: 'query' } })
+    await context.prefill(someTokens(500, 3))
+    expect(await context.loadState(await saver.saveState())).toEqual({
+      position: 300,
+      inherited: true,
+      reason: null,
+    })
+    const { calls } = await context.prefill(someTokens(100, 2), { append: true })
+    expect(calls).toMatchObject([{ path: 'h2o', pos: 300, inherited: 32 }])
+  })
+
+  it('of a context with query has no memory for one with votes', async () => {
+    await using saver = await tinyContext({ h2o: { local: 16, heavy: 16, select: 'query' } })
+    await saver.prefill(someTokens(300))
+    await using context = await tinyContext()
+    await context.prefill(someTokens(500, 3))
+    expect(await context.loadState(await saver.saveState())).toEqual({
+      position: 300,
+      inherited: false,
+      reason: 'selection',
+    })
+    const { calls } = await context.prefill(someTokens(100, 2), { append: true })
+    expect(calls).toMatchObject([{ path: 'h2o', pos: 300, inherited: 0 }])
+  })
+
   it('comes from a context without H2O', async () => {
     await using plain = await tinyContext({ h2o: false })
     await plain.prefill(someTokens(300))

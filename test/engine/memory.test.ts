@@ -9,12 +9,15 @@ import { modelFile, open } from './support.js'
 
 const deep = { arch: 'qwen3', layers: 28, context: 1 << 17 } as const
 
-test('what a sparse call needs is the same at 16k and at 64k of context, and no more than stock takes', async () => {
+test.each([
+  'votes',
+  'query',
+] as const)('what a sparse call needs is the same at 16k and at 64k of context, and no more than stock takes: %s', async (select) => {
   const model = await modelFile({ ...presets['qwen3-0.6b'], layers: 2, vocab: 1024, context: 1 << 17 })
   const sizes = []
   for (const nCtx of [16384, 65536]) {
     const kv = { typeK: 'f16', typeV: 'f16', flashAttn: 'on' } as const
-    const context = await open({ model, nCtx, nBatch: 4096, nUbatch: 1024, ...kv })
+    const context = await open({ model, nCtx, nBatch: 4096, nUbatch: 1024, h2o: { select }, ...kv })
     expect(context.h2o.covered).toBe(true)
     const { computeBytes, sparseComputeBytes, sparseGraphNodes, h2oStateBytes } = context.memory
     expect(sparseComputeBytes).toBeGreaterThan(0)
@@ -38,13 +41,35 @@ test('the persistent buffers take at most 5 % of the KV cache', async () => {
   expect(memory.h2oStateBytes / memory.kvBytes).toBeLessThanOrEqual(0.05)
 })
 
+test('so does the index of the keys at 32k, which grows with the context', async () => {
+  const model = await modelFile({
+    arch: 'qwen3',
+    layers: 1,
+    heads: 16,
+    kvHeads: 8,
+    headDim: 128,
+    context: 1 << 15,
+  })
+  const kv = { typeK: 'f16', typeV: 'f16', h2o: { select: 'query' } } as const
+  const { memory } = await open({ model, ...kv, nCtx: 32768, nBatch: 4096, nUbatch: 1024 })
+  // a mean key of each page of 64, sixteen positions of each span of 256
+  expect(memory.h2oIndexBytes).toBe(8 * (128 * (32768 / 64) + 16 * (32768 / 256)) * 4)
+  expect(memory.h2oStateBytes).toBe(0)
+  expect(memory.kvBytes).toBe(2 * 8 * 128 * 32768 * 2)
+  expect(memory.h2oIndexBytes / memory.kvBytes).toBeLessThanOrEqual(0.05)
+})
+
 // llama.cpp itself compares the compute buffers with the reservation when a context goes
-test('28 layers at -b 4096 -ub 512 stay within what was reserved, whatever the lengths of the calls', async () => {
+test.each([
+  'votes',
+  'query',
+] as const)('28 layers at -b 4096 -ub 512 stay within what was reserved, whatever the lengths of the calls: %s', async (select) => {
   const model = await modelFile(deep)
   const script = `
     import { createContext, setLogLevel } from ${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)}
     setLogLevel('debug')
-    const context = await createContext({ model: ${JSON.stringify(model)}, nCtx: 16384, nBatch: 4096, nUbatch: 512 })
+    const context = await createContext({ model: ${JSON.stringify(model)}, nCtx: 16384, nBatch: 4096, nUbatch: 512,
+      h2o: { select: '${select}' } })
     const prompt = (n) => context.prefill(Int32Array.from({ length: n }, (_, i) => 32 + (i * 7) % 90))
     const { calls } = await prompt(4096 + 513)
     await prompt(4095)

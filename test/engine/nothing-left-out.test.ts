@@ -3,13 +3,19 @@
 // settings; and the call must say that it was sparse, so that nothing passes by falling back.
 
 import { afterEach, expect, test } from 'vitest'
-import type { KvType } from '../../src/ts/index.js'
+import type { H2oOptions, KvType } from '../../src/ts/index.js'
 import type { ModelSpec } from '../../src/ts/model-maker/index.js'
 import { nmse } from '../reference/session.js'
 import { allLogits, modelFile, open, randomTokens } from './support.js'
 
-const S = 64
+const S = 96 // for `query` a block and a half
 const P = 20
+
+// what came before is Local, or Local and all that is left
+const methods = {
+  votes: { local: P + 4, heavy: 8 },
+  query: { local: 8, heavy: 16, select: 'query' },
+} satisfies Record<string, H2oOptions>
 
 const models: Record<string, ModelSpec> = {
   llama: { arch: 'llama' },
@@ -35,8 +41,12 @@ const cases = Object.keys(models).flatMap((name) =>
   Object.entries(limits).flatMap(([type, limit]) =>
     (['on', 'off'] as const).flatMap((flashAttn) =>
       (['composed', 'fused'] as const).flatMap((path) => {
-        const bound = (path === 'fused' && limit.fused) || limit[flashAttn]
-        return limit[flashAttn] === undefined ? [] : [{ name, type: type as KvType, flashAttn, path, bound }]
+        const stock = limit[flashAttn]
+        if (stock === undefined) return []
+        const bound = (path === 'fused' && limit.fused) || stock
+        return (['votes', 'query'] as const).map((select) => ({
+          ...{ name, type: type as KvType, flashAttn, path, select, bound },
+        }))
       }),
     ),
   ),
@@ -46,13 +56,14 @@ afterEach(() => {
   delete process.env.H2O_FUSED
 })
 
-test.each(cases)('$name, $type KV, -fa $flashAttn, $path', async ({ name, type, flashAttn, path, bound }) => {
+test.each(cases)('$select: $name, $type KV, -fa $flashAttn, $path', async (c) => {
+  const { name, type, flashAttn, path, select, bound } = c
   process.env.H2O_FUSED = path === 'fused' ? '1' : '0'
   const model = await modelFile(models[name] as ModelSpec)
   const before = randomTokens(P, 1)
   const tokens = randomTokens(S + 1, 2)
 
-  const run = async (h2o: false | { local: number; heavy: number }) => {
+  const run = async (h2o: false | H2oOptions) => {
     const settings = { model, nBatch: 4 * S, nUbatch: S, typeK: type, typeV: type, flashAttn, h2o }
     const context = await open(settings)
     await context.decode(before)
@@ -62,12 +73,12 @@ test.each(cases)('$name, $type KV, -fa $flashAttn, $path', async ({ name, type, 
     return { call, logits: (logits as Float32Array).subarray(0, S * nVocab) }
   }
 
-  const sparse = await run({ local: P + 4, heavy: 8 })
+  const sparse = await run(methods[select])
   const dense = await run(false)
 
-  expect(sparse.call).toMatchObject({ path: 'h2o', reason: null, chunks: 2 })
+  expect(sparse.call).toMatchObject({ path: 'h2o', reason: null, chunks: 2, inherited: P })
   expect(dense.call).toMatchObject({ path: 'dense', reason: 'off' })
-  expect(nmse(sparse.logits, dense.logits)).toBeLessThanOrEqual(bound as number)
+  expect(nmse(sparse.logits, dense.logits)).toBeLessThanOrEqual(bound)
 })
 
 test('K quantised and V not, with the plain layout of V and with the transposed one', async () => {

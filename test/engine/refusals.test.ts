@@ -20,6 +20,7 @@ interface Refusal {
 
 const refusals: Refusal[] = [
   { name: 'off', reason: 'off', settings: { h2o: { local: 0, heavy: 0 } } },
+  { name: 'off, query', reason: 'off', settings: { h2o: { local: 0, heavy: 0, select: 'query' } } },
   { name: 'gemma2', reason: 'unsupported-memory', spec: { arch: 'gemma2' } },
   { name: 'gemma3', reason: 'unsupported-memory', spec: { arch: 'gemma3', layers: 6 } },
   { name: 'gpt-oss with its sinks', reason: 'unsupported-memory', spec: { arch: 'gpt-oss' } },

@@ -32,6 +32,14 @@ export async function modelFile(spec: ModelSpec): Promise<string> {
   return path
 }
 
+/** A model with random weights, as a file and as the reference reads it; its attention is sharp enough to matter. */
+export async function plainModel(spec: ModelSpec): Promise<{ path: string; reference: ReferenceModel }> {
+  const model = makeModel({ hidden: 64, heads: 4, headDim: 16, attentionGain: 3, ...spec })
+  const path = join(folder, `${nFiles++}.gguf`)
+  await writeGguf(model, path)
+  return { path, reference: referenceOf(model) }
+}
+
 /** A model whose Heavy keeps changing (test/reference/hot-model.ts), as a file and as the reference reads it. */
 export async function hotModel(
   arch: Architecture,

@@ -88,13 +88,14 @@ test.each([
 })
 
 test.each([
-  'single-pass',
-  'two-pass',
-] as const)('%s: asking for it changes nothing else', async (schedule) => {
+  ['single-pass', 'votes'],
+  ['two-pass', 'votes'],
+  ['single-pass', 'query'],
+] as const)('%s, %s: asking for it changes nothing else', async (schedule, select) => {
   const model = await hotModel('qwen3', 2)
   const text = new HotText({ S, H, nChunks: 6 }).next(6 * S)
   const run = async (trace: boolean | 'mass') => {
-    const h2o = { local: L, heavy: H, schedule, trace }
+    const h2o = { local: L, heavy: H, schedule, select, trace }
     const context = await open({ model: model.path, nBatch: 3 * S, nUbatch: S, h2o })
     const logits = [
       await allLogits(context, text.slice(0, 3 * S)),

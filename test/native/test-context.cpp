@@ -26,6 +26,18 @@ std::vector<test_context_params> test_all_ways() {
     return res;
 }
 
+std::vector<test_context_params> test_query_ways() {
+    std::vector<test_context_params> res(2);
+    for (test_context_params & params : res) {
+        params.policy  = H2O_POLICY_QUERY;
+        params.n_ctx   = 2048;
+        params.n_batch = 1536;
+        params.n_chunk = 160;
+    }
+    res.back().fused = false;
+    return res;
+}
+
 void test_set_env(const char * name, const char * value) {
 #ifdef _WIN32
     _putenv_s(name, value ? value : "");
@@ -49,6 +61,7 @@ test_context::test_context(const tiny_model & model, const test_context_params &
     h2o.n_local  = params.n_local;
     h2o.n_heavy  = params.n_heavy;
     h2o.schedule = params.schedule;
+    h2o.policy   = params.policy;
     h2o.trace    = H2O_TRACE_SETS;
     cparams.h2o = &h2o;
 

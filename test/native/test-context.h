@@ -13,8 +13,9 @@
 class llama_kv_cache;
 
 struct test_context_params {
-    h2o_schedule schedule = H2O_SCHEDULE_SINGLE_PASS;
-    bool         fused    = true; // attention in GGML_OP_H2O, or as a graph of stock ops
+    h2o_schedule    schedule = H2O_SCHEDULE_SINGLE_PASS;
+    h2o_policy_type policy   = H2O_POLICY_VOTES;
+    bool            fused    = true; // attention in GGML_OP_H2O, or as a graph of stock ops
 
     int n_ctx   = 1024;
     int n_batch = 512;
@@ -30,8 +31,11 @@ struct test_context_params {
     test_context_params off() const; // the same without H2O
 };
 
-// the defaults in all ways that the engine has to work: both schedules, fused and composed
+// the defaults in all ways that the engine has to work with votes: both schedules, fused and composed
 std::vector<test_context_params> test_all_ways();
+
+// the policy query, fused and composed: chunks of two blocks and a half, and room for more pages than it searches
+std::vector<test_context_params> test_query_ways();
 
 // sets or (null) unsets an environment variable
 void test_set_env(const char * name, const char * value);

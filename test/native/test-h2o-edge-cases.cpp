@@ -272,8 +272,27 @@ static void test_refused_calls(const tiny_model & model, test_context_params par
     }
 }
 
+// query has one schedule: with the other a context is stock's, and says why
+static void test_refused_schedule(const tiny_model & model) {
+    for (test_context_params params : test_query_ways()) {
+        params.schedule = H2O_SCHEDULE_TWO_PASS;
+
+        const auto run = [&](const test_context_params & params, h2o_reason reason) {
+            test_context ctx(model, params);
+            CHECK(h2o_get_info(ctx.get()).reason == reason && !h2o_has_memory(ctx.get()));
+
+            ctx.decode(tiny_prompt(3*params.n_chunk));
+            CHECK(ctx.call().path == H2O_PATH_DENSE && ctx.call().reason == reason && ctx.trace().empty());
+            return ctx.logits();
+        };
+        CHECK(run(params, H2O_REASON_UNSUPPORTED_SCHEDULE) == run(params.off(), H2O_REASON_OFF));
+    }
+}
+
 int main() {
     const tiny_model model;
+
+    test_refused_schedule(model);
 
     for (const test_context_params & params : test_all_ways()) {
         test_lengths_1024(params);

@@ -122,6 +122,9 @@ int main() {
             test_phase_2_stores_nothing(model, quiet(params));
         }
     }
+    for (const test_context_params & params : test_query_ways()) {
+        test_abort(model, quiet(params));
+    }
 
     printf("transaction: aborted calls never began, and phase 2 stores no K and V\n");
     return 0;

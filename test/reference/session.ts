@@ -5,6 +5,7 @@ import { denseAttention } from './dense.js'
 import type { ChunkTrace, SparseCall, SparseSchedule } from './h2o.js'
 import { KvCache } from './kv-cache.js'
 import type { ReferenceModel } from './model.js'
+import { type BlockTrace, type QueryCall, queryPass } from './query-pass.js'
 import type { Budget } from './selection.js'
 import { singlePass } from './single-pass.js'
 import { emptyState, type HeadState, rollbackState } from './state.js'
@@ -20,6 +21,8 @@ export interface SessionOptions extends Budget {
   S: number
   /** 'single-pass' */
   schedule?: Schedule | undefined
+  /** 'votes'; 'query' is single-pass */
+  select?: 'votes' | 'query' | undefined
 }
 
 export interface CallResult {
@@ -29,12 +32,14 @@ export interface CallResult {
   n: number
   /** of n positions and n_vocab numbers each, row by row */
   logits: Float64Array
-  /** positions of the memory set that the call's first chunk found; 0 for a dense call */
+  /** positions before the call that its first chunk attended to; 0 for a dense call */
   inherited: number
   /** chunks of a sparse call, a partial tail included; 0 for a dense call */
   chunks: number
-  /** one entry per layer and chunk, ordered by layer, then chunk; empty for a dense call */
+  /** one entry per layer and chunk, ordered by layer, then chunk; empty for a dense call, and with 'query' */
   trace: ChunkTrace[]
+  /** with 'query': one entry per block, ordered by layer, chunk, KV head and block */
+  blocks: BlockTrace[]
 }
 
 /**
@@ -66,13 +71,20 @@ export class ReferenceSession {
     return this.#state
   }
 
-  /** Appends the tokens. `forcedMemory` replays somebody else's memory sets; scores are the reference's own. */
+  /**
+   * Appends the tokens. `forcedMemory` ('votes') and `forcedSets` ('query') replay somebody else's memory sets; scores are
+   * the reference's own.
+   */
   call(
     tokens: ArrayLike<number>,
-    { forcedMemory, mass }: Pick<SparseCall, 'forcedMemory' | 'mass'> = {},
+    {
+      forcedMemory,
+      forcedSets,
+      mass,
+    }: Pick<SparseCall & QueryCall, 'forcedMemory' | 'forcedSets' | 'mass'> = {},
   ): CallResult {
     const { hparams } = this.model
-    const { S, L, H, schedule = 'single-pass' } = this.options
+    const { S, L, H, schedule = 'single-pass', select = 'votes' } = this.options
     const n = tokens.length
     const pos = this.position
     if (n === 0) throw new RangeError('a call holds at least one token')
@@ -80,14 +92,22 @@ export class ReferenceSession {
     if (L + H === 0 || n <= S) {
       const attend = denseAttention(hparams, this.#cache)
       const logits = forward(this.model, tokens, { base: pos, attend, store: this.#cache })
-      return { path: 'dense', pos, n, logits, inherited: 0, chunks: 0, trace: [] }
+      return { path: 'dense', pos, n, logits, inherited: 0, chunks: 0, trace: [], blocks: [] }
+    }
+    const chunks = Math.ceil(n / S)
+
+    if (select === 'query') {
+      const blocks: BlockTrace[] = []
+      const logits = queryPass(this.model, tokens, this.#cache, { S, L, H, blocks, forcedSets })
+      const inherited = blocks[0]!.nNear + blocks[0]!.set.length
+      return { path: 'h2o', pos, n, logits, inherited, chunks, trace: [], blocks }
     }
 
     const trace: ChunkTrace[] = []
     const call = { S, L, H, state: this.#state, trace, forcedMemory, mass }
     const logits = schedules[schedule](this.model, tokens, this.#cache, call)
     const inherited = trace[0]!.heads[0]!.memPos.length
-    return { path: 'h2o', pos, n, logits, inherited, chunks: Math.ceil(n / S), trace }
+    return { path: 'h2o', pos, n, logits, inherited, chunks, trace, blocks: [] }
   }
 
   /** Forgets every position >= p (llama_memory_seq_rm(0, p, -1)). */

@@ -115,7 +115,7 @@ static int64_t h2o_take_best(h2o_candidate * c, int64_t n, int64_t n_take) {
     n_take = std::min(n, n_take);
 
     std::nth_element(c, c + n_take, c + n, [](const h2o_candidate & a, const h2o_candidate & b) {
-        return a.score != b.score ? a.score > b.score : a.pos < b.pos;
+        return a.score != b.score ? a.score > b.score : a.pos > b.pos;
     });
     std::sort(c, c + n_take, [](const h2o_candidate & a, const h2o_candidate & b) { return a.pos < b.pos; });
     return n_take;

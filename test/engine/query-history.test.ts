@@ -1,0 +1,163 @@
+// biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
+// What the policy `query` chooses is a function of the cache's keys and of the chunk alone: the same tokens at the same
+// chunk borders give the same bits, whatever the context has been through before.
+
+import { describe, expect, test } from 'vitest'
+import type { Context, ContextOptions, H2oOptions } from '../../src/ts/index.js'
+import { open, plainModel, randomTokens } from './support.js'
+
+const S = 96 // a block and a half, a page and a half
+const query = { local: 24, heavy: 32, select: 'query', trace: true } satisfies H2oOptions
+const kinds = {
+  'f32, -fa off': { typeK: 'f32', typeV: 'f32', flashAttn: 'off' },
+  'q8_0, -fa on': { typeK: 'q8_0', typeV: 'q8_0', flashAttn: 'on' },
+} satisfies Record<string, Partial<ContextOptions>>
+
+const model = await plainModel({ arch: 'qwen3', hidden: 128, headDim: 32, kvHeads: 2 })
+const text = randomTokens(40 * S)
+const other = randomTokens(40 * S, 2)
+
+type Step =
+  /** the next tokens of the text, in one call */
+  | { read: number }
+  /** and in calls of one token */
+  | { decode: number }
+  /** tokens of another text, in one call; to be removed again */
+  | { stray: number }
+  | { truncate: number }
+  /** the context's state goes into another one, that has read another text */
+  | 'move'
+  | 'clear'
+
+const read = (...n: number[]): Step[] => n.map((read) => ({ read }))
+
+async function newContext(options: Partial<ContextOptions>): Promise<Context> {
+  return open({ model: model.path, nBatch: 16 * S, nUbatch: S, h2o: query, ...options })
+}
+
+async function follow(steps: readonly Step[], options: Partial<ContextOptions>): Promise<Context> {
+  let context = await newContext(options)
+  for (const step of steps) {
+    const at = context.position
+    if (step === 'clear') await context.clear()
+    else if (step === 'move') {
+      const state = await context.saveState()
+      await context.dispose()
+      context = await newContext({ ...options, h2o: query })
+      await context.decode(other.slice(0, 16 * S))
+      expect(await context.loadState(state)).toEqual({ position: at, inherited: true, reason: null })
+    } else if ('truncate' in step) await context.truncate(step.truncate)
+    else if ('stray' in step) await context.decode(other.slice(at, at + step.stray))
+    else if ('read' in step) await context.decode(text.slice(at, at + step.read))
+    else for (let i = at; i < at + step.decode; i++) await context.decode(text[i]!)
+  }
+  return context
+}
+
+/** What the context makes of the text's next tokens: in a sparse call, and then in a dense one that sees all of it. */
+async function ending(context: Context) {
+  const at = context.position
+  const { call, logits } = await context.decode(text.slice(at, at + 3 * S + 9), { logits: 'all' })
+  expect(call).toMatchObject({ path: 'h2o', chunks: 4 })
+  const trace = context.takeTrace()
+  const dense = await context.decode(65)
+  await context.dispose()
+  return { call, logits, trace, dense: dense.logits }
+}
+
+/** From 20 chunks on: 30 pages, of which 16 are searched. */
+const whole = read(12 * S, 8 * S)
+/** Borders that are no multiples of 64, nor of S. */
+const odd: Step[] = [...read(37, 13 * S + 21), { decode: 11 }, ...read(6 * S)]
+
+const histories: { name: string; like: Step[]; steps: Step[] }[] = [
+  { name: 'in calls of 3, 4, 5 and 8 chunks', like: whole, steps: read(3 * S, 4 * S, 5 * S, 8 * S) },
+  { name: 'in calls of 16 chunks', like: whole, steps: read(16 * S, 4 * S) },
+  {
+    name: 'removed from the middle of a page on, read otherwise, and read again',
+    like: whole,
+    steps: [...read(16 * S), { truncate: 1000 }, { stray: 5 * S }, { truncate: 9 * S }, ...read(11 * S)],
+  },
+  {
+    name: 'removed within the first span',
+    like: whole,
+    steps: [
+      ...read(16 * S),
+      { truncate: 200 },
+      { stray: 40 },
+      { stray: 9 * S },
+      { truncate: S },
+      ...read(15 * S, 4 * S),
+    ],
+  },
+  {
+    name: 'after another prompt',
+    like: whole,
+    steps: [{ stray: 16 * S }, { stray: 3 * S }, 'clear', ...read(16 * S, 4 * S)],
+  },
+  { name: 'moved to another context', like: whole, steps: [...read(12 * S), 'move', ...read(8 * S), 'move'] },
+  {
+    name: 'behind a dense call and decoding, in other calls',
+    like: odd,
+    steps: [...read(37, 5 * S, 8 * S + 21), { decode: 11 }, ...read(2 * S, 4 * S)],
+  },
+  {
+    name: 'behind a dense call, moved, removed and decoded again',
+    like: odd,
+    steps: [
+      ...read(37, 13 * S + 21),
+      'move',
+      { stray: 7 },
+      { stray: 5 * S },
+      { truncate: 37 + 13 * S + 21 },
+      { decode: 11 },
+      ...read(6 * S),
+    ],
+  },
+]
+
+describe.each(Object.entries(kinds))('%s', (_, kind) => {
+  const expected = new Map<Step[], ReturnType<typeof ending>>()
+  const endingOf = (like: Step[]) => {
+    const known = expected.get(like) ?? follow(like, kind).then(ending)
+    expected.set(like, known)
+    return known
+  }
+
+  test.each(histories)('$name: the same bits', async ({ like, steps }) => {
+    expect(await ending(await follow(steps, kind))).toEqual(await endingOf(like))
+  })
+
+  test.each([1, 3, 8])('%d threads: the same bits', async (n) => {
+    const threads = { nThreads: n, nThreadsBatch: n }
+    expect(await ending(await follow(whole, { ...kind, ...threads }))).toEqual(await endingOf(whole))
+  })
+
+  test('prefill with -b of 3 to 16 chunks: the same bits', async () => {
+    const prompt = Int32Array.from(text.slice(0, 20 * S + 9))
+    const results = []
+    for (const chunks of [16, 3, 4, 5, 8]) {
+      const context = await newContext({ ...kind, nBatch: chunks * S })
+      const { logits, calls, denseTail } = await context.prefill(prompt)
+      expect({ paths: new Set(calls.map(({ path }) => path)), denseTail }).toEqual({
+        paths: new Set(['h2o']),
+        denseTail: 0,
+      })
+      const sets = context.takeTrace().filter(({ pos }) => pos === 20 * S)
+      results.push({ logits, sets, dense: (await context.decode(65)).logits })
+      await context.dispose()
+    }
+    for (const result of results) expect(result).toEqual(results[0])
+  })
+
+  // K is all that it needs: read densely, the cache is the same whatever the method
+  test.each([
+    ['votes', { ...query, select: 'votes' }],
+    ['votes of another budget', { local: 8, heavy: 8, schedule: 'two-pass' }],
+    ['no method', false],
+  ] as const)('a state saved with %s goes on as one of its own', async (_, h2o) => {
+    const dense = read(...Array.from({ length: 14 }, () => S))
+    const saved = await ending(await follow([...dense, 'move'], { ...kind, h2o }))
+    expect(saved).toEqual(await ending(await follow(dense, kind)))
+  })
+})

@@ -1,0 +1,148 @@
+// biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
+// The policy `query` against the float64 reference (test/reference/query.ts), on whole tiny models with F32 weights and F32
+// KV. The reference replays the engine's sets, so that a near tie decided the other way does not spoil the comparison of
+// logits; and each set must be the reference's own wherever the reference chose by more than rounding.
+
+import { afterEach, expect, test } from 'vitest'
+import type { BlockTrace } from '../reference/query-pass.js'
+import { blocksOf, checkSets } from '../reference/query-replay.js'
+import { heavyTurnover } from '../reference/selection.js'
+import { nmse, ReferenceSession } from '../reference/session.js'
+import { open, plainModel, randomTokens } from './support.js'
+
+/** of scores, which are logarithms of shares, and of cosines */
+const SCORE_TOLERANCE = 1e-5
+const LOGITS_NMSE = 1e-9
+
+/** A call of so many tokens, so many tokens one by one, or everything from here on removed. */
+type Step = { call: number } | { decode: number } | { rollback: number }
+
+interface Case {
+  name: string
+  arch?: 'llama' | 'qwen2' | 'qwen3'
+  kvHeads?: number
+  S: number
+  L: number
+  H: number
+  steps: Step[]
+}
+
+const calls = (...n: number[]): Step[] => n.map((call) => ({ call }))
+const budget = { S: 160, L: 48, H: 64 }
+
+// beyond 16 pages of candidates the best are picked
+const cases: Case[] = [
+  { name: 'a tail shorter than a block', ...budget, steps: calls(14 * 160 + 37) },
+  { name: 'one KV head for 4', arch: 'qwen3', kvHeads: 1, S: 192, L: 32, H: 40, steps: calls(2000) },
+  { name: 'MHA, no Local', arch: 'qwen2', kvHeads: 4, S: 96, L: 0, H: 64, steps: calls(1500) },
+  { name: 'Local only', S: 100, L: 40, H: 0, steps: calls(450) },
+  { name: 'one position of memory', S: 100, L: 0, H: 1, steps: calls(1350) },
+  { name: 'too few for a search by need', S: 100, L: 8, H: 3, steps: calls(1350) },
+  { name: 'Heavy of most of a chunk', S: 130, L: 9, H: 120, steps: calls(1700) },
+  { name: 'a chunk shorter than a block', S: 40, L: 16, H: 20, steps: calls(1400) },
+  {
+    name: 'calls that begin anywhere, after a dense one and decoding',
+    ...budget,
+    steps: [{ call: 37 }, { call: 7 * 160 + 5 }, { decode: 11 }, { call: 3 * 160 }, { call: 161 }],
+  },
+  {
+    name: 'rollback into a page, and decoding past the place',
+    ...budget,
+    steps: [
+      { call: 9 * 160 },
+      { rollback: 1000 },
+      { decode: 30 },
+      { call: 500 },
+      { rollback: 300 },
+      { call: 900 },
+    ],
+  },
+]
+
+// sets do not depend on the way: once is enough where the reference takes long
+const large: Case = { name: 'more than 16 pages picked', S: 640, L: 0, H: 560, steps: calls(3 * 640) }
+
+const ways = [
+  ...(['fused', 'composed'] as const).flatMap((kernels) => cases.map((c) => ({ kernels, ...c }))),
+  { kernels: 'fused', ...large },
+]
+
+afterEach(() => {
+  delete process.env.H2O_FUSED
+})
+
+test.each(ways)('$kernels: $name', async ({ kernels, arch = 'llama', kvHeads = 2, S, L, H, steps }) => {
+  process.env.H2O_FUSED = kernels === 'fused' ? '1' : '0'
+  const model = await plainModel({ arch, kvHeads })
+  const h2o = { local: L, heavy: H, select: 'query', trace: true } as const
+  const context = await open({ model: model.path, nBatch: S * Math.ceil(4096 / S), nUbatch: S, h2o })
+  const reference = new ReferenceSession(model.reference, { S, L, H, select: 'query' })
+  const blocks: BlockTrace[] = []
+
+  for (const [seed, step] of steps.entries()) {
+    if ('rollback' in step) {
+      await context.truncate(step.rollback)
+      reference.rollback(step.rollback)
+      continue
+    }
+    const runs = 'call' in step ? [step.call] : Array.from({ length: step.decode }, () => 1)
+    for (const [i, n] of runs.entries()) {
+      const tokens = randomTokens(n, 100 * seed + i)
+      const { call, logits } = await context.decode(tokens, { logits: 'all' })
+      const trace = call.path === 'h2o' ? context.takeTrace() : []
+      const expected = reference.call(tokens, call.path === 'h2o' ? { forcedSets: blocksOf(trace) } : {})
+
+      const { path, pos, inherited, chunks } = expected
+      expect(call).toEqual({ path, pos, n, inherited, chunks, reason: path === 'h2o' ? null : 'one-chunk' })
+      expect(nmse(logits!, expected.logits)).toBeLessThanOrEqual(LOGITS_NMSE)
+      expect(checkSets(expected.blocks, SCORE_TOLERANCE)).toEqual([])
+      blocks.push(...expected.blocks)
+
+      for (const { layer, pos, nChunk, nHeadKv, nNear, nSets, nMem, memPos } of trace) {
+        const own = expected.blocks.filter((b) => b.layer === layer && b.pos === pos)
+        expect(nHeadKv).toBe(kvHeads)
+        expect(nNear).toBe(Math.min(L, pos))
+        expect(nMem).toBe(Math.min(H, pos - nNear))
+        expect(nSets).toBe(nMem > 0 ? Math.ceil(nChunk / 64) : 0)
+        expect(memPos).toHaveLength(nSets * nHeadKv * nMem)
+        expect(own).toHaveLength(Math.ceil(nChunk / 64) * nHeadKv)
+        for (const { set } of own) {
+          expect(set.every((p, j) => p < pos - nNear && p > (set[j - 1] ?? -1))).toBe(true)
+        }
+      }
+    }
+  }
+  if (H === 0) return
+  // few of the choices were too close to compare, and blocks do not all choose the same
+  const chosen = blocks.filter(({ set, pos, nNear }) => set.length < pos - nNear)
+  const close = chosen.filter(({ margin }) => margin <= SCORE_TOLERANCE)
+  const turnovers = chosen.slice(1).map(({ set }, i) => heavyTurnover(chosen[i]!.set, set))
+  expect(chosen.length).toBeGreaterThan(20)
+  expect(close.length).toBeLessThanOrEqual(0.02 * chosen.length)
+  expect(turnovers.filter((t) => t >= 0.2).length / turnovers.length).toBeGreaterThanOrEqual(0.4)
+})
+
+// by every score at once, which leaves the choice to the tie rule
+test.each([
+  ['keys of zero, all equal', (name: string) => name.endsWith('attn_k.weight'), 0],
+  ['weights of NaN', () => true, Number.NaN],
+] as const)('%s: ties go to the lower position', async (_, isEdited, value) => {
+  const edit = (name: string, values: Float32Array) => {
+    if (isEdited(name)) values.fill(value)
+  }
+  const model = await plainModel({ arch: 'llama', kvHeads: 2, edit })
+  const [S, L, H] = [160, 48, 100]
+  const h2o = { local: L, heavy: H, select: 'query', trace: true } as const
+  const context = await open({ model: model.path, nBatch: 4096, nUbatch: S, h2o })
+  const tokens = randomTokens(9 * S)
+  await context.decode(tokens)
+  const sets = blocksOf(context.takeTrace())
+
+  const reference = new ReferenceSession(model.reference, { S, L, H, select: 'query' })
+  const { blocks } = reference.call(tokens, { forcedSets: sets })
+  expect(blocks).toHaveLength(2 * 9 * 3 * 2)
+  for (const { set, own } of blocks) expect(set).toEqual(own)
+  // 25 of the landmarks, then the lowest of all
+  const lowest = Array.from({ length: 91 }, (_, i) => i)
+  expect(blocks.at(-1)!.set).toEqual([...lowest, ...Array.from({ length: 9 }, (_, i) => 256 + i)])
+})

@@ -1,0 +1,36 @@
+// biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
+// The best of some candidates, and how clear that choice was.
+
+export interface Choice {
+  /** ascending */
+  taken: number[]
+  /** By how much the worst that was taken beats the best that was not: a smaller error of scores changes nothing. */
+  margin: number
+}
+
+/** The n candidates of the highest score; ties go to the lower candidate, NaN counts as -Infinity. */
+export function best(candidates: readonly number[], n: number, score: (candidate: number) => number): Choice {
+  const scored = candidates.map((candidate) => ({ candidate, score: numberOf(score(candidate)) }))
+  scored.sort((a, b) => compare(b.score, a.score) || a.candidate - b.candidate)
+  const [worst, next] = [scored[n - 1], scored[n]]
+  return {
+    taken: scored
+      .slice(0, n)
+      .map(({ candidate }) => candidate)
+      .sort((a, b) => a - b),
+    margin: !worst || !next ? Infinity : worst.score === next.score ? 0 : worst.score - next.score,
+  }
+}
+
+/** The highest of some scores; NaN counts as -Infinity. */
+export function highest(scores: readonly number[]): number {
+  return scores.reduce((max, x) => (x > max ? x : max), -Infinity)
+}
+
+function numberOf(score: number): number {
+  return Number.isNaN(score) ? -Infinity : score
+}
+
+function compare(a: number, b: number): number {
+  return a === b ? 0 : a < b ? -1 : 1
+}

@@ -1,0 +1,140 @@
+// biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
+// The memory set of a block of queries under the policy `query` (src/native/h2o/README.md), for one layer and KV head.
+// Names of the formulas: q_ih is the query of row i and head h, k_x the key at position x, s_h(i, x) = q_ih . k_x / sqrt(d),
+// lse(i, h) the log-sum-exp of s_h(i, .) over Local and the chunk up to i. A bar is the mean over the heads of the group.
+
+import { range } from './attention.js'
+import { best, type Choice, highest } from './best.js'
+import { type Keys, landmarksOf, mean, meanKey, PAGE, SPAN } from './key-index.js'
+import { dot } from './ops.js'
+
+/** queries that share a set */
+export const BLOCK = 64
+/** needy queries of a block */
+export const NEEDY = 4
+
+/** One query of all heads of the group. */
+export interface Row {
+  /** [head of the group] */
+  q: Float64Array[]
+  /** [head of the group], over the keys that it sees without a set */
+  lse: number[]
+  /** how many these are */
+  nSeen: number
+}
+
+export interface Question {
+  /** the block's queries */
+  rows: Row[]
+  /** of all positions before the chunk, at least */
+  keys: Keys
+  /** the chunk begins here */
+  begin: number
+  /** C: positions 0..C - 1 are the candidates */
+  nCandidates: number
+  /** H */
+  H: number
+}
+
+/** The set, ascending. The margin is that of the closest of all choices that led to it. */
+export function chooseSet(ask: Question): Choice {
+  const { nCandidates, H } = ask
+  if (nCandidates <= H) return { taken: range(0, nCandidates), margin: Infinity }
+
+  const byNeed = chooseByNeed(ask)
+  const byAll = chooseByAll(ask, byNeed.taken)
+  return {
+    taken: [...byNeed.taken, ...byAll.taken].sort((a, b) => a - b),
+    margin: Math.min(byNeed.margin, byAll.margin),
+  }
+}
+
+/** The first search: needy queries, one head at a time, among the landmarks. min(64, H / 4) positions. */
+function chooseByNeed(ask: Question): Choice {
+  const needy = needyRows(ask.rows)
+  const landmarks = landmarkCandidates(ask)
+  const asking = needy.taken.map((i) => ask.rows[i]!)
+  const wanted = best(landmarks.taken, Math.min(64, Math.floor(ask.H / 4)), (x) =>
+    wantOf(asking, ask.keys[x]!),
+  )
+  return { taken: wanted.taken, margin: Math.min(needy.margin, landmarks.margin, wanted.margin) }
+}
+
+/** The rows of the lowest need(i) = mean over h of lse(i, h) - log(keys that i sees). */
+function needyRows(rows: readonly Row[]): Choice {
+  return best(range(0, rows.length), NEEDY, (i) => {
+    const { lse, nSeen } = rows[i]!
+    return -(average(lse) - Math.log(nSeen))
+  })
+}
+
+/** Landmarks that are candidates, of the spans that are complete before the chunk. */
+function landmarkCandidates({ keys, begin, nCandidates }: Question): Choice {
+  const spans = range(0, Math.floor(begin / SPAN)).map((span) => landmarksOf(keys, span))
+  return {
+    taken: spans.flatMap(({ taken }) => taken).filter((x) => x < nCandidates),
+    margin: Math.min(...spans.map(({ margin }) => margin)),
+  }
+}
+
+/** a(x) = max over the rows i and heads h of s_h(i, x) - lse(i, h) */
+function wantOf(rows: readonly Row[], key: Float64Array): number {
+  return highest(rows.flatMap(({ q, lse }) => q.map((x, h) => logit(x, key) - lse[h]!)))
+}
+
+/** The second search: all queries, averaged over the group, key by key in the best pages. What is left of H. */
+function chooseByAll(ask: Question, taken: readonly number[]): Choice {
+  const means = ask.rows.map(({ q, lse }) => ({ q: mean(q), lse: average(lse) }))
+  const searched = searchedPositions(ask, means)
+  const share = shares(ask.keys, means, searched.taken)
+  const before = new Set(taken)
+  const left = searched.taken.filter((x) => !before.has(x))
+  const chosen = best(left, ask.H - taken.length, (x) => share.get(x)!)
+  return { taken: chosen.taken, margin: Math.min(searched.margin, chosen.margin) }
+}
+
+interface MeanRow {
+  q: Float64Array
+  lse: number
+}
+
+/** The positions of the best max(16, 2H / 64) whole pages of candidates, and those behind the last whole page. */
+function searchedPositions({ keys, nCandidates, H }: Question, means: readonly MeanRow[]): Choice {
+  const nPages = Math.floor(nCandidates / PAGE)
+  const pages = best(range(0, nPages), Math.max(16, Math.ceil((2 * H) / PAGE)), (page) =>
+    pageScore(means, meanKey(keys, page)),
+  )
+  const taken = [
+    ...pages.taken.flatMap((page) => range(page * PAGE, (page + 1) * PAGE)),
+    ...range(nPages * PAGE, nCandidates),
+  ]
+  return { taken, margin: pages.margin }
+}
+
+/** b(P) = max over i of qbar_i . kbar_P / sqrt(d) - lsebar_i */
+function pageScore(means: readonly MeanRow[], key: Float64Array): number {
+  return highest(means.map(({ q, lse }) => logit(q, key) - lse))
+}
+
+/** t(x) = max over i of s(i, x) - log(e^lsebar_i + sum over the searched y of e^s(i, y)), with s(i, x) = qbar_i . k_x / sqrt(d) */
+function shares(keys: Keys, means: readonly MeanRow[], searched: readonly number[]): Map<number, number> {
+  const ofRow = means.map(({ q, lse }) => {
+    const s = searched.map((x) => logit(q, keys[x]!))
+    const all = logSumExp([lse, ...s])
+    return s.map((value) => value - all)
+  })
+  return new Map(searched.map((x, j) => [x, highest(ofRow.map((row) => row[j]!))]))
+}
+
+export function logSumExp(logits: readonly number[]): number {
+  const max = logits.reduce((a, b) => Math.max(a, b), -Infinity)
+  return max + Math.log(logits.reduce((sum, x) => sum + Math.exp(x - max), 0))
+}
+
+function logit(q: Float64Array, key: Float64Array): number {
+  return dot(q, 0, key, 0, key.length) / Math.sqrt(key.length)
+}
+
+function average(numbers: readonly number[]): number {
+  return numbers.reduce((a, b) => a + b, 0) / numbers.length
+}
