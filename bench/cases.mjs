@@ -24,12 +24,12 @@ export const sets = {
     ],
   },
   full: {
-    title: 'every figure, in about an hour and a half on two cores',
+    title: 'every figure, in about two hours on two cores',
     runs: [
       {
         name: 'lengths',
         title: 'time to first token over prompt length',
-        argv: `-p 4096,8192 -r 3 --contenders stock,h2o,h2o-two-pass --profile ${method}`,
+        argv: `-p 4096,8192 -r 3 --contenders stock,h2o,h2o-query,h2o-two-pass --profile ${method}`,
       },
       {
         name: 'between',
@@ -44,17 +44,17 @@ export const sets = {
       {
         name: 'lengths',
         title: 'long prompts; stock with the better of its physical batches above',
-        argv: `-p 16384 -r 3 --contenders stock,h2o,h2o-two-pass --stock-ubatch-size 512 --profile ${method}`,
+        argv: `-p 16384 -r 3 --contenders stock,h2o,h2o-query,h2o-two-pass --stock-ubatch-size 512 --profile ${method}`,
       },
       {
         name: 'lengths',
         title: 'a very long prompt, once',
-        argv: `-p 32768 -r 1 --contenders stock,h2o,h2o-two-pass --stock-ubatch-size 512 ${method}`,
+        argv: `-p 32768 -r 1 --contenders stock,h2o,h2o-query,h2o-two-pass --stock-ubatch-size 512 ${method}`,
       },
       {
         name: 'memory',
         title: 'peak memory, 28 layers',
-        argv: `--layers 28 -p 16384 -r 1 --no-warmup --contenders stock-fa-on,h2o,h2o-native --stock-ubatch-size ${S} ${method}`,
+        argv: `--layers 28 -p 16384 -r 1 --no-warmup --contenders stock-fa-on,h2o,h2o-query,h2o-native --stock-ubatch-size ${S} ${method}`,
       },
     ],
   },

@@ -5,6 +5,7 @@ import { svg } from './chart.mjs'
 // colours that keep apart for the colour-blind, on white and on near-black
 const LINES = [
   { contender: 'h2o', label: 'H2O', color: '#d55e00' },
+  { contender: 'h2o-query', label: 'H2O, by query', color: '#009e73' },
   { contender: 'h2o-two-pass', label: 'H2O, two passes', color: '#cc79a7' },
   { contender: 'dense', label: 'dense, our build', color: '#56b4e9' },
   { contender: 'stock', label: 'stock llama.cpp', color: '#0072b2' },
@@ -32,7 +33,7 @@ function pointsOf(rows, contender) {
       continue
     const known = best.get(row.n_prompt)
     if (known && known.y >= row.tokens_per_second) continue
-    const gain = contender === 'h2o' ? row.speedup?.median : undefined
+    const gain = ['h2o', 'h2o-query'].includes(contender) ? row.speedup?.median : undefined
     best.set(row.n_prompt, {
       x: row.n_prompt,
       y: row.tokens_per_second,

@@ -19,12 +19,8 @@ export function targetsOf(runs) {
   const rows = (name) => runs.filter((run) => run.name === name).flatMap((run) => run.rows)
   const lengths = rows('lengths')
   return [
-    ...SPEEDUPS.map(([n, least, aim]) => ({
-      what: `speed-up at ${n}`,
-      value: find(lengths, 'h2o', n)?.speedup?.median ?? null,
-      least,
-      aim,
-    })),
+    ...speedups(lengths, 'h2o'),
+    ...(lengths.some(({ contender }) => contender === 'h2o-query') ? speedups(lengths, 'h2o-query') : []),
     {
       what: 'tokens/s at 32768 against 4096',
       value: ratio(speed(lengths, 32768), speed(lengths, 4096)),
@@ -43,6 +39,15 @@ export function targetsOf(runs) {
 export function verdictOf({ value, least, most }) {
   if (value === null) return 'not measured'
   return (least === undefined || value >= least) && (most === undefined || value <= most) ? 'met' : 'missed'
+}
+
+function speedups(rows, contender) {
+  return SPEEDUPS.map(([n, least, aim]) => ({
+    what: `speed-up at ${n}${contender === 'h2o' ? '' : `, ${contender}`}`,
+    value: find(rows, contender, n)?.speedup?.median ?? null,
+    least,
+    aim,
+  }))
 }
 
 function find(rows, contender, n) {
@@ -112,7 +117,7 @@ function short(rows) {
 }
 
 function memory(rows) {
-  const [own, node] = [find(rows, 'h2o-native', 16384), find(rows, 'h2o', 16384)]
+  const own = find(rows, 'h2o-native', 16384)
   const stock = rows.filter((row) => row.contender.startsWith('stock-'))
   const fastest = stock.sort((a, b) => a.ttft_ms.median - b.ttft_ms.median)[0]
   return [
@@ -122,10 +127,17 @@ function memory(rows) {
       most: 1.15,
       note: fastest ? `of ${fastest.contender} -ub ${fastest.n_ubatch}` : '',
     },
-    {
-      what: 'H2O buffers against the KV cache',
-      value: ratio(node?.h2o_bytes ?? null, node?.kv_bytes ?? null),
-      most: 0.05,
-    },
+    buffers(find(rows, 'h2o', 16384), ''),
+    ...rows
+      .filter((row) => row.contender === 'h2o-query' && row.n_prompt === 16384)
+      .map((row) => buffers(row, ', h2o-query')),
   ]
+}
+
+function buffers(row, suffix) {
+  return {
+    what: `H2O buffers against the KV cache${suffix}`,
+    value: ratio(row?.h2o_bytes ?? null, row?.kv_bytes ?? null),
+    most: 0.05,
+  }
 }

@@ -3,7 +3,8 @@
 //
 //   stock-bench MODEL TOKENS [-n N] [-c N] [-b N] [-ub N] [-t N] [-fa on|off|auto] [-ctk TYPE] [-ctv TYPE] [-ngl N]
 //               [-r N] [-w N] [--calls N,N,...] [--profile]
-//     h2o-bench [--h2o-local N] [--h2o-heavy N] [--h2o-schedule single-pass|two-pass] as well; without them H2O is off
+//     h2o-bench [--h2o-local N] [--h2o-heavy N] [--h2o-schedule single-pass|two-pass] [--h2o-select votes|query] as well;
+//               without them H2O is off
 //
 // TOKENS holds int32 ids, of which the first -n are the prompt (0: all). It is decoded in calls of --calls tokens, or of at
 // most -b, -r times over, after a warm-up with the first -w of them. The clock runs from the first llama_decode to the
@@ -31,7 +32,7 @@ static const char * const USAGE =
     "usage: MODEL TOKENS [-n N] [-c N] [-b N] [-ub N] [-t N] [-fa on|off|auto] [-ctk TYPE] [-ctv TYPE] [-ngl N]"
     " [-r N] [-w N] [--calls N,N,...] [--profile]"
 #ifdef BENCH_H2O
-    " [--h2o-local N] [--h2o-heavy N] [--h2o-schedule single-pass|two-pass]"
+    " [--h2o-local N] [--h2o-heavy N] [--h2o-schedule single-pass|two-pass] [--h2o-select votes|query]"
 #endif
     ;
 
@@ -57,9 +58,10 @@ struct options {
     ggml_type type_v = GGML_TYPE_F16;
 
 #ifdef BENCH_H2O
-    uint32_t     n_local  = 0;
-    uint32_t     n_heavy  = 0;
-    h2o_schedule schedule = H2O_SCHEDULE_SINGLE_PASS;
+    uint32_t        n_local  = 0;
+    uint32_t        n_heavy  = 0;
+    h2o_schedule    schedule = H2O_SCHEDULE_SINGLE_PASS;
+    h2o_policy_type policy   = h2o_default_params().policy;
 #endif
 };
 
@@ -122,6 +124,15 @@ static h2o_schedule schedule_by_name(const std::string & name) {
     }
     die("unknown schedule " + name);
 }
+
+static h2o_policy_type policy_by_name(const std::string & name) {
+    for (const h2o_policy_type policy : { H2O_POLICY_VOTES, H2O_POLICY_QUERY }) {
+        if (name == h2o_policy_name(policy)) {
+            return policy;
+        }
+    }
+    die("unknown selection " + name);
+}
 #endif
 
 static options parse(int argc, char ** argv) {
@@ -157,6 +168,7 @@ static options parse(int argc, char ** argv) {
         else if (arg == "--h2o-local")    { opt.n_local  = integer(arg, value, 0); }
         else if (arg == "--h2o-heavy")    { opt.n_heavy  = integer(arg, value, 0); }
         else if (arg == "--h2o-schedule") { opt.schedule = schedule_by_name(value); }
+        else if (arg == "--h2o-select")   { opt.policy   = policy_by_name(value);   }
 #endif
         else                    { die("unknown option " + arg + "\n" + USAGE); }
     }
@@ -282,10 +294,10 @@ static void print_profile(session & s, profiler & prof) {
 static void print_h2o(const llama_context * ctx) {
     const h2o_info info   = h2o_get_info(ctx);
     const int64_t  sparse = h2o_get_count(ctx, H2O_REASON_NONE).n_calls;
-    printf("\"h2o\":{\"reason\":\"%s\",\"sparseCalls\":%lld,\"fused\":%s,\"stateBytes\":%zu,\"intraBytes\":%zu,"
+    printf("\"h2o\":{\"reason\":\"%s\",\"sparseCalls\":%lld,\"fused\":%s,\"stateBytes\":%zu,\"indexBytes\":%zu,\"intraBytes\":%zu,"
            "\"kvBytes\":%zu,\"computeBytes\":%zu},",
            h2o_reason_name(info.reason), (long long) sparse, info.is_fused ? "true" : "false", info.size_state,
-           info.size_intra, info.size_kv, info.size_compute);
+           info.size_index, info.size_intra, info.size_kv, info.size_compute);
 }
 #endif
 
@@ -326,6 +338,7 @@ int main(int argc, char ** argv) {
     h2o.n_local  = opt.n_local;
     h2o.n_heavy  = opt.n_heavy;
     h2o.schedule = opt.schedule;
+    h2o.policy   = opt.policy;
     params.h2o = &h2o;
 #endif
 

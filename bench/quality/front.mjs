@@ -30,7 +30,7 @@ export function frontTable({ settings, tasks, perplexity, times }) {
   return [`## Time and quality\n\n${note}\n\n${table([...head, ...names], [denseRow, ...rows])}`]
 }
 
-/** @param {object} result what run.mjs writes, of a set with `times` */
+/** @param {object} result what run.mjs writes, of a set with `times`  @returns {import('../chart.mjs').Chart[]} */
 export function frontCharts({ settings, tasks, perplexity, times }) {
   const x = { label: 'milliseconds of a prefill' }
   const over = (title, subtitle, y, point) => ({

@@ -34,7 +34,7 @@ function facts({ machine, build, model, description, text, seconds, total_second
     `${machine.cpu}, ${machine.cores} cores, ${(machine.memory_bytes / 2 ** 30).toFixed(0)} GiB, ${machine.system}, Node ${machine.node}; ${threads} threads`,
     `h2o-llama ${machine.h2o_llama}, commit ${build.commit}${build.uncommitted_changes ? ' with uncommitted changes' : ''}; llama.cpp ${build.upstream}`,
     `model: ${model.file} (${description}), SHA-256 ${model.sha256}`,
-    `text: ${text.tokens} tokens of prose from ${text.packages.join(', ')}; SHA-256 ${text.sha256}; perplexities are of what follows its first ${text.skipped ?? 0}`,
+    `text: ${text.tokens} tokens of prose from ${text.packages.join(', ')}; SHA-256 ${text.sha256}${text.skipped ? `; perplexities are of what follows its first ${text.skipped} tokens` : ''}`,
     `items of seed ${seed}`,
     `it took ${total_seconds} s: ${Object.entries(seconds)
       .map(([name, value]) => `${name} ${value}`)

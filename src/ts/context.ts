@@ -199,7 +199,8 @@ export class Context {
    * come from another model or from other cache types, or do not fit.
    *
    * A context with other settings of H2O takes the cache over and not what the method remembers: `inherited` is false
-   * then, `reason` says why, and the next sparse call begins with the last positions alone.
+   * then, `reason` says why, and the next sparse call begins with the last positions alone. With select 'query' the method remembers nothing beside the cache, so
+   * nothing of it is saved and nothing is lost: `inherited` is true, whatever settings the state is from.
    */
   async loadState(state: Uint8Array): Promise<LoadedState> {
     const own = ownState(state)

@@ -32,7 +32,7 @@ export type FlashAttn = (typeof flashAttnModes)[number]
 export interface H2oOptions {
   /** L, the last positions before a chunk: 256 */
   local?: number
-  /** H, the positions of the highest score: 256, and 255 with the default nUbatch, as L + H stays below a chunk */
+  /** H, the positions that `select` chooses: 256, and 255 with the default nUbatch, as L + H stays below a chunk */
   heavy?: number
   /** 'single-pass' */
   schedule?: Schedule

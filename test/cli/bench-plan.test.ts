@@ -94,10 +94,9 @@ describe('planGroups', () => {
     expect(groups[0]?.jobs.map(({ flashAttn }) => flashAttn)).toEqual(['on', 'on', 'off', 'off', 'auto'])
   })
 
-  it('leaves out h2o-native unless it is asked for', () => {
+  it('has five contenders unless others are asked for', () => {
     const names = planGroups(parse('-p 1000'))[0]?.jobs.map(({ contender }) => contender.name)
-    expect(names).toContain('h2o-two-pass')
-    expect(names).not.toContain('h2o-native')
+    expect([...new Set(names)]).toEqual(['stock-fa-on', 'stock-fa-off', 'dense', 'h2o', 'h2o-two-pass'])
   })
 })
 
@@ -125,6 +124,9 @@ describe('the argument list of a native program', () => {
   it('of H2O: with the calls of the addon', () => {
     const argv = nativeArgv(setup, { ...job('h2o', 512, 4097), nBatch: 2100 }).join(' ')
     expect(argv).toContain('-b 2048 ')
-    expect(argv).toContain('--calls 2048,1536,513 --h2o-local 256 --h2o-heavy 256 --h2o-schedule single-pass')
+    expect(argv).toContain(
+      '--calls 2048,1536,513 --h2o-local 256 --h2o-heavy 256 --h2o-schedule single-pass --h2o-select votes',
+    )
+    expect(nativeArgv(setup, job('h2o-query')).slice(-2)).toEqual(['--h2o-select', 'query'])
   })
 })

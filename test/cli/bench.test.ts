@@ -25,6 +25,8 @@ describe('bench', () => {
       '2',
       '-o',
       'jsonl',
+      '--contenders',
+      'stock,dense,h2o,h2o-query,h2o-two-pass',
     )
     expect(code, err).toBe(0)
     const rows: Row[] = out
@@ -42,7 +44,7 @@ describe('bench', () => {
       expect(one.against).toMatch(/^stock-fa-(on|off) -b 1024 -ub (512|1024)$/)
     }
     expect(row('h2o', 200)).toMatchObject({ path: 'dense', reason: 'one-chunk' })
-    for (const contender of ['h2o', 'h2o-two-pass']) {
+    for (const contender of ['h2o', 'h2o-query', 'h2o-two-pass']) {
       const one = row(contender, 1100)
       expect(one).toMatchObject({ path: 'h2o', chunks: 5, dense_tail: 0, calls: [768, 332], n: 2 })
       expect(one).toMatchObject({ h2o: { local: 64, heavy: 64 } })

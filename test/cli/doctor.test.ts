@@ -40,7 +40,15 @@ describe('doctor', () => {
       binary: expect.stringContaining('h2o_llama.node'),
       devices: expect.arrayContaining([expect.objectContaining({ name: 'CPU', type: 'cpu' })]),
       model: { path: f.model },
-      trial: { prompt_n: 256, path: 'h2o', reason: null, schedule: 'two-pass', chunks: 4, finite: true },
+      trial: {
+        prompt_n: 256,
+        path: 'h2o',
+        reason: null,
+        schedule: 'two-pass',
+        select: 'votes',
+        chunks: 4,
+        finite: true,
+      },
     })
   })
 

@@ -13,7 +13,7 @@ const context = { nBatch: 12, nUbatch: 4, nCtx: 100, h2o: h2oInfo }
 describe('prefillLine', () => {
   it('names the sparse path with its sizes', () => {
     expect(prefillLine(prefillResult(), context)).toBe(
-      'prefill: 12 tokens, h2o (single-pass, 3 chunks of 4, L=2 H=1), 1 call, 9 ms, 1412 tok/s',
+      'prefill: 12 tokens, h2o (single-pass, votes, 3 chunks of 4, L=2 H=1), 1 call, 9 ms, 1412 tok/s',
     )
   })
 
@@ -27,7 +27,7 @@ describe('prefillLine', () => {
     const tail = { ...denseCall, pos: 12 }
     const result = { ...prefillResult([sparseCall, tail]), denseTail: 3 }
     expect(prefillLine(result, context)).toContain(
-      'h2o (single-pass, 3 chunks of 4, L=2 H=1, then 3 tokens dense), 2 calls',
+      'h2o (single-pass, votes, 3 chunks of 4, L=2 H=1, then 3 tokens dense), 2 calls',
     )
   })
 })
@@ -71,6 +71,7 @@ describe('toJson', () => {
       path: 'h2o',
       reason: null,
       schedule: 'single-pass',
+      select: 'votes',
       chunks: 3,
       dense_tail: 0,
       calls: [{ n: 12, pos: 0, path: 'h2o', reason: null, inherited: 0 }],

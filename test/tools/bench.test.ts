@@ -1,4 +1,4 @@
-// llama-bench: the three parameters take lists and ranges, and each result names them.
+// llama-bench: the parameters take lists and ranges, and each result names them.
 
 import { expect, test } from 'vitest'
 import { calls, modelFile, run } from './support.js'
@@ -16,7 +16,7 @@ test('runs with H2O unless told otherwise, and says what was sparse', async () =
   const results = JSON.parse(outcome.stdout)
   expect(results).toHaveLength(2)
   for (const result of results) {
-    expect(result).toMatchObject({ h2o_local: 256, h2o_heavy: 256, h2o_schedule: 'single-pass' })
+    expect(result).toMatchObject({ h2o_local: 256, h2o_heavy: 256, h2o_schedule: 'single-pass', h2o_select: 'votes' })
   }
   // warm-up and one repetition; generation has nothing to tell
   expect(calls(outcome)).toEqual(['h2o (2 calls, 400 tokens)'])
@@ -41,6 +41,13 @@ test('lists and ranges make every combination', async () => {
   )
 })
 
+test('both selections', async () => {
+  const outcome = await bench(...sizes, '--no-warmup', '--h2o-select', 'votes,query', '-o', 'jsonl')
+  const results = outcome.stdout.trim().split('\n')
+  expect(results.map((line) => JSON.parse(line).h2o_select)).toEqual(['votes', 'query'])
+  expect(calls(outcome)).toEqual(Array(2).fill('h2o (1 call, 200 tokens)'))
+})
+
 test('columns of the table, csv and sql', async () => {
   const off = ['--h2o-local', '0', '--h2o-heavy', '0', '--no-warmup']
   const columns = (table: string) => table.split('\n', 1)[0]?.split(/\W+/)
@@ -52,15 +59,21 @@ test('columns of the table, csv and sql', async () => {
     'h2o_schedule',
   )
 
-  expect(columns((await bench(...sizes, ...off, '-o', 'csv')).stdout)).toContain('h2o_schedule')
+  expect(columns(table)).not.toContain('h2o_select')
+  expect(columns((await bench(...sizes, ...off, '--h2o-select', 'query')).stdout)).toContain('h2o_select')
+
+  expect(columns((await bench(...sizes, ...off, '-o', 'csv')).stdout)).toEqual(
+    expect.arrayContaining(['h2o_schedule', 'h2o_select']),
+  )
   const sql = (await bench(...sizes, ...off, '-o', 'sql')).stdout
-  expect(sql).toContain('h2o_local INTEGER,\n  h2o_heavy INTEGER,\n  h2o_schedule TEXT,')
+  expect(sql).toContain('h2o_local INTEGER,\n  h2o_heavy INTEGER,\n  h2o_schedule TEXT,\n  h2o_select TEXT,')
 })
 
 test.each([
   ['--h2o-local', '-1'],
   ['--h2o-heavy', 'x'],
   ['--h2o-schedule', 'single-pass,both'],
+  ['--h2o-select', 'votes,both'],
 ])('%s %s is an error', async (option, value) => {
   const { status, stderr } = await run('llama-bench', [option, value])
   expect(status).toBe(1)

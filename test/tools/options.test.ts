@@ -1,4 +1,4 @@
-// --h2o-local, --h2o-heavy and --h2o-schedule in llama.cpp's own tools: help, values, environment, and the line at start.
+// --h2o-local, --h2o-heavy, --h2o-schedule and --h2o-select in llama.cpp's own tools: help, values, environment, and the line at start.
 
 import { expect, test } from 'vitest'
 import { h2oLines, modelFile, run, type Tool } from './support.js'
@@ -14,6 +14,7 @@ test.each<Tool>(['llama-completion', 'llama-perplexity', 'llama-bench'])('%s --h
   expect(stdout).toMatch(/--h2o-local[\s\S]*?\(default: 256/)
   expect(stdout).toMatch(/--h2o-heavy[\s\S]*?\(default: 256/)
   expect(stdout).toMatch(/--h2o-schedule[\s\S]*?\(default: single-pass\)/)
+  expect(stdout).toMatch(/--h2o-select[\s\S]*?\(default: votes\)/)
 })
 
 test.each([
@@ -23,6 +24,7 @@ test.each([
   ['--h2o-heavy', '4294967296', 'expected a number of positions'],
   ['--h2o-dense-tail', '-1', 'expected a number of positions'],
   ['--h2o-schedule', 'both', "expected 'single-pass' or 'two-pass', got 'both'"],
+  ['--h2o-select', 'best', "expected 'votes' or 'query', got 'best'"],
 ])('%s %j is an error', async (option, value, message) => {
   const { status, stderr } = await run('llama-completion', ['-m', 'none.gguf', ...completion(option, value)])
   expect(status).toBe(1)
@@ -34,23 +36,28 @@ test('the line at start names what applies and how to turn it off', async () => 
 
   // the defaults at the default chunk size: Heavy is cut to fit
   expect(h2oLines(await run('llama-completion', [...model, ...completion()]))).toEqual([
-    `h2o: prompts of more than 512 tokens (-ub) are prefilled sparsely: local = 256, heavy = 255, schedule = single-pass ${HINT}`,
+    `h2o: prompts of more than 512 tokens (-ub) are prefilled sparsely: local = 256, heavy = 255, schedule = single-pass, select = votes ${HINT}`,
   ])
 
   const asked = ['-ub', '64', '--h2o-local', '7', '--h2o-heavy', '3', '--h2o-schedule', 'two-pass']
   expect(h2oLines(await run('llama-completion', [...model, ...completion(...asked)]))).toEqual([
-    `h2o: prompts of more than 64 tokens (-ub) are prefilled sparsely: local = 7, heavy = 3, schedule = two-pass ${HINT}`,
+    `h2o: prompts of more than 64 tokens (-ub) are prefilled sparsely: local = 7, heavy = 3, schedule = two-pass, select = votes ${HINT}`,
   ])
+
+  const byQuery = ['-ub', '64', '--h2o-local', '7', '--h2o-heavy', '3', '--h2o-select', 'query']
+  expect(h2oLines(await run('llama-completion', [...model, ...completion(...byQuery)]))[0]).toContain(
+    'schedule = single-pass, select = query',
+  )
 
   expect(h2oLines(await run('llama-completion', [...model, ...completion(...OFF)]))).toEqual([])
 })
 
 test('the environment gives defaults, in the way of the other options', async () => {
   const model = ['-m', await modelFile()]
-  const env = { LLAMA_ARG_H2O_LOCAL: '40', LLAMA_ARG_H2O_HEAVY: '30', LLAMA_ARG_H2O_SCHEDULE: 'two-pass' }
+  const env = { LLAMA_ARG_H2O_LOCAL: '40', LLAMA_ARG_H2O_HEAVY: '30', LLAMA_ARG_H2O_SELECT: 'query' }
 
   const [line] = h2oLines(await run('llama-completion', [...model, ...completion('--h2o-heavy', '20')], env))
-  expect(line).toContain('local = 40, heavy = 20, schedule = two-pass')
+  expect(line).toContain('local = 40, heavy = 20, schedule = single-pass, select = query')
 
   const bad = await run('llama-completion', [...model, ...completion()], { LLAMA_ARG_H2O_LOCAL: 'many' })
   expect(bad.status).toBe(1)
@@ -64,5 +71,8 @@ test('a context that cannot be sparse says why', async () => {
   const line = (reason: string) =>
     `h2o: asked for (local = 256, heavy = 256), but no prompt of this context can be sparse: ${reason} ${HINT}`
   expect(await why({ arch: 'qwen3' }, '-b', '512')).toEqual([line('batch-too-small')])
+  expect(await why({ arch: 'qwen3' }, '--h2o-select', 'query', '--h2o-schedule', 'two-pass')).toEqual([
+    line('unsupported-schedule'),
+  ])
   expect((await why({ arch: 'gemma3' }))[0]).toBe(line('unsupported-memory'))
 })

@@ -94,9 +94,13 @@ test('off, it is the unpatched pin', async () => {
   expect(h2oLines(outcome)).toEqual([])
 })
 
-test.each(['single-pass', 'two-pass'])('sparse, %s', async (schedule) => {
+test.each([
+  ['--h2o-schedule', 'single-pass'],
+  ['--h2o-schedule', 'two-pass'],
+  ['--h2o-select', 'query'],
+])('sparse, %s %s', async (...way) => {
   const model = await modelFile()
-  const sparse = await perplexity(model, ...budget, '--h2o-schedule', schedule)
+  const sparse = await perplexity(model, ...budget, ...way)
   expect(calls(sparse)).toEqual(['h2o (4 calls, 2048 tokens)'])
 
   const dense = await perplexity(model, ...off)

@@ -11,7 +11,7 @@ export interface RunReport {
 
 export function toJson({ model, loadMs, context, summary }: RunReport): Record<string, unknown> {
   const { prefill } = summary
-  const { local, heavy } = context.h2o
+  const { select, local, heavy } = context.h2o
   return {
     model,
     prompt_n: prefill.tokens,
@@ -19,6 +19,7 @@ export function toJson({ model, loadMs, context, summary }: RunReport): Record<s
     path: prefill.path,
     reason: prefill.reason,
     schedule: prefill.schedule,
+    select,
     chunks: prefill.chunks,
     dense_tail: prefill.denseTail,
     calls: prefill.calls.map(callOf),

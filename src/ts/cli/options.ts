@@ -69,7 +69,7 @@ export const runOptions: readonly OptionSpec[] = [
   { group: h2o, names: ['--h2o-local'], value: 'N', parse: integer(0),
     help: 'last positions before a chunk that its queries see (default: 256)' },
   { group: h2o, names: ['--h2o-heavy'], value: 'N', parse: integer(0),
-    help: 'heavy positions that they see besides, chosen from all before (default: 256)' },
+    help: 'heavy positions, which they see besides: --h2o-select says how they are chosen (default: 256)' },
   { group: h2o, names: ['--h2o-schedule'], value: 'NAME', parse: oneOf('single-pass', 'two-pass'), default: 'single-pass',
     help: 'single-pass or two-pass' },
   { group: h2o, names: ['--h2o-select'], value: 'NAME', parse: oneOf('votes', 'query'),

@@ -5,7 +5,7 @@ import { explainReason } from './reasons.js'
 
 type Sizes = Pick<Context, 'nBatch' | 'nUbatch' | 'h2o'>
 
-/** `prefill: 12000 tokens, h2o (single-pass, 12 chunks of 1024, L=256 H=256), 3 calls, 8.31 s, 1444 tok/s` */
+/** `prefill: 12000 tokens, h2o (single-pass, votes, 12 chunks of 1024, L=256 H=256), 3 calls, 8.31 s, 1444 tok/s` */
 export function prefillLine(result: PrefillResult, context: Sizes): string {
   const { promptMs, promptPerSecond } = result.timings
   return [
@@ -23,9 +23,9 @@ function pathOf(result: PrefillResult, context: Sizes): string {
       ? 'dense'
       : `dense (${result.reason}: ${explainReason(result.reason, context)})`
   }
-  const { chunk, local, heavy } = context.h2o
+  const { select, chunk, local, heavy } = context.h2o
   const tail = result.denseTail > 0 ? `, then ${count(result.denseTail, 'token')} dense` : ''
-  return `h2o (${result.schedule}, ${count(result.chunks, 'chunk')} of ${chunk}, L=${local} H=${heavy}${tail})`
+  return `h2o (${result.schedule}, ${select}, ${count(result.chunks, 'chunk')} of ${chunk}, L=${local} H=${heavy}${tail})`
 }
 
 const stops: Record<GenerateSummary['stop'], string> = {

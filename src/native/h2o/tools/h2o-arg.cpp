@@ -21,8 +21,8 @@ std::vector<common_arg> h2o_args(const common_params & params) {
 
     args.push_back(common_arg(
         {"--h2o-heavy"}, "N",
-        "H2O sparse prefill: the N earlier positions that got the most attention, per layer and KV head; local + heavy "
-        "is cut to less than -ub" + h2o_default(std::to_string(params.h2o.n_heavy)),
+        "H2O sparse prefill: N more of the earlier positions, chosen per layer and KV head; local + heavy is cut to less "
+        "than -ub" + h2o_default(std::to_string(params.h2o.n_heavy)),
         [](common_params & params, const std::string & value) {
             params.h2o.n_heavy = h2o_parse_count(value);
         }
@@ -36,6 +36,15 @@ std::vector<common_arg> h2o_args(const common_params & params) {
             params.h2o.schedule = h2o_parse_schedule(value);
         }
     ).set_env("LLAMA_ARG_H2O_SCHEDULE"));
+
+    args.push_back(common_arg(
+        {"--h2o-select"}, "{votes,query}",
+        "H2O sparse prefill: what chooses the heavy positions: the attention that they got so far, or the chunk's own "
+        "queries, which need the schedule single-pass" + h2o_default(h2o_policy_name(params.h2o.policy)),
+        [](common_params & params, const std::string & value) {
+            params.h2o.policy = h2o_parse_policy(value);
+        }
+    ).set_env("LLAMA_ARG_H2O_SELECT"));
 
     // the server cuts its prompts itself
     args.push_back(common_arg(

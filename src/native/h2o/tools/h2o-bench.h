@@ -1,4 +1,4 @@
-// llama-bench's side of H2O: lists and ranges of the three parameters, their columns, and the counts after each test.
+// llama-bench's side of H2O: lists and ranges of the parameters, their columns, and the counts after each test.
 // Included by llama-bench.cpp only.
 
 #pragma once
@@ -12,20 +12,26 @@
 
 // what the command line gave; an empty list is the default
 struct h2o_bench_params {
-    std::vector<int>          n_local;
-    std::vector<int>          n_heavy;
-    std::vector<h2o_schedule> schedule;
+    std::vector<int>             n_local;
+    std::vector<int>             n_heavy;
+    std::vector<h2o_schedule>    schedule;
+    std::vector<h2o_policy_type> policy;
 
     static bool is_option(const std::string & arg) {
-        return arg == "--h2o-local" || arg == "--h2o-heavy" || arg == "--h2o-schedule";
+        return arg == "--h2o-local" || arg == "--h2o-heavy" || arg == "--h2o-schedule" ||
+            arg == "--h2o-select";
     }
 
     // parse_ints: llama-bench's "first-last+step" and lists; throws std::exception on a bad value
     void parse(const std::string & arg, const std::string & value, std::vector<int> (*parse_ints)(const std::string &, bool)) {
-        if (arg == "--h2o-schedule") {
+        if (arg == "--h2o-schedule" || arg == "--h2o-select") {
             std::istringstream names(value);
             for (std::string name; std::getline(names, name, ','); ) {
-                schedule.push_back(h2o_parse_schedule(name));
+                if (arg == "--h2o-select") {
+                    policy.push_back(h2o_parse_policy(name));
+                } else {
+                    schedule.push_back(h2o_parse_schedule(name));
+                }
             }
             return;
         }
@@ -42,10 +48,13 @@ struct h2o_bench_params {
         for (const int l : n_local.empty() ? std::vector<int>{ (int) defaults.n_local } : n_local) {
             for (const int h : n_heavy.empty() ? std::vector<int>{ (int) defaults.n_heavy } : n_heavy) {
                 for (const auto s : schedule.empty() ? std::vector<h2o_schedule>{ defaults.schedule } : schedule) {
-                    res.push_back(defaults);
-                    res.back().n_local  = l;
-                    res.back().n_heavy  = h;
-                    res.back().schedule = s;
+                    for (const auto p : policy.empty() ? std::vector<h2o_policy_type>{ defaults.policy } : policy) {
+                        res.push_back(defaults);
+                        res.back().n_local  = l;
+                        res.back().n_heavy  = h;
+                        res.back().schedule = s;
+                        res.back().policy   = p;
+                    }
                 }
             }
         }
@@ -58,6 +67,7 @@ static void h2o_bench_print_usage() {
     printf("  --h2o-local <n>                                   (default: %u)\n", defaults.n_local);
     printf("  --h2o-heavy <n>                                   (default: %u, 0 for both: off)\n", defaults.n_heavy);
     printf("  --h2o-schedule <single-pass|two-pass>             (default: %s)\n", h2o_schedule_name(defaults.schedule));
+    printf("  --h2o-select <votes|query>                        (default: %s)\n", h2o_policy_name(defaults.policy));
 }
 
 // the columns of a Markdown table: L and H always, because a rate says little without them
@@ -66,6 +76,9 @@ static void h2o_bench_add_columns(const h2o_bench_params & params, std::vector<s
     fields.emplace_back("h2o_heavy");
     if (!params.schedule.empty()) {
         fields.emplace_back("h2o_schedule");
+    }
+    if (!params.policy.empty()) {
+        fields.emplace_back("h2o_select");
     }
 }
 

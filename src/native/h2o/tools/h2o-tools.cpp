@@ -24,6 +24,15 @@ h2o_schedule h2o_parse_schedule(const std::string & value) {
     throw std::invalid_argument("expected 'single-pass' or 'two-pass', got '" + value + "'");
 }
 
+h2o_policy_type h2o_parse_policy(const std::string & value) {
+    for (const auto policy : { H2O_POLICY_VOTES, H2O_POLICY_QUERY }) {
+        if (value == h2o_policy_name(policy)) {
+            return policy;
+        }
+    }
+    throw std::invalid_argument("expected 'votes' or 'query', got '" + value + "'");
+}
+
 bool h2o_ends_call(const h2o_params & params, int n_ubatch, int n_call, int n_left) {
     const int n_tail = params.n_local + params.n_heavy > 0 ? params.n_dense_tail : 0;
 
@@ -58,7 +67,8 @@ void h2o_log_start(const llama_context * ctx, const llama_context_params & cpara
     }
 
     h2o_log_line("prompts of more than " + std::to_string(info.n_chunk) + " tokens (-ub) are prefilled sparsely: " +
-        h2o_budget_text(info.n_local, info.n_heavy) + ", schedule = " + h2o_schedule_name(info.schedule) + turn_off);
+        h2o_budget_text(info.n_local, info.n_heavy) + ", schedule = " + h2o_schedule_name(info.schedule) +
+        ", select = " + h2o_policy_name(info.policy) + turn_off);
 }
 
 static std::string h2o_count_text(const h2o_count & count) {

@@ -8,9 +8,10 @@
 #include <cstdint>
 #include <string>
 
-// both throw std::invalid_argument with a message for the user
-uint32_t     h2o_parse_count   (const std::string & value); // a whole number >= 0
-h2o_schedule h2o_parse_schedule(const std::string & value); // "single-pass" or "two-pass"
+// they throw std::invalid_argument with a message for the user
+uint32_t        h2o_parse_count   (const std::string & value); // a whole number >= 0
+h2o_schedule    h2o_parse_schedule(const std::string & value); // "single-pass" or "two-pass"
+h2o_policy_type h2o_parse_policy  (const std::string & value); // "votes" or "query"
 
 // llama-completion, while it fills a call with a prompt's tokens: whether the call, of n_call tokens, ends here, with
 // n_left tokens of the prompt to come, so that the dense tail is dense

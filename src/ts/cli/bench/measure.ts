@@ -1,5 +1,5 @@
 // One job, one child process, one sample.
-import type { ContextOptions, ModelOptions, Schedule } from '../../index.js'
+import type { ContextOptions, ModelOptions } from '../../index.js'
 import { planPrefill } from '../../prefill-plan.js'
 import { runChild } from './child.js'
 import type { BenchFlags } from './options.js'
@@ -86,20 +86,21 @@ export function nativeArgv(setup: Setup, job: Job): string[] {
     '-ctv': setup.typeV,
     '-ngl': setup.model.nGpuLayers ?? -1,
     '-w': setup.warmup ? WARMUP : 0,
-    ...(contender.schedule && h2oFlags(setup, job, contender.schedule)),
+    ...(contender.schedule && h2oFlags(setup, job)),
   }
   return [setup.model.path, setup.tokens, ...Object.entries(flags).flatMap(([k, v]) => [k, String(v)])]
 }
 
 // the calls are those of the addon's prefill()
-function h2oFlags({ local, heavy }: Setup, { nPrompt, nBatch, nUbatch }: Job, schedule: Schedule) {
+function h2oFlags({ local, heavy }: Setup, { nPrompt, nBatch, nUbatch, contender }: Job) {
   const whole = nBatch > nUbatch ? nBatch - (nBatch % nUbatch) : nBatch
   return {
     '-b': whole,
     '--calls': planPrefill(nPrompt, whole, nUbatch, true).join(','),
     '--h2o-local': local ?? 256,
     '--h2o-heavy': heavy ?? 256,
-    '--h2o-schedule': schedule,
+    '--h2o-schedule': contender.schedule,
+    '--h2o-select': contender.select,
   }
 }
 
@@ -116,7 +117,7 @@ async function measureAddon(setup: Setup, job: Job, signal: AbortSignal): Promis
 }
 
 function addonContext(setup: Setup, job: Job): Omit<ContextOptions, 'model'> {
-  const { schedule } = job.contender
+  const { schedule, select } = job.contender
   const { local, heavy } = setup
   return {
     nCtx: contextSize(job),
@@ -128,6 +129,7 @@ function addonContext(setup: Setup, job: Job): Omit<ContextOptions, 'model'> {
     typeV: setup.typeV,
     h2o: schedule && {
       schedule,
+      ...(select && { select }),
       ...(local !== undefined && { local }),
       ...(heavy !== undefined && { heavy }),
     },

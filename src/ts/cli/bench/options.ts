@@ -3,7 +3,7 @@ import type { FlashAttn, KvType } from '../../index.js'
 import { integers, names } from '../lists.js'
 import type { OptionSpec } from '../options.js'
 import { gpuLayers, integer, number, oneOf, onOffAuto } from '../parsers.js'
-import { type Contender, contenderGroups } from './contenders.js'
+import { type Contender, contenderGroups, onDemand } from './contenders.js'
 
 export const outputFormats = ['md', 'csv', 'json', 'jsonl'] as const
 export type OutputFormat = (typeof outputFormats)[number]
@@ -67,7 +67,7 @@ export const benchOptions: readonly OptionSpec[] = [
   { group: params, names: ['-ctv', '--cache-type-v'], value: 'TYPE', parse: kvType, default: 'f16', help: 'type of V in the cache' },
 
   { group: peer, names: ['--contenders'], value: 'LIST', parse: names(contenderGroups),
-    help: `of ${[...contenderGroups.keys()].join(', ')} (default: all but h2o-native)` },
+    help: `of ${[...contenderGroups.keys()].join(', ')} (default: all but ${[...onDemand].join(' and ')})` },
   { group: peer, names: ['--stock'], value: 'FILE', env: 'H2O_STOCK_BENCH',
     help: 'stock-bench, if not where `npm run bench:stock` puts it' },
   { group: peer, names: ['--native'], value: 'FILE', env: 'H2O_NATIVE_BENCH',

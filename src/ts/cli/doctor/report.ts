@@ -66,6 +66,7 @@ export function toJson({ machine, binary, system, model, trial }: Report): objec
           path: trial.result.path,
           reason: trial.result.reason,
           schedule: trial.result.schedule,
+          select: trial.context.h2o.select,
           chunks: trial.result.chunks,
           prompt_ms: trial.result.timings.promptMs,
           finite: trial.finite,
