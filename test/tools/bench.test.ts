@@ -16,7 +16,12 @@ test('runs with H2O unless told otherwise, and says what was sparse', async () =
   const results = JSON.parse(outcome.stdout)
   expect(results).toHaveLength(2)
   for (const result of results) {
-    expect(result).toMatchObject({ h2o_local: 256, h2o_heavy: 256, h2o_schedule: 'single-pass', h2o_select: 'votes' })
+    expect(result).toMatchObject({
+      h2o_local: 256,
+      h2o_heavy: 256,
+      h2o_schedule: 'single-pass',
+      h2o_select: 'votes',
+    })
   }
   // warm-up and one repetition; generation has nothing to tell
   expect(calls(outcome)).toEqual(['h2o (2 calls, 400 tokens)'])
