@@ -15,5 +15,7 @@ add_custom_target(h2o_tools ALL DEPENDS llama-bench llama-completion llama-perpl
 
 if (H2O_BUILD_TESTS)
     # our cases only; they know their results, so one backend is enough
-    add_test(NAME test-backend-ops COMMAND test-backend-ops -b CPU -p h2o=)
+    add_test(NAME test-backend-ops        COMMAND test-backend-ops -b CPU -p h2o=)
+    add_test(NAME test-backend-ops-no-amx COMMAND test-backend-ops -b CPU -p h2o=)
+    set_tests_properties(test-backend-ops-no-amx PROPERTIES ENVIRONMENT H2O_AMX=0)
 endif()

@@ -10,6 +10,9 @@ import { heavyTurnover } from '../reference/selection.js'
 import { nmse, ReferenceSession } from '../reference/session.js'
 import { open, plainModel, randomTokens } from './support.js'
 
+// scores in F32 on every machine: AMX rounds them to BF16, and its sets are near these and not equal
+process.env.H2O_AMX = '0'
+
 /** of scores, which are logarithms of shares, and of cosines */
 const SCORE_TOLERANCE = 1e-5
 const LOGITS_NMSE = 1e-9
@@ -142,7 +145,6 @@ test.each([
   const { blocks } = reference.call(tokens, { forcedSets: sets })
   expect(blocks).toHaveLength(2 * 9 * 3 * 2)
   for (const { set, own } of blocks) expect(set).toEqual(own)
-  // 25 of the landmarks, then the lowest of all
-  const lowest = Array.from({ length: 91 }, (_, i) => i)
-  expect(blocks.at(-1)!.set).toEqual([...lowest, ...Array.from({ length: 9 }, (_, i) => 256 + i)])
+  // the lowest of the landmarks, then the lowest of all
+  expect(blocks.at(-1)!.set).toEqual(Array.from({ length: H }, (_, i) => i))
 })

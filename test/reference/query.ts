@@ -5,7 +5,7 @@
 
 import { range } from './attention.js'
 import { best, type Choice, highest } from './best.js'
-import { type Keys, landmarksOf, mean, meanKey, PAGE, SPAN } from './key-index.js'
+import { type Keys, landmarksOf, mean, meanKey, PAGE, SPAN, variance } from './key-index.js'
 import { dot } from './ops.js'
 
 /** queries that share a set */
@@ -49,12 +49,12 @@ export function chooseSet(ask: Question): Choice {
   }
 }
 
-/** The first search: needy queries, one head at a time, among the landmarks. min(64, H / 4) positions. */
+/** The first search: needy queries, one head at a time, among the landmarks. min(64, H / 8) positions. */
 function chooseByNeed(ask: Question): Choice {
   const needy = needyRows(ask.rows)
   const landmarks = landmarkCandidates(ask)
   const asking = needy.taken.map((i) => ask.rows[i]!)
-  const wanted = best(landmarks.taken, Math.min(64, Math.floor(ask.H / 4)), (x) =>
+  const wanted = best(landmarks.taken, Math.min(64, Math.floor(ask.H / 8)), (x) =>
     wantOf(asking, ask.keys[x]!),
   )
   return { taken: wanted.taken, margin: Math.min(needy.margin, landmarks.margin, wanted.margin) }
@@ -98,11 +98,11 @@ interface MeanRow {
   lse: number
 }
 
-/** The positions of the best max(16, 2H / 64) whole pages of candidates, and those behind the last whole page. */
+/** The positions of the best max(32, 4H / 64) whole pages of candidates, and those behind the last whole page. */
 function searchedPositions({ keys, nCandidates, H }: Question, means: readonly MeanRow[]): Choice {
   const nPages = Math.floor(nCandidates / PAGE)
-  const pages = best(range(0, nPages), Math.max(16, Math.ceil((2 * H) / PAGE)), (page) =>
-    pageScore(means, meanKey(keys, page)),
+  const pages = best(range(0, nPages), Math.max(32, Math.ceil((4 * H) / PAGE)), (page) =>
+    pageScore(inPairs(means), meanKey(keys, page), variance(keys, page)),
   )
   const taken = [
     ...pages.taken.flatMap((page) => range(page * PAGE, (page + 1) * PAGE)),
@@ -111,9 +111,21 @@ function searchedPositions({ keys, nCandidates, H }: Question, means: readonly M
   return { taken, margin: pages.margin }
 }
 
-/** b(P) = max over i of qbar_i . kbar_P / sqrt(d) - lsebar_i */
-function pageScore(means: readonly MeanRow[], key: Float64Array): number {
-  return highest(means.map(({ q, lse }) => logit(q, key) - lse))
+/** Rows 2i and 2i + 1, averaged; a last one without a partner stays as it is. */
+function inPairs(rows: readonly MeanRow[]): MeanRow[] {
+  return range(0, Math.ceil(rows.length / 2)).map((i) => {
+    const pair = rows.slice(2 * i, 2 * i + 2)
+    return { q: mean(pair.map(({ q }) => q)), lse: average(pair.map(({ lse }) => lse)) }
+  })
+}
+
+/**
+ * b(P) = max over the pairs i of q_i . kbar_P / sqrt(d) + |q_i / sqrt(d)|^2 var_P / 2 - lse_i: what the mean of e^s over the
+ * page's keys would be if they scattered normally, by as much in each direction.
+ */
+function pageScore(pairs: readonly MeanRow[], key: Float64Array, variance: number): number {
+  const d = key.length
+  return highest(pairs.map(({ q, lse }) => logit(q, key) + (dot(q, 0, q, 0, d) / d) * (variance / 2) - lse))
 }
 
 /** t(x) = max over i of s(i, x) - log(e^lsebar_i + sum over the searched y of e^s(i, y)), with s(i, x) = qbar_i . k_x / sqrt(d) */

@@ -115,7 +115,7 @@ static int64_t h2o_take_best(h2o_candidate * c, int64_t n, int64_t n_take) {
     n_take = std::min(n, n_take);
 
     std::nth_element(c, c + n_take, c + n, [](const h2o_candidate & a, const h2o_candidate & b) {
-        return a.score != b.score ? a.score > b.score : a.pos > b.pos;
+        return a.score != b.score ? a.score > b.score : a.pos < b.pos;
     });
     std::sort(c, c + n_take, [](const h2o_candidate & a, const h2o_candidate & b) { return a.pos < b.pos; });
     return n_take;
@@ -184,8 +184,7 @@ static int64_t h2o_choose_by_need(const h2o_query_op & op, const h2o_query_work 
 }
 
 // The pages where the block's queries, averaged over the group and in pairs, find most, into w.ranked: by the log of the
-// mean e^logit of a page's keys over log-sum-exp of the surroundings. The log is expanded around the mean key; of the second
-// order it has half, as if half of what scatters keys were along the queries.
+// mean e^logit of a page's keys, to the second order around its mean key, over log-sum-exp of the surroundings.
 // means: [GGML_H2O_BLOCK][d] scaled; near: their log-sum-exp
 static int64_t h2o_pick_pages(
         const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, const float * means, const float * near) {
@@ -209,7 +208,7 @@ static int64_t h2o_pick_pages(
             out[j]  = 0.5f*(x[j] + y[j]);
             square += out[j]*out[j];
         }
-        out[op.d]  = 0.25f*square;
+        out[op.d]  = 0.5f*square;
         shift[i/2] = -0.5f*(near[i] + near[is_pair ? i + 1 : i]);
     }
     h2o_pack_queries(w.queries, n_cols, n_row, (b.n + 1)/2, 1.0f, [&](int64_t i) { return pairs + i*n_row; });
