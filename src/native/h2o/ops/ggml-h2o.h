@@ -93,7 +93,7 @@ GGML_API struct ggml_tensor * ggml_h2o_attn(
         float                 scale);
 
 //
-// The policy `query` (README.md, rules 3q): two indexes, functions of K alone, and the sets that a chunk asks for.
+// The policy `query` (README.md, "query"): two indexes, functions of K alone, and the sets that a chunk asks for.
 //
 
 // the mean key of a page, and behind it the mean variance of a channel around it: pages [begin, end) of the index, in place

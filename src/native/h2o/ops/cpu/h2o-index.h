@@ -1,4 +1,4 @@
-// The indexes of the policy `query`, on one KV head: mean keys of pages, landmark keys of spans. README.md, rule 3.
+// The indexes of the policy `query`, on one KV head: mean keys of pages, landmark keys of spans. README.md, "query".
 
 #pragma once
 

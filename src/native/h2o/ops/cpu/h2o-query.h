@@ -1,4 +1,4 @@
-// GGML_H2O_OP_QUERY on the CPU: the memory sets that the blocks of a chunk ask for. README.md, rule 3.
+// GGML_H2O_OP_QUERY on the CPU: the memory sets that the blocks of a chunk ask for. README.md, "query".
 
 #pragma once
 
