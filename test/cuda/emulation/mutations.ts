@@ -31,9 +31,9 @@ export const MUTATIONS: Mutation[] = [
   {
     name: 'one-tie-too-many',
     unit: 'h2o-select.cu',
-    file: 'h2o-select.cuh',
-    from: 'ties_before < n_ties',
-    to: 'ties_before <= n_ties',
+    file: 'h2o-top.cuh',
+    from: 'ties < n_ties',
+    to: 'ties <= n_ties',
     args: ['select', 10, 1],
   },
   {
