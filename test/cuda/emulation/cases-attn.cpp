@@ -119,8 +119,8 @@ static void print_shape(const attn_shape & s) {
     printf("FAIL attn %s d=%d n_group=%d n_queries=%d n_near=%d n_keys=%d n_head=%d n_chunks=%d%s k=%s v=%s%s%s%s%s%s%s%s%s:",
             s.is_mma ? "mma" : "plain", s.d, s.n_group, s.n_queries, s.n_near, s.n_keys, s.n_head, s.n_chunks,
             s.wants_split ? " split" : "", type_name(s.type_k), type_name(s.type_v), s.is_causal ? " causal" : "",
-            s.has_set ? " set" : "", s.has_blocks ? " blocks" : "", s.has_prev ? " prev" : "", s.v_trans ? " v_trans" : "", s.is_moved ? " moved" : "", s.is_large ? " large" : "",
-            s.is_wide ? " wide" : "");
+            s.has_set ? " set" : "", s.has_blocks ? " blocks" : "", s.has_prev ? " prev" : "",
+            s.v_trans ? " v_trans" : "", s.is_moved ? " moved" : "", s.is_large ? " large" : "", s.is_wide ? " wide" : "");
 }
 
 bool run_attn_case(int i, bool only_mma, emu_random & rnd, test_report & report) {

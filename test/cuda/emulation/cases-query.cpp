@@ -89,7 +89,8 @@ static query_result run_query_ops(
 
     ggml_tensor * keys      = k.view(ctx, 0, s.n_cells(), 1, s.n_cells());
     ggml_tensor * pages     = emu_new_tensor(ctx, GGML_TYPE_F32, s.d, s.n_pages() + 1, s.n_head, 1, pages_data.data());
-    ggml_tensor * landmarks = emu_new_tensor(ctx, GGML_TYPE_I32, (s.n_spans() + 1)*GGML_H2O_LANDMARKS, s.n_head, 1, 1, landmarks_data.data());
+    ggml_tensor * landmarks = emu_new_tensor(ctx, GGML_TYPE_I32, (s.n_spans() + 1)*GGML_H2O_LANDMARKS, s.n_head, 1, 1,
+            landmarks_data.data());
 
     // as calls do: in parts
     for (const auto & [begin, end] : { std::pair(0, s.n_pages()/3), std::pair(s.n_pages()/3, s.n_pages()) }) {

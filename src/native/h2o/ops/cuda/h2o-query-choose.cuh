@@ -15,7 +15,7 @@ static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_la
 
     int32_t * by_need = args.by_need + part.at*args.p.n_by_need;
 
-    const int n_cand = h2o_count_at_least(keys, args.p.n_landmarks, 1, warp_sums);
+    const int n_cand = h2o_count_at_least(keys, args.p.n_landmarks, 1);
     const int n_take = min(args.p.n_by_need, n_cand);
 
     h2o_for_top(keys, args.p.n_landmarks, n_take, warp_sums, [&](int i, int place) { by_need[place] = pos[i]; });

@@ -55,14 +55,12 @@ static __device__ __forceinline__ int h2o_block_scan(int x, int * warp_sums, int
 }
 
 // how many of keys[0, n) are at least t
-static __device__ __forceinline__ int h2o_count_at_least(const uint32_t * keys, int n, uint32_t t, int * warp_sums) {
+static __device__ __forceinline__ int h2o_count_at_least(const uint32_t * keys, int n, uint32_t t) {
     int count = 0;
-    for (int i = threadIdx.x; i < n; i += H2O_TOP_THREADS) {
-        count += keys[i] >= t;
+    for (int i = 0; i < n; i += H2O_TOP_THREADS) {
+        count += __syncthreads_count(i + (int) threadIdx.x < n && keys[i + threadIdx.x] >= t);
     }
-    int total;
-    h2o_block_scan(count, warp_sums, total);
-    return total;
+    return count;
 }
 
 // Calls f(i, place) for the n_take largest of keys[0, n), n_take <= n: place counts those of them before i.
@@ -76,12 +74,12 @@ static __device__ __forceinline__ void h2o_for_top(const uint32_t * keys, int n,
     // the last key taken: the largest that n_take of them reach, bit by bit
     uint32_t last = 0;
     for (int bit = 31; bit >= 0; --bit) {
-        if (h2o_count_at_least(keys, n, last | 1u << bit, warp_sums) >= n_take) {
+        if (h2o_count_at_least(keys, n, last | 1u << bit) >= n_take) {
             last |= 1u << bit;
         }
     }
     // of those that have it, the first
-    const int n_above = last == 0xffffffff ? 0 : h2o_count_at_least(keys, n, last + 1, warp_sums);
+    const int n_above = last == 0xffffffff ? 0 : h2o_count_at_least(keys, n, last + 1);
     const int n_ties  = n_take - n_above;
 
     int above_before = 0;
