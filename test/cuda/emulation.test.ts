@@ -20,7 +20,9 @@ const INPUTS = 'causal, near, set, blocks, short block, prev, v_trans, chunks, s
   ', ',
 )
 const QUERY =
-  'f16, bf16, q8_0, f32, all, no landmarks, picks pages, blocks, few queries, many heads, moved'.split(', ')
+  'f16, bf16, q8_0, f32, all, no landmarks, landmarks in Local, picks pages, blocks, few queries, many heads, moved'.split(
+    ', ',
+  )
 
 /** What the cases must have met, so that none of it is left out unnoticed. */
 const COVERED = [

@@ -61,6 +61,10 @@ static query_shape random_shape(int i, emu_random & rnd) {
     s.n_heavy   = rnd.one_in(5) ? rnd.integer(200, 400) : rnd.integer(1, 100);
     s.is_moved  = rnd.one_in(3);
 
+    if (i % 4 == 1) { // landmarks that are known, but lie in Local
+        s.pos     = GGML_H2O_SPAN*rnd.integer(2, 5) + rnd.integer(0, 9);
+        s.n_local = rnd.integer(100, 200);
+    }
     if (i % 5 == 2) { // fewer than can be needy
         s.n_queries = rnd.integer(0, 1)*GGML_H2O_BLOCK + rnd.integer(1, GGML_H2O_NEEDY - 1);
     }
@@ -173,6 +177,7 @@ bool run_query_case(int i, emu_random & rnd, test_report & report) {
     count(n_cand <= s.n_heavy,                         "all");
     count(n_cand > s.n_heavy && s.n_spans() == 0,      "no landmarks");
     count(n_cand/GGML_H2O_PAGE > 16 && n_cand > s.n_heavy, "picks pages");
+    count(n_cand > s.n_heavy && n_cand < s.n_spans()*GGML_H2O_SPAN, "landmarks in Local");
     count(s.n_queries > GGML_H2O_BLOCK,                "blocks");
     count(s.n_queries % GGML_H2O_BLOCK > 0 && s.n_queries % GGML_H2O_BLOCK < GGML_H2O_NEEDY, "few queries");
     count(s.n_group > 4,                               "many heads");
