@@ -36,9 +36,18 @@ ggml_tensor * h2o_view_chunk(ggml_context * ctx, ggml_tensor * t, int32_t i) {
     return ggml_view_3d(ctx, t, t->ne[0], t->ne[1], t->ne[2], t->nb[1], t->nb[2], i*t->nb[3]);
 }
 
+// A view that is made with one key per chunk, with all of them. ggml counts the keys that chunks share once for each, and
+// asserts that so many fit the cache.
+static ggml_tensor * h2o_with_keys(ggml_tensor * view, int dim, const h2o_cell_range & cells) {
+    view->ne[dim] = cells.n_keys;
+
+    GGML_ASSERT(view->view_offs + ggml_nbytes(view) <= ggml_nbytes(view->view_src));
+    return view;
+}
+
 ggml_tensor * h2o_view_k(ggml_context * ctx, ggml_tensor * k, const h2o_cell_range & cells) {
-    return ggml_view_4d(ctx, k, k->ne[0], cells.n_keys, k->ne[1], cells.n_chunks,
-            k->nb[2], k->nb[1], cells.stride*k->nb[2], cells.pos*k->nb[2]);
+    return h2o_with_keys(ggml_view_4d(ctx, k, k->ne[0], 1, k->ne[1], cells.n_chunks,
+            k->nb[2], k->nb[1], cells.stride*k->nb[2], cells.pos*k->nb[2]), 1, cells);
 }
 
 bool h2o_is_transposed(const ggml_tensor * v) {
@@ -47,8 +56,8 @@ bool h2o_is_transposed(const ggml_tensor * v) {
 
 ggml_tensor * h2o_view_v_t(ggml_context * ctx, ggml_tensor * v, const h2o_cell_range & cells) {
     if (h2o_is_transposed(v)) {
-        return ggml_view_4d(ctx, v, cells.n_keys, v->ne[2], v->ne[1], cells.n_chunks,
-                v->nb[2], v->nb[1], cells.stride*v->nb[0], cells.pos*v->nb[0]);
+        return h2o_with_keys(ggml_view_4d(ctx, v, 1, v->ne[2], v->ne[1], cells.n_chunks,
+                v->nb[2], v->nb[1], cells.stride*v->nb[0], cells.pos*v->nb[0]), 0, cells);
     }
 
     v = h2o_view_k(ctx, v, cells);

@@ -18,7 +18,7 @@ struct h2o_product_shape {
     static constexpr int stride_x = n_x + 4;
     static constexpr int stride_y = n_y + 4;
 
-    static constexpr int size_smem = H2O_PRODUCT_SLICE*(stride_x + stride_y)/4;
+    static constexpr int size_smem = H2O_PRODUCT_SLICE*(stride_x + stride_y)/4; // float4
 };
 
 // channels [channel0, channel0 + H2O_PRODUCT_SLICE) of n vectors, channel after channel; zeros past the last channel
