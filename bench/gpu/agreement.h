@@ -11,16 +11,17 @@
 #include <vector>
 
 struct agreement_case {
-    const char * name;
-    ggml_type    type;     // of the cache
-    bool         flash;
-    h2o_schedule schedule;
-    int          n_tail;   // tokens behind the last whole chunk, at most a chunk
-    double       max_nmse; // of the logits, and of the votes
-    double       min_same; // share of the members of the memory sets
+    const char    * name;
+    h2o_policy_type policy;
+    ggml_type       type;     // of the cache
+    bool            flash;
+    h2o_schedule    schedule;
+    int             n_tail;   // tokens behind the last whole chunk, at most a chunk
+    double          max_nmse; // of the logits, and of the votes
+    double          min_same; // share of the members of the memory sets
 };
 
-// cache types, layouts of V, schedules and tails, with what a device is held to
+// policies, cache types, layouts of V, schedules and tails, with what a device is held to
 const std::vector<agreement_case> & agreement_cases();
 
 struct agreement_setup {

@@ -123,6 +123,44 @@ static void measure_attn(ggml_backend_t backend, ggml_type type, const char * na
     measure(backend, name_inter, 3*flop_of_pair*S*n_mem, inter);
 }
 
+// the policy query: a chunk at the end of the cache
+static void measure_query(ggml_backend_t backend, ggml_type type) {
+    const double flop_of_pair = 2.0*d*n_head*n_group; // one product
+    const float  scale        = 1.0f/std::sqrt((float) d);
+    const int    pos          = N_CELLS - S;
+
+    const auto cache = [=](ggml_context * ctx) {
+        ggml_tensor * t = ggml_new_tensor_2d(ctx, type, d*n_head, N_CELLS);
+        return ggml_view_3d(ctx, t, d, N_CELLS, n_head, t->nb[1], ggml_row_size(type, d), 0);
+    };
+    const auto pages = [=](ggml_context * ctx) {
+        return ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, N_CELLS/GGML_H2O_PAGE, n_head);
+    };
+    const auto landmarks = [=](ggml_context * ctx) {
+        return ggml_new_tensor_2d(ctx, GGML_TYPE_I32, N_CELLS/GGML_H2O_SPAN*GGML_H2O_LANDMARKS, n_head);
+    };
+    const auto queries = [=](ggml_context * ctx) {
+        return ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, n_head*n_group, S);
+    };
+    const auto row_sums = [=](ggml_context * ctx) {
+        return ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_head*n_group, S);
+    };
+
+    measure(backend, "query: pages of a chunk", 0, [=](ggml_context * ctx) {
+        return ggml_h2o_pages(ctx, cache(ctx), pages(ctx), pos/GGML_H2O_PAGE, N_CELLS/GGML_H2O_PAGE);
+    });
+    measure(backend, "query: landmarks of a chunk", 0, [=](ggml_context * ctx) {
+        return ggml_h2o_landmarks(ctx, cache(ctx), pages(ctx), landmarks(ctx), pos/GGML_H2O_SPAN, N_CELLS/GGML_H2O_SPAN);
+    });
+    measure(backend, "query: sets of a chunk", 0, [=](ggml_context * ctx) {
+        return ggml_h2o_query(ctx, queries(ctx), row_sums(ctx), cache(ctx), pages(ctx), landmarks(ctx), pos, N_LOCAL, N_HEAVY, scale);
+    });
+    measure(backend, "query: inter, a set per block", 2*flop_of_pair*S*N_HEAVY, [=](ggml_context * ctx) {
+        ggml_tensor * set = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, N_HEAVY, n_head, S/GGML_H2O_BLOCK);
+        return ggml_h2o_attn(ctx, queries(ctx), cache(ctx), cache(ctx), set, queries(ctx), row_sums(ctx), false, false, false, scale);
+    });
+}
+
 int main(int argc, char ** argv) {
     if (argc == 4) {
         n_head  = atoi(argv[1]);
@@ -159,5 +197,7 @@ int main(int argc, char ** argv) {
         return ggml_h2o_lookup(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head), ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head),
                 ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_mem, n_head), ggml_new_tensor_2d(ctx, GGML_TYPE_F32, S, n_head), tracked);
     });
+    measure_query(backend.get(), GGML_TYPE_F16);
+
     return is_complete ? 0 : 1;
 }

@@ -16,7 +16,13 @@ const SEED = 1
 
 const HEAD_SIZES = [64, 80, 96, 128, 256]
 const GROUPS = [1, 2, 3, 4, 5, 6, 7, 8]
-const INPUTS = ['causal', 'set', 'prev', 'v_trans', 'chunks', 'split', 'moved', 'tails']
+const INPUTS = 'causal, near, set, blocks, short block, prev, v_trans, chunks, split, moved, tails'.split(
+  ', ',
+)
+const QUERY =
+  'f16, bf16, q8_0, f32, all, no landmarks, landmarks in Local, picks pages, blocks, few queries, many heads, moved'.split(
+    ', ',
+  )
 
 /** What the cases must have met, so that none of it is left out unnoticed. */
 const COVERED = [
@@ -31,6 +37,7 @@ const COVERED = [
   }),
   'mma wide',
   ...['ties', 'nan', 'fills', 'removed', 'rounds'].map((name) => `select ${name}`),
+  ...QUERY.map((name) => `query ${name}`),
 ]
 
 const headers = findHeaders()
@@ -72,7 +79,7 @@ test.skipIf(headers === null)(
   () => {
     const { status, output } = run(program, ['model'])
     expect(status, output).toBe(0)
-    expect(output.match(/^ok /gm)).toHaveLength(14)
+    expect(output.match(/^ok /gm)).toHaveLength(22)
     console.log(output)
   },
   600_000,

@@ -3,14 +3,12 @@
 #include "launch.h"
 #include "op.h"
 
-#include "../ggml-h2o.h"
-
 #include <cmath>
 
 attn_problem::attn_problem(const attn_shape & shape, emu_random & rnd) :
     shape(shape), scale(1.0f/sqrtf(shape.d)), cell0(shape.has_set ? 0 : rnd.integer(0, 7)) {
     const int n_spare = 5; // cells that a set leaves out
-    n_cells = shape.has_set ? shape.n_keys + n_spare : cell0 + shape.n_chunks*shape.n_keys;
+    n_cells = shape.has_set ? shape.n_keys + n_spare : cell0 + (shape.n_chunks - 1)*shape.stride() + shape.n_keys;
 
     q = rnd.uniforms(shape.n_state()*shape.d, shape.is_large ? 150.0f : 8.0f);
 
@@ -18,7 +16,7 @@ attn_problem::attn_problem(const attn_shape & shape, emu_random & rnd) :
     k.reset(new test_cache({ shape.type_k, n_cells, n_head, shape.d, false,         shape.is_moved, false },         rnd));
     v.reset(new test_cache({ shape.type_v, n_cells, n_head, shape.d, shape.v_trans, shape.is_moved, shape.is_wide }, rnd));
 
-    for (int ih = 0; ih < shape.n_head && shape.has_set; ++ih) {
+    for (int i = 0; i < shape.n_head*shape.n_sets() && shape.has_set; ++i) {
         const std::vector<int32_t> of_head = rnd.ascending(shape.n_keys, n_cells);
         set.insert(set.end(), of_head.begin(), of_head.end());
     }
@@ -50,11 +48,11 @@ attn_result<float> attn_by_kernels(const attn_problem & p, bool votes) {
 
     ggml_tensor * dst = ggml_h2o_attn(ctx,
             emu_new_tensor(ctx, GGML_TYPE_F32, d, n_head, n_tokens, n_chunks, q.data()),
-            p.k->view(ctx, p.cell0, n_cells, n_chunks),
-            p.v->view(ctx, p.cell0, n_cells, n_chunks),
-            shape.has_set  ? emu_new_tensor(ctx, GGML_TYPE_I32, shape.n_keys, shape.n_head, 1, 1, set.data())  : nullptr,
-            shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, d, n_head, n_tokens, n_chunks, o.data())      : nullptr,
-            shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, 1, n_head, n_tokens, n_chunks, lse.data())    : nullptr,
+            p.k->view(ctx, p.cell0, n_cells, n_chunks, shape.stride()),
+            p.v->view(ctx, p.cell0, n_cells, n_chunks, shape.stride()),
+            shape.has_set  ? emu_new_tensor(ctx, GGML_TYPE_I32, shape.n_keys, shape.n_head, shape.n_sets(), 1, set.data()) : nullptr,
+            shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, d, n_head, n_tokens, n_chunks, o.data())   : nullptr,
+            shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, 1, n_head, n_tokens, n_chunks, lse.data()) : nullptr,
             shape.v_trans, shape.is_causal, votes, p.scale);
 
     const emu_buffer out(ggml_nbytes(dst));

@@ -4,6 +4,8 @@
 
 #include "cache.h"
 
+#include "../ggml-h2o.h"
+
 #include <memory>
 #include <vector>
 
@@ -11,6 +13,7 @@ struct attn_shape {
     int d;
     int n_group;
     int n_queries; // of a chunk
+    int n_near; // keys before the queries, of n_keys; causal only
     int n_keys;
     int n_head;
     int n_chunks;
@@ -19,6 +22,7 @@ struct attn_shape {
     bool wants_split; // of the votes over blocks: with many multiprocessors
     bool is_causal;
     bool has_set;
+    bool has_blocks; // a set for each block of queries, and no votes
     bool has_prev;
     bool is_moved;
     bool v_trans;
@@ -30,7 +34,11 @@ struct attn_shape {
 
     int    n_rows()  const { return n_queries*n_group; }
     size_t n_state() const { return (size_t) n_rows()*n_head*n_chunks; }
-    size_t n_votes() const { return (size_t) n_keys*n_head*n_chunks; }
+    size_t n_votes() const { return has_blocks ? 0 : (size_t) n_keys*n_head*n_chunks; }
+    int    n_sets()  const { return has_blocks ? (n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK : 1; }
+
+    // cells from chunk to chunk
+    int stride() const { return is_causal ? n_queries : n_keys; }
 };
 
 struct attn_problem {
@@ -43,14 +51,16 @@ struct attn_problem {
     std::vector<float>          q; // [n_chunks][n_queries][n_head][n_group][d]
     std::unique_ptr<test_cache> k;
     std::unique_ptr<test_cache> v;
-    std::vector<int32_t>        set; // [n_head][n_keys]
+    std::vector<int32_t>        set; // [n_sets][n_head][n_keys]
     std::vector<float>          o_prev;
     std::vector<float>          lse_prev;
 
     attn_problem(const attn_shape & shape, emu_random & rnd);
 
-    int cell(int chunk, int head, int key) const {
-        return shape.has_set ? set[(size_t) head*shape.n_keys + key] : cell0 + chunk*shape.n_keys + key;
+    int cell(int chunk, int head, int query, int key) const {
+        const int i_set = shape.has_blocks ? query/GGML_H2O_BLOCK : 0;
+
+        return shape.has_set ? set[((size_t) i_set*shape.n_head + head)*shape.n_keys + key] : cell0 + chunk*shape.stride() + key;
     }
 };
 
@@ -61,5 +71,5 @@ struct attn_result {
     std::vector<T> votes; // [n_chunks][n_head][n_keys]
 };
 
-attn_result<float>  attn_by_kernels(const attn_problem & p, bool votes = true);
+attn_result<float>  attn_by_kernels(const attn_problem & p, bool votes);
 attn_result<double> attn_by_loops  (const attn_problem & p);

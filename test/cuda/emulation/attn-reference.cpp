@@ -20,18 +20,18 @@ attn_result<double> attn_by_loops(const attn_problem & p) {
 
     for (int ic = 0; ic < shape.n_chunks; ++ic) {
         for (int ih = 0; ih < shape.n_head; ++ih) {
-            double * votes = &res.votes[((size_t) ic*shape.n_head + ih)*shape.n_keys];
+            double * votes = res.votes.data() + ((size_t) ic*shape.n_head + ih)*shape.n_keys;
 
             for (int ir = 0; ir < n_rows; ++ir) {
                 const size_t query  = (size_t) ic*shape.n_queries + ir/shape.n_group;
                 const size_t row    = (query*shape.n_head + ih)*shape.n_group + ir%shape.n_group;
-                const int    n_seen = shape.is_causal ? ir/shape.n_group + 1 : shape.n_keys;
+                const int    n_seen = shape.is_causal ? shape.n_near + ir/shape.n_group + 1 : shape.n_keys;
 
                 double s_max = -INFINITY;
                 for (int j = 0; j < n_seen; ++j) {
                     s[j] = 0.0;
                     for (int i = 0; i < d; ++i) {
-                        s[j] += (double) q[row*d + i]*p.k->at(p.cell(ic, ih, j), ih, i);
+                        s[j] += (double) q[row*d + i]*p.k->at(p.cell(ic, ih, ir/shape.n_group, j), ih, i);
                     }
                     s[j] *= p.scale;
                     s_max = std::max(s_max, s[j]);
@@ -51,9 +51,11 @@ attn_result<double> attn_by_loops(const attn_problem & p) {
                 for (int j = 0; j < n_seen; ++j) {
                     const double w = exp(s[j] - lse);
 
-                    votes[j] += w;
+                    if (!shape.has_blocks) {
+                        votes[j] += w;
+                    }
                     for (int i = 0; i < d; ++i) {
-                        res.o[row*d + i] += share*w*p.v->at(p.cell(ic, ih, j), ih, i);
+                        res.o[row*d + i] += share*w*p.v->at(p.cell(ic, ih, ir/shape.n_group, j), ih, i);
                     }
                 }
             }

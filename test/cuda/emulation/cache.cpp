@@ -49,7 +49,7 @@ test_cache::test_cache(const cache_shape & shape, emu_random & rnd) : shape(shap
     }
 }
 
-ggml_tensor * test_cache::view(ggml_context * ctx, int cell0, int n_keys, int n_chunks) const {
+ggml_tensor * test_cache::view(ggml_context * ctx, int cell0, int n_keys, int n_chunks, int stride) const {
     const size_t nb_value = ggml_type_size(shape.type);
     const size_t nb_cell  = shape.is_trans ? nb_value         : nb_row();
     const size_t nb_head  = shape.is_trans ? shape.d*nb_row() : ggml_row_size(shape.type, shape.d);
@@ -60,7 +60,7 @@ ggml_tensor * test_cache::view(ggml_context * ctx, int cell0, int n_keys, int n_
 
     t->nb[1] = nb_row();
     t->nb[2] = nb_head;
-    t->nb[3] = n_keys*nb_cell;
+    t->nb[3] = stride*nb_cell;
     t->data  = data + cell0*nb_cell;
     return t;
 }

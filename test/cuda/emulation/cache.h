@@ -30,8 +30,9 @@ public:
         return decoded[((size_t) cell*shape.n_head + head)*shape.d + i];
     }
 
-    // cells [cell0, cell0 + n_keys*n_chunks): [d, n_keys, n_head, n_chunks], or [n_keys, d, n_head, n_chunks] if transposed
-    ggml_tensor * view(ggml_context * ctx, int cell0, int n_keys, int n_chunks) const;
+    // cells from cell0 on, those of a chunk `stride` behind those of the one before: [d, n_keys, n_head, n_chunks], or
+    // [n_keys, d, n_head, n_chunks] if transposed
+    ggml_tensor * view(ggml_context * ctx, int cell0, int n_keys, int n_chunks, int stride) const;
 
 private:
     cache_shape shape;

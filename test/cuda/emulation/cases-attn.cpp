@@ -49,8 +49,9 @@ static attn_shape random_shape(int i, bool only_mma, emu_random & rnd) {
     s.n_queries = std::max((min_rows + s.n_group - 1)/s.n_group, std::min(s.n_queries, max_rows/s.n_group));
     s.n_head    = rnd.integer(1, 2);
     s.is_causal = rnd.one_in(2);
+    s.n_near    = s.is_causal && rnd.one_in(2) ? rnd.integer(1, 150) : 0;
+    s.n_keys    = s.is_causal ? s.n_near + s.n_queries : rnd.integer(1, rnd.one_in(4) ? 300 : 150);
     s.has_set   = !s.is_causal && !rnd.one_in(4);
-    s.n_keys    = s.is_causal ? s.n_queries : rnd.integer(1, rnd.one_in(4) ? 300 : 150);
     s.n_chunks  = s.has_set ? 1 : rnd.integer(1, 2);
     s.has_prev  = rnd.one_in(2);
     s.is_moved  = rnd.one_in(4);
@@ -60,6 +61,11 @@ static attn_shape random_shape(int i, bool only_mma, emu_random & rnd) {
     s.type_v    = random_type(s.is_mma, s.d, s.v_trans, rnd);
     s.is_wide   = s.is_mma && s.type_v == GGML_TYPE_BF16 && rnd.one_in(3);
 
+    s.has_blocks = s.has_set && !s.wants_split && rnd.one_in(2);
+    if (s.has_blocks) {
+        s.n_queries = GGML_H2O_BLOCK + rnd.integer(1, 80);
+        s.n_head    = 1;
+    }
     return s;
 }
 
@@ -77,7 +83,10 @@ static void cover(const attn_shape & s, test_report & report) {
     count(true, std::string("k=") + type_name(s.type_k));
     count(true, std::string("v=") + type_name(s.type_v));
     count(s.is_causal,     "causal");
+    count(s.n_near > 0,    "near");
     count(s.has_set,       "set");
+    count(s.n_sets() > 1,  "blocks");
+    count(s.n_sets() > 1 && s.n_queries % GGML_H2O_BLOCK != 0, "short block");
     count(s.has_prev,      "prev");
     count(s.v_trans,       "v_trans");
     count(s.is_moved,      "moved");
@@ -107,11 +116,11 @@ static const emu_limit & limit_of(const attn_shape & s) {
 }
 
 static void print_shape(const attn_shape & s) {
-    printf("FAIL attn %s d=%d n_group=%d n_queries=%d n_keys=%d n_head=%d n_chunks=%d%s k=%s v=%s%s%s%s%s%s%s%s:",
-            s.is_mma ? "mma" : "plain", s.d, s.n_group, s.n_queries, s.n_keys, s.n_head, s.n_chunks, s.wants_split ? " split" : "",
-            type_name(s.type_k), type_name(s.type_v), s.is_causal ? " causal" : "", s.has_set ? " set" : "",
-            s.has_prev ? " prev" : "", s.v_trans ? " v_trans" : "", s.is_moved ? " moved" : "", s.is_large ? " large" : "",
-            s.is_wide ? " wide" : "");
+    printf("FAIL attn %s d=%d n_group=%d n_queries=%d n_near=%d n_keys=%d n_head=%d n_chunks=%d%s k=%s v=%s%s%s%s%s%s%s%s%s:",
+            s.is_mma ? "mma" : "plain", s.d, s.n_group, s.n_queries, s.n_near, s.n_keys, s.n_head, s.n_chunks,
+            s.wants_split ? " split" : "", type_name(s.type_k), type_name(s.type_v), s.is_causal ? " causal" : "",
+            s.has_set ? " set" : "", s.has_blocks ? " blocks" : "", s.has_prev ? " prev" : "",
+            s.v_trans ? " v_trans" : "", s.is_moved ? " moved" : "", s.is_large ? " large" : "", s.is_wide ? " wide" : "");
 }
 
 bool run_attn_case(int i, bool only_mma, emu_random & rnd, test_report & report) {
@@ -122,12 +131,12 @@ bool run_attn_case(int i, bool only_mma, emu_random & rnd, test_report & report)
     // the order of warps must not change a bit
     emu_seed(rnd.bits());
     const int n_launches = emu_n_launches();
-    const attn_result<float> got = attn_by_kernels(p);
+    const attn_result<float> got = attn_by_kernels(p, !shape.has_blocks);
     if (emu_n_launches() - n_launches == 3) { // the third one adds the partial votes up
         report.covered[shape.is_mma ? "mma split" : "plain split"]++;
     }
     emu_seed(rnd.bits());
-    const attn_result<float> again = attn_by_kernels(p);
+    const attn_result<float> again = attn_by_kernels(p, !shape.has_blocks);
 
     // nobody wants votes: one launch, the same output
     const int n_launches_before = emu_n_launches();

@@ -2,6 +2,7 @@
 
 #include "cases.h"
 
+#include "fail.h"
 #include "launch.h"
 #include "op.h"
 
@@ -31,6 +32,24 @@ static bool is_select_supported(int n_mem, int n_chunk, int n_heavy) {
                 { n_mem, INT_MAX, n_mem, n_chunk }, n_mem + n_chunk, 16, n_heavy));
 }
 
+// the index and the sets of the policy query
+static bool is_query_supported(ggml_type type, int d) {
+    const ggml_context_ptr ctx = emu_new_context();
+
+    ggml_tensor * q         = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d, 4, 100);
+    ggml_tensor * lse       = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, 4, 100);
+    ggml_tensor * k         = ggml_new_tensor_3d(ctx.get(), type, d, 600, 2);
+    ggml_tensor * pages     = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d, 8, 2);
+    ggml_tensor * landmarks = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_I32, 2*GGML_H2O_LANDMARKS, 2);
+
+    const bool makes_pages = emu_supports(ggml_h2o_pages(ctx.get(), k, pages, 0, 8));
+    const bool makes_marks = emu_supports(ggml_h2o_landmarks(ctx.get(), k, pages, landmarks, 0, 2));
+    const bool makes_sets  = emu_supports(ggml_h2o_query(ctx.get(), q, lse, k, pages, landmarks, 512, 64, 64, 1.0f));
+
+    EMU_CHECK(makes_pages == makes_marks && makes_pages == makes_sets, "part of the policy query is supported");
+    return makes_sets;
+}
+
 static int check(bool expected, bool got, const char * what, int i, int j) {
     if (got != expected) {
         printf("FAIL support of %s, %d %d: %s\n", what, i, j, got ? "yes" : "no");
@@ -54,6 +73,16 @@ int run_support_cases() {
                 n_wrong += check(is_size, is_attn_supported(GGML_TYPE_Q8_0, GGML_TYPE_F16, d), "attn with q8_0 keys", d, cc);
                 n_wrong += check(false,   is_attn_supported(GGML_TYPE_Q4_0, GGML_TYPE_F16, d), "attn with q4_0 keys", d, cc);
                 n_wrong += check(false,   is_attn_supported(GGML_TYPE_F16, GGML_TYPE_Q5_1, d), "attn with q5_1 values", d, cc);
+            }
+        }
+
+        for (const int d : { 32, 36, 40, 64, 72, 100, 256, 512 }) { // pieces of eight channels
+            for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16 }) {
+                n_wrong += check(d % 8 == 0, is_query_supported(type, d), "query", type, d);
+            }
+            if (d % 32 == 0) {
+                n_wrong += check(true,  is_query_supported(GGML_TYPE_Q8_0, d), "query with q8_0 keys", d, cc);
+                n_wrong += check(false, is_query_supported(GGML_TYPE_Q4_0, d), "query with q4_0 keys", d, cc);
             }
         }
 

@@ -18,5 +18,8 @@ bool run_attn_case(int i, bool only_mma, emu_random & rnd, test_report & report)
 
 bool run_select_case(emu_random & rnd, test_report & report);
 
+// PAGES, LANDMARKS and QUERY against the CPU's kernels, which test-backend-ops holds against plain loops
+bool run_query_case(int i, emu_random & rnd, test_report & report);
+
 // what supports_op answers; -> how many answers are wrong
 int run_support_cases();

@@ -4,9 +4,14 @@
 
 #include "op.h"
 
+#include "ggml-cpp.h"
+#include "ggml-cpu.h"
+
 #define ggml_compute_forward_h2o h2o_forward_on_cpu
 #include "../cpu/h2o-cpu.cpp"
 #undef ggml_compute_forward_h2o
+
+#include <vector>
 
 // of a build with CUDA: no device here
 extern "C" void * ggml_backend_cuda_reg() {
@@ -21,4 +26,17 @@ extern "C" void ggml_compute_forward_h2o(const ggml_compute_params * params, ggm
     } else if (params->ith == 0) {
         emu_compute(dst);
     }
+}
+
+void cpu_compute(ggml_tensor * dst) {
+    const ggml_context_ptr ctx(ggml_init({ ggml_graph_overhead(), nullptr, true }));
+
+    ggml_cgraph * gf = ggml_new_graph(ctx.get());
+    ggml_build_forward_expand(gf, dst);
+
+    ggml_cplan plan = ggml_graph_plan(gf, 1, nullptr);
+    std::vector<uint8_t> work(plan.work_size);
+    plan.work_data = work.data();
+
+    ggml_graph_compute(gf, &plan);
 }

@@ -1,7 +1,7 @@
 // The CUDA kernels on the host: threads, shared memory and tensor-core instructions are emulated, and what comes out is held
 // against plain loops; or a whole model against the same one on the CPU.
 //
-//     emulation KERNELS N SEED        KERNELS: all, mma (tensor cores, head size 64) or select
+//     emulation KERNELS N SEED        KERNELS: all, mma (tensor cores, head size 64), select or query
 //     emulation model
 //
 // Prints a line "FAIL ..." per case that is wrong, then "covered NAME CASES" and "worst NAME NMSE"; ends with 1 if any is
@@ -20,7 +20,7 @@ int main(int argc, char ** argv) {
         return run_model_cases() == 0 ? 0 : 1;
     }
     if (argc != 4) {
-        fprintf(stderr, "usage: %s all|mma|select N SEED\n       %s model\n", argv[0], argv[0]);
+        fprintf(stderr, "usage: %s all|mma|select|query N SEED\n       %s model\n", argv[0], argv[0]);
         return 2;
     }
     const char * kernels = argv[1];
@@ -28,6 +28,7 @@ int main(int argc, char ** argv) {
 
     const bool only_mma    = strcmp(kernels, "mma")    == 0;
     const bool only_select = strcmp(kernels, "select") == 0;
+    const bool only_query  = strcmp(kernels, "query")  == 0;
 
     emu_report_faults();
 
@@ -36,11 +37,15 @@ int main(int argc, char ** argv) {
 
     int n_attn   = 0;
     int n_select = 0;
-    int n_wrong  = only_mma || only_select ? 0 : run_support_cases();
+    int n_query  = 0;
+    int n_wrong  = only_mma || only_select || only_query ? 0 : run_support_cases();
 
-    // selection is a quarter as often: one kernel, without head sizes
+    // selection is a quarter as often: one kernel, without head sizes; sets by query are dear
     for (int i = 0; i < n_cases; ++i) {
-        if (only_select || (!only_mma && i % 5 == 4)) {
+        if (only_query || (!only_mma && !only_select && i % 10 == 7)) {
+            n_wrong += !run_query_case(n_query, rnd, report);
+            n_query++;
+        } else if (only_select || (!only_mma && i % 5 == 4)) {
             n_wrong += !run_select_case(rnd, report);
             n_select++;
         } else {
@@ -55,7 +60,7 @@ int main(int argc, char ** argv) {
     for (const auto & [name, nmse] : report.worst) {
         printf("worst %s %.1e\n", name.c_str(), nmse);
     }
-    printf("%d cases of attention, %d of selection, %d wrong\n", n_attn, n_select, n_wrong);
+    printf("%d cases of attention, %d of selection, %d of sets by query, %d wrong\n", n_attn, n_select, n_query, n_wrong);
 
     return n_wrong == 0 ? 0 : 1;
 }

@@ -2,7 +2,14 @@
 
 #pragma once
 
-// a chunk over its own keys, or over a memory set, read from a KV cache by strides
+// what the queries of a case see
+struct test_h2o_keys {
+    int  n_mem;              // keys of a memory set; 0: causal attention over the chunk
+    int  n_near     = 0;     // keys before the chunk, causal only
+    bool has_blocks = false; // a set for each block of queries, and no votes
+};
+
+// a chunk over its own keys and those before them, or over memory sets, read from a KV cache by strides
 struct test_h2o_attn : public test_h2o_case {
     const ggml_type type_k;
     const ggml_type type_v;
@@ -12,14 +19,17 @@ struct test_h2o_attn : public test_h2o_case {
     const int  n_queries; // per chunk
     const int  n_head_kv;
     const int  n_chunks;
-    const int  n_mem;     // keys of the memory set; 0: causal attention over the chunk
+    const int  n_mem;
+    const int  n_near;
+    const bool has_blocks;
     const bool v_trans;
     const bool has_state; // on top of a state over other keys
 
     const int pos     = 3; // cell of the first key, causal only
     const int n_rows  = n_queries*n_group;
-    const int n_keys  = n_mem ? n_mem : n_queries;
-    const int n_cells = pos + n_chunks*n_queries + n_mem + 5;
+    const int n_keys  = n_mem ? n_mem : n_near + n_queries;
+    const int n_cells = pos + n_near + n_chunks*n_queries + n_mem + 5;
+    const int n_sets  = has_blocks ? (n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK : 1;
 
     ggml_tensor * q       = nullptr;
     ggml_tensor * k_cache = nullptr;
@@ -29,13 +39,15 @@ struct test_h2o_attn : public test_h2o_case {
     ggml_tensor * lse     = nullptr;
 
     std::string vars() override {
-        return "h2o=attn," + VARS_TO_STR10(type_k, type_v, d, n_group, n_queries, n_head_kv, n_chunks, n_mem, v_trans, has_state);
+        return "h2o=attn," + VARS_TO_STR12(type_k, type_v, d, n_group, n_queries, n_head_kv, n_chunks, n_mem, n_near, has_blocks,
+                v_trans, has_state);
     }
 
-    test_h2o_attn(ggml_type type_k, ggml_type type_v, int d, int n_group, int n_queries, int n_head_kv, int n_chunks, int n_mem,
-            bool v_trans, bool has_state)
+    test_h2o_attn(ggml_type type_k, ggml_type type_v, int d, int n_group, int n_queries, int n_head_kv, int n_chunks,
+            test_h2o_keys keys, bool v_trans, bool has_state)
         : type_k(type_k), type_v(type_v), d(d), n_group(n_group), n_queries(n_queries), n_head_kv(n_head_kv),
-          n_chunks(n_chunks), n_mem(n_mem), v_trans(v_trans), has_state(has_state) {}
+          n_chunks(n_chunks), n_mem(keys.n_mem), n_near(keys.n_near), has_blocks(keys.has_blocks), v_trans(v_trans),
+          has_state(has_state) {}
 
     float scale() const {
         return 1.0f/std::sqrt((float) d);
@@ -46,24 +58,29 @@ struct test_h2o_attn : public test_h2o_case {
         k_cache = ggml_new_tensor_2d(ctx, type_k, d*n_head_kv, n_cells);
         v_cache = v_trans ? ggml_new_tensor_2d(ctx, type_v, n_cells, d*n_head_kv)
                           : ggml_new_tensor_2d(ctx, type_v, d*n_head_kv, n_cells);
-        set     = n_mem     ? ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head_kv) : nullptr;
+        set     = n_mem     ? ggml_new_tensor_3d(ctx, GGML_TYPE_I32, n_mem, n_head_kv, n_sets) : nullptr;
         o       = has_state ? ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d, n_head_kv*n_group, n_queries, n_chunks) : nullptr;
         lse     = has_state ? ggml_new_tensor_3d(ctx, GGML_TYPE_F32, n_head_kv*n_group, n_queries, n_chunks) : nullptr;
 
-        // a memory set chooses from all cells
-        const int n = n_mem ? n_cells : n_queries;
+        // a memory set chooses from all cells; chunks share the keys before them, so their views overlap
+        const int n = n_mem ? n_cells : n_keys;
         const int p = n_mem ? 0 : pos;
 
+        // ggml counts the keys of every chunk: it takes such a view with one of them only
+        const auto with_keys = [&](ggml_tensor * view, int dim) {
+            view->ne[dim] = n;
+            return view;
+        };
         const auto rows = [&](ggml_tensor * cache) {
-            return ggml_view_4d(ctx, cache, d, n, n_head_kv, n_chunks, cache->nb[1], ggml_row_size(cache->type, d),
-                    n*cache->nb[1], p*cache->nb[1]);
+            return with_keys(ggml_view_4d(ctx, cache, d, 1, n_head_kv, n_chunks, cache->nb[1], ggml_row_size(cache->type, d),
+                    n_queries*cache->nb[1], p*cache->nb[1]), 1);
         };
         ggml_tensor * k = rows(k_cache);
-        ggml_tensor * v = v_trans ? ggml_view_4d(ctx, v_cache, n, d, n_head_kv, n_chunks, v_cache->nb[1], d*v_cache->nb[1],
-                                            n*v_cache->nb[0], p*v_cache->nb[0])
+        ggml_tensor * v = v_trans ? with_keys(ggml_view_4d(ctx, v_cache, 1, d, n_head_kv, n_chunks, v_cache->nb[1], d*v_cache->nb[1],
+                                            n_queries*v_cache->nb[0], p*v_cache->nb[0]), 0)
                                   : rows(v_cache);
 
-        return ggml_h2o_attn(ctx, q, k, v, set, o, lse, v_trans, !n_mem, true, scale());
+        return ggml_h2o_attn(ctx, q, k, v, set, o, lse, v_trans, !n_mem, !has_blocks, scale());
     }
 
     void initialize_tensors(ggml_context * ctx) override {
@@ -73,7 +90,7 @@ struct test_h2o_attn : public test_h2o_case {
         std::mt19937 gen(n_keys);
         std::vector<int32_t> idxs;
         if (set) {
-            idxs = ascending_per_head(gen, n_mem, n_cells, n_head_kv);
+            idxs = ascending_per_head(gen, n_mem, n_cells, n_head_kv*n_sets);
             set_data(set, idxs);
         }
         if (lse) {
@@ -87,7 +104,7 @@ struct test_h2o_attn : public test_h2o_case {
         const std::vector<float> ls = lse ? tensor_to_float(lse) : std::vector<float>();
 
         const size_t n_state = (size_t) n_rows*n_head_kv*n_chunks;
-        expected.assign((d + 1)*n_state + (size_t) n_keys*n_head_kv*n_chunks, 0.0f);
+        expected.assign((d + 1)*n_state + (has_blocks ? 0 : (size_t) n_keys*n_head_kv*n_chunks), 0.0f);
 
         std::vector<double> w(n_keys);
         for (int c = 0; c < n_chunks; c++) {
@@ -95,8 +112,11 @@ struct test_h2o_attn : public test_h2o_case {
                 std::vector<double> votes(n_keys, 0.0);
                 for (int r = 0; r < n_rows; r++) {
                     const size_t row    = ((size_t) (c*n_queries + r/n_group)*n_head_kv + h)*n_group + r%n_group;
-                    const int    n_seen = n_mem ? n_mem : r/n_group + 1;
-                    const auto   cell   = [&](int j) { return n_mem ? idxs[h*n_mem + j] : pos + c*n_queries + j; };
+                    const int    n_seen = n_mem ? n_mem : n_near + r/n_group + 1;
+                    const int    i_set  = has_blocks ? r/n_group/GGML_H2O_BLOCK : 0;
+                    const auto   cell   = [&](int j) {
+                        return n_mem ? idxs[((size_t) i_set*n_head_kv + h)*n_mem + j] : pos + c*n_queries + j;
+                    };
 
                     double m = -INFINITY;
                     for (int j = 0; j < n_seen; j++) {
@@ -127,7 +147,9 @@ struct test_h2o_attn : public test_h2o_case {
                         }
                     }
                 }
-                std::copy(votes.begin(), votes.end(), expected.begin() + (d + 1)*n_state + ((size_t) c*n_head_kv + h)*n_keys);
+                if (!has_blocks) {
+                    std::copy(votes.begin(), votes.end(), expected.begin() + (d + 1)*n_state + ((size_t) c*n_head_kv + h)*n_keys);
+                }
             }
         }
     }
@@ -143,6 +165,9 @@ struct test_h2o_attn : public test_h2o_case {
         double res   = 0.0;
         size_t begin = 0;
         for (const size_t end : ends) {
+            if (begin == end) {
+                continue; // no votes
+            }
             for (const float * x : { a, b }) {
                 res = std::max(res, nmse(expected.data() + begin, x + begin, end - begin));
             }
@@ -164,27 +189,69 @@ static void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & ca
                 if (v_trans && ggml_is_quantized(type)) {
                     continue;
                 }
-                cases.emplace_back(new test_h2o_attn(type, type, 128, 2,  64, 2, 3,   0, v_trans, has_state));
-                cases.emplace_back(new test_h2o_attn(type, type,  64, 7,  33, 1, 1,   0, v_trans, has_state));
-                cases.emplace_back(new test_h2o_attn(type, type, 128, 2,  64, 2, 1, 100, v_trans, has_state));
-                cases.emplace_back(new test_h2o_attn(type, type,  64, 7,  33, 1, 1,  37, v_trans, has_state));
+                cases.emplace_back(new test_h2o_attn(type, type, 128, 2,  64, 2, 3, { 0 }, v_trans, has_state));
+                cases.emplace_back(new test_h2o_attn(type, type,  64, 7,  33, 1, 1, { 0 }, v_trans, has_state));
+                cases.emplace_back(new test_h2o_attn(type, type, 128, 2,  64, 2, 1, { 100 }, v_trans, has_state));
+                cases.emplace_back(new test_h2o_attn(type, type,  64, 7,  33, 1, 1, { 37 }, v_trans, has_state));
             }
         }
     }
     for (const int d : { 80, 96, 256 }) {
         for (const ggml_type type : { GGML_TYPE_F16, GGML_TYPE_F32 }) {
-            cases.emplace_back(new test_h2o_attn(type, type, d, 4, 50, 3, 2,  0, false, false));
-            cases.emplace_back(new test_h2o_attn(type, type, d, 4, 50, 3, 1, 70, false, true));
-            cases.emplace_back(new test_h2o_attn(type, type, d, 3, 33, 2, 1, 70, true,  false));
+            cases.emplace_back(new test_h2o_attn(type, type, d, 4, 50, 3, 2, { 0 }, false, false));
+            cases.emplace_back(new test_h2o_attn(type, type, d, 4, 50, 3, 1, { 70 }, false, true));
+            cases.emplace_back(new test_h2o_attn(type, type, d, 3, 33, 2, 1, { 70 }, true,  false));
         }
     }
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_Q8_0,  96, 4, 50, 3, 2,  0, false, true));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_Q8_0, 256, 4, 50, 3, 1, 70, false, true));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F32,  GGML_TYPE_F16,  128, 4, 50, 3, 1, 70, false, true));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_Q8_0,  96, 4, 50, 3, 2, { 0 }, false, true));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_Q8_0, 256, 4, 50, 3, 1, { 70 }, false, true));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F32,  GGML_TYPE_F16,  128, 4, 50, 3, 1, { 70 }, false, true));
     // one query, one key; keys and values of different types; a chunk of a real size
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  64, 1,   1, 1, 1,   0, true,  false));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  64, 1,   1, 1, 1,   1, true,  true));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_F16, 128, 2,  64, 2, 1, 100, true,  true));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16, 128, 2, 512, 2, 2,   0, false, false));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16, 128, 2, 512, 2, 1, 511, false, true));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  64, 1,   1, 1, 1, { 0 }, true,  false));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  64, 1,   1, 1, 1, { 1 }, true,  true));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_F16, 128, 2,  64, 2, 1, { 100 }, true,  true));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16, 128, 2, 512, 2, 2, { 0 }, false, false));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16, 128, 2, 512, 2, 1, { 511 }, false, true));
+
+    // Local before the chunks, of any length and shorter or longer than a chunk
+    for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 }) {
+        for (const bool v_trans : { false, true }) {
+            if (v_trans && ggml_is_quantized(type)) {
+                continue;
+            }
+            cases.emplace_back(new test_h2o_attn(type, type, 128, 2, 64, 2, 3, { 0, 32 }, v_trans, false));
+            cases.emplace_back(new test_h2o_attn(type, type,  64, 7, 33, 1, 2, { 0, 45 }, v_trans, true));
+        }
+    }
+    for (const int n_group : { 1, 3, 4, 8 }) {
+        cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16, GGML_TYPE_F16, 96, n_group, 70, 2, 2, { 0, 1 }, false, false));
+    }
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  80, 4,   1, 3, 1, { 0, 200 }, false, false));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16, 256, 2, 100, 1, 2, { 0,  77 }, true,  false));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F32,  GGML_TYPE_F32, 256, 2,  50, 1, 2, { 0,  77 }, false, false));
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16, 128, 2, 512, 2, 2, { 0, 256 }, false, false));
+
+    // a set for each block of queries; the last block may be short
+    for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 }) {
+        for (const bool has_state : { false, true }) {
+            for (const bool v_trans : { false, true }) {
+                if (v_trans && ggml_is_quantized(type)) {
+                    continue;
+                }
+                cases.emplace_back(new test_h2o_attn(type, type, 128, 2, 128, 2, 1, { 100, 0, true }, v_trans, has_state));
+                cases.emplace_back(new test_h2o_attn(type, type,  64, 7,  97, 2, 1, {  37, 0, true }, v_trans, has_state));
+            }
+        }
+    }
+    for (int n_group = 1; n_group <= 8; n_group++) {
+        cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16, GGML_TYPE_F16, 64, n_group, 150, 2, 1, { 70, 0, true }, false, true));
+        cases.emplace_back(new test_h2o_attn(GGML_TYPE_F32, GGML_TYPE_F32, 64, n_group,  65, 1, 1, { 33, 0, true }, false, true));
+    }
+    for (const int d : { 80, 96, 256 }) {
+        for (const ggml_type type : { GGML_TYPE_F16, GGML_TYPE_F32 }) {
+            cases.emplace_back(new test_h2o_attn(type, type, d, 3, 170, 2, 1, { 90, 0, true }, false, true));
+            cases.emplace_back(new test_h2o_attn(type, type, d, 4, 129, 1, 1, {  1, 0, true }, true,  false));
+        }
+    }
+    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_F16, 128, 4, 200, 2, 1, { 256, 0, true }, true, true));
 }

@@ -338,6 +338,7 @@ struct test_h2o_lookup : public test_h2o_tracked {
 };
 
 #include "test-backend-ops-h2o-attn.h"
+#include "test-backend-ops-h2o-query.h"
 
 // make_test_cases_eval: adds the cases
 static void h2o_add_test_cases(std::vector<std::unique_ptr<test_case>> & cases) {
@@ -385,4 +386,5 @@ static void h2o_add_test_cases(std::vector<std::unique_ptr<test_case>> & cases) 
     cases.emplace_back(new test_h2o_lookup({  37, all,  101,  53 },  37, 1));
 
     h2o_add_test_cases_attn(cases);
+    h2o_add_test_cases_query(cases);
 }

@@ -2,22 +2,7 @@
 
 #pragma once
 
-#include "common.cuh"
-
-// K or V as the cache holds them. Cells are nb_cell apart and channels nb_channel (not used for quantised types, whose
-// channels come in blocks).
-struct h2o_kv {
-    const char * data;
-
-    int64_t nb_cell;
-    int64_t nb_channel;
-    int64_t nb_head;
-    int64_t nb_chunk;
-
-    ggml_type type;
-    bool      is_trans; // the cells of a channel are neighbours
-    bool      is_vec;   // not is_trans, and 8 channels lie at an address that is a multiple of 16
-};
+#include "h2o-kv.cuh"
 
 // A row is a query and a head of the group: row = query*n_group + head of the group.
 struct h2o_attn_args {
@@ -26,8 +11,9 @@ struct h2o_attn_args {
     h2o_kv k;
     h2o_kv v;
 
-    const int32_t * set;        // null: key i is cell i
-    int64_t         set_stride; // from head to head
+    const int32_t * set;              // null: key i is cell i
+    int64_t         set_stride;       // from head to head
+    int64_t         set_stride_block; // from block to block of queries
 
     const float * o_prev;
     const float * lse_prev;
@@ -39,8 +25,10 @@ struct h2o_attn_args {
     half  * q_scaled;    // [d, n_rows, n_head, n_chunks]: what the first visit leaves for the second; tensor-core path only
     float * votes_split; // [n_keys, n_head, n_chunks, n_split]: partial votes, to be summed in order; null if n_split = 1
 
-    int n_rows;   // of a KV head and chunk
+    int n_rows;     // of a KV head and chunk
+    int n_rows_set; // that share a set: all of them, or those of a block of queries
     int n_keys;
+    int n_near;     // keys before the first query; causal only
     int n_head;   // KV heads
     int n_chunks;
     int n_group;
@@ -65,14 +53,43 @@ struct h2o_rows {
     }
 };
 
+// the cells of the keys of a head and set; null: key i is cell i
+static __device__ __forceinline__ const int32_t * h2o_set_at(const h2o_attn_args & args, int head, int i_set) {
+    return args.set ? args.set + head*args.set_stride + i_set*args.set_stride_block : nullptr;
+}
+
+// A tile of rows: they share a set, so the last tile of a block of queries may be cut.
+struct h2o_row_tile {
+    int i_set;
+    int row0;
+    int n_rows;
+
+    // n: rows of a whole tile
+    __device__ __forceinline__ h2o_row_tile(const h2o_attn_args & args, int tile, int n) {
+        const int n_tiles_set = (args.n_rows_set + n - 1)/n;
+
+        i_set  = tile/n_tiles_set;
+        row0   = i_set*args.n_rows_set + tile%n_tiles_set*n;
+        n_rows = min(n, min(args.n_rows, (i_set + 1)*args.n_rows_set) - row0);
+    }
+};
+
+// how many there are
+static inline int h2o_n_row_tiles(const h2o_attn_args & args, int n) {
+    const int n_whole = args.n_rows/args.n_rows_set; // sets
+    const int n_rest  = args.n_rows%args.n_rows_set; // rows
+
+    return n_whole*((args.n_rows_set + n - 1)/n) + (n_rest + n - 1)/n;
+}
+
 // keys that rows before row_end see
 static __host__ __device__ __forceinline__ int h2o_n_visible(const h2o_attn_args & args, int row_end) {
-    return args.causal ? min(args.n_keys, (row_end - 1)/args.n_group + 1) : args.n_keys;
+    return args.causal ? min(args.n_keys, args.n_near + (row_end - 1)/args.n_group + 1) : args.n_keys;
 }
 
 // the first row that sees this key
 static __host__ __device__ __forceinline__ int h2o_first_row(const h2o_attn_args & args, int key) {
-    return args.causal ? key*args.n_group : 0;
+    return args.causal ? max(0, key - args.n_near)*args.n_group : 0;
 }
 
 // the share of this block's keys in the output of all keys together

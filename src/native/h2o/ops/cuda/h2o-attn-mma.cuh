@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "h2o-lanes.cuh"
 #include "h2o-tile-load.cuh"
 
 #include "mma.cuh"
@@ -28,19 +29,6 @@ struct h2o_attn_shape {
     }
 };
 
-// of the four lanes that share a row
-static __device__ __forceinline__ float h2o_quad_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
-    x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
-    return x;
-}
-
-static __device__ __forceinline__ float h2o_quad_sum(float x) {
-    x += __shfl_xor_sync(0xffffffff, x, 1);
-    x += __shfl_xor_sync(0xffffffff, x, 2);
-    return x;
-}
-
 // s and o of a row are in the elements l of its tiles with (l/2)%2 = i
 template <int D>
 static __device__ __forceinline__ void h2o_softmax_step(
@@ -51,7 +39,7 @@ static __device__ __forceinline__ void h2o_softmax_step(
     for (int n = 0; n < h2o_attn_shape<D>::n_keys/16; ++n) {
         m_new = fmaxf(m_new, fmaxf(fmaxf(s[n].x[2*i], s[n].x[2*i + 1]), fmaxf(s[n].x[2*i + 4], s[n].x[2*i + 5])));
     }
-    m_new = h2o_quad_max(m_new);
+    m_new = h2o_lanes_max<4>(m_new);
 
     const float rescale = exp2f(m - m_new); // 0 at the first tile, whose first key every row sees
     float       sum     = 0.0f;
@@ -83,7 +71,7 @@ static __device__ __forceinline__ void h2o_softmax_step(
 template <int D>
 static __device__ __forceinline__ void h2o_store_row(
         const h2o_attn_args & args, const h2o_tile_c (&o)[D/16], float m, float l_sum, int i, int64_t row, bool is_row, int lane) {
-    const float l   = h2o_quad_sum(l_sum);
+    const float l   = h2o_lanes_sum<4>(l_sum);
     const float lse = (m + log2f(l))*H2O_LN2;
 
     if (!is_row) {
@@ -137,14 +125,18 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_at
     const int chunk = blockIdx.z;
 
     // the last rows see the most keys: they go first
-    const int row0   = (gridDim.x - 1 - blockIdx.x)*shape::n_rows;
-    const int n_rows = min(shape::n_rows, args.n_rows - row0);
+    const h2o_row_tile tile(args, gridDim.x - 1 - blockIdx.x, shape::n_rows);
+
+    const int row0   = tile.row0;
+    const int n_rows = tile.n_rows;
 
     const int64_t state = (int64_t) (chunk*args.n_head + head)*args.n_rows + row0; // in q_scaled
 
     const h2o_rows    rows(args, head, chunk);
-    const h2o_kv_head k(args, args.k, head, chunk);
-    const h2o_kv_head v(args, args.v, head, chunk);
+    const int32_t * set = h2o_set_at(args, head, tile.i_set);
+
+    const h2o_kv_head k(args.k, head, chunk, set);
+    const h2o_kv_head v(args.v, head, chunk, set);
 
     const int n_vis     = h2o_n_visible(args, row0 + n_rows); // of the last row
     const int n_vis_all = h2o_n_visible(args, row0 + 1);      // of every row

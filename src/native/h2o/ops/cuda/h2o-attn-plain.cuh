@@ -3,7 +3,9 @@
 
 #pragma once
 
+#include "h2o-attn-args.cuh"
 #include "h2o-kv-read.cuh"
+#include "h2o-lanes.cuh"
 
 template <int D>
 struct h2o_plain_shape {
@@ -19,23 +21,6 @@ struct h2o_plain_shape {
     static constexpr int rows_of_thread = n_rows/n_y;
     static constexpr int keys_of_thread = n_keys/n_x;
 };
-
-// of the 16 lanes that share a row
-static __device__ __forceinline__ float h2o_row_max(float x) {
-#pragma unroll
-    for (int i = 1; i < 16; i *= 2) {
-        x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, i));
-    }
-    return x;
-}
-
-static __device__ __forceinline__ float h2o_row_sum(float x) {
-#pragma unroll
-    for (int i = 1; i < 16; i *= 2) {
-        x += __shfl_xor_sync(0xffffffff, x, i);
-    }
-    return x;
-}
 
 template <int D>
 static __device__ __forceinline__ void h2o_load_plain_kv(
@@ -114,13 +99,17 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_attn
     const int chunk = blockIdx.z;
 
     // the last rows see the most keys: they go first
-    const int row0   = (gridDim.x - 1 - blockIdx.x)*shape::n_rows;
-    const int n_rows = min(shape::n_rows, args.n_rows - row0);
+    const h2o_row_tile tile(args, gridDim.x - 1 - blockIdx.x, shape::n_rows);
+
+    const int row0   = tile.row0;
+    const int n_rows = tile.n_rows;
     const int n_vis  = h2o_n_visible(args, row0 + n_rows);
 
     const h2o_rows    rows(args, head, chunk);
-    const h2o_kv_head k(args, args.k, head, chunk);
-    const h2o_kv_head v(args, args.v, head, chunk);
+    const int32_t * set = h2o_set_at(args, head, tile.i_set);
+
+    const h2o_kv_head k(args.k, head, chunk, set);
+    const h2o_kv_head v(args.v, head, chunk, set);
 
     h2o_load_plain_q<D>(tile_q, args.q, rows, args.scale, row0, n_rows, tid);
 
@@ -155,7 +144,7 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_attn
                 }
                 m_new = fmaxf(m_new, s[i][j]);
             }
-            m_new = h2o_row_max(m_new);
+            m_new = h2o_lanes_max<shape::n_x>(m_new);
 
             const float rescale = expf(m[i] - m_new); // 0 at the first tile, whose first key every row sees
             float       sum     = 0.0f;
@@ -168,7 +157,7 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_attn
             }
 
             m[i] = m_new;
-            l[i] = l[i]*rescale + h2o_row_sum(sum);
+            l[i] = l[i]*rescale + h2o_lanes_sum<shape::n_x>(sum);
 #pragma unroll
             for (int j = 0; j < D/shape::n_x; ++j) {
                 o[i][j] *= rescale;
@@ -239,7 +228,7 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_vote
     const int64_t ih = (int64_t) chunk*args.n_head + head;
 
     const h2o_rows    rows(args, head, chunk);
-    const h2o_kv_head k(args, args.k, head, chunk);
+    const h2o_kv_head k(args.k, head, chunk, h2o_set_at(args, head, 0));
 
     h2o_load_plain_kv<D>(tile_k, args.k, k, key0, args.n_keys, tid);
 

@@ -11,16 +11,6 @@ static bool h2o_has_head_size(int64_t d) {
     return h2o_with_head_size(d, [](auto) {});
 }
 
-static bool h2o_reads_type(ggml_type type, int64_t d) {
-    switch (type) {
-        case GGML_TYPE_F32:
-        case GGML_TYPE_F16:
-        case GGML_TYPE_BF16: return true;
-        case GGML_TYPE_Q8_0: return d % 32 == 0; // a head is whole blocks
-        default:             return false;
-    }
-}
-
 // F32 keys or values keep their precision on the plain path
 static bool h2o_uses_mma(int device, const ggml_tensor * dst) {
     return ampere_mma_available(ggml_cuda_info().devices[device].cc) &&
@@ -35,33 +25,7 @@ bool ggml_cuda_h2o_attn_supported(int device, const ggml_tensor * dst) {
 
     GGML_UNUSED(device); // each one has a path: tensor cores want 70 KiB of shared memory, all chips from Ampere on have 99
 
-    // sets of blocks, and Local before a chunk
-    const ggml_tensor * set = dst->src[3];
-    if ((set && set->ne[2] > 1) || (p.causal && dst->src[0]->ne[2] != dst->src[1]->ne[1])) {
-        return false;
-    }
-
     return d == d_v && h2o_has_head_size(d) && h2o_reads_type(dst->src[1]->type, d) && h2o_reads_type(dst->src[2]->type, d);
-}
-
-static h2o_kv h2o_kv_of(const ggml_tensor * t, bool is_trans) {
-    const size_t size = ggml_type_size(t->type);
-
-    bool is_vec = !is_trans && !ggml_is_quantized(t->type) && (uintptr_t) t->data % 16 == 0;
-    for (int i = 1; i < GGML_MAX_DIMS; ++i) {
-        is_vec = is_vec && t->nb[i] % 16 == 0;
-    }
-
-    return {
-        (const char *) t->data,
-        (int64_t) (is_trans ? t->nb[0] : t->nb[1]),
-        (int64_t) (is_trans ? t->nb[1] : size),
-        (int64_t) t->nb[2],
-        (int64_t) t->nb[3],
-        t->type,
-        is_trans,
-        is_vec,
-    };
 }
 
 static h2o_attn_args h2o_attn_args_of(const ggml_tensor * dst) {
@@ -78,24 +42,27 @@ static h2o_attn_args h2o_attn_args_of(const ggml_tensor * dst) {
 
     h2o_attn_args args = {};
 
-    args.q          = (const float *) q->data;
-    args.k          = h2o_kv_of(k, false);
-    args.v          = h2o_kv_of(v, p.v_trans);
-    args.set        = set ? (const int32_t *) set->data : nullptr;
-    args.set_stride = set ? set->nb[1]/sizeof(int32_t) : 0;
-    args.o_prev     = dst->src[4] ? (const float *) dst->src[4]->data : nullptr;
-    args.lse_prev   = dst->src[5] ? (const float *) dst->src[5]->data : nullptr;
-    args.o          = (float *) dst->data;
-    args.lse        = args.o   + n_state*h2o_head_size(dst);
-    args.votes      = p.votes ? args.lse + n_state : nullptr;
-    args.n_rows     = q->ne[2]*n_group;
-    args.n_keys     = set ? set->ne[0] : k->ne[1];
-    args.n_head     = n_head;
-    args.n_chunks   = q->ne[3];
-    args.n_group    = n_group;
-    args.n_split    = 1;
-    args.causal     = p.causal;
-    args.scale      = p.scale;
+    args.q                = (const float *) q->data;
+    args.k                = h2o_kv_of(k, false);
+    args.v                = h2o_kv_of(v, p.v_trans);
+    args.set              = set ? (const int32_t *) set->data : nullptr;
+    args.set_stride       = set ? set->nb[1]/sizeof(int32_t) : 0;
+    args.set_stride_block = set ? set->nb[2]/sizeof(int32_t) : 0;
+    args.o_prev           = dst->src[4] ? (const float *) dst->src[4]->data : nullptr;
+    args.lse_prev         = dst->src[5] ? (const float *) dst->src[5]->data : nullptr;
+    args.o                = (float *) dst->data;
+    args.lse              = args.o + n_state*h2o_head_size(dst);
+    args.votes            = p.votes ? args.lse + n_state : nullptr;
+    args.n_rows           = q->ne[2]*n_group;
+    args.n_rows_set       = set && set->ne[2] > 1 ? GGML_H2O_BLOCK*n_group : args.n_rows;
+    args.n_keys           = set ? set->ne[0] : k->ne[1];
+    args.n_near           = p.causal ? k->ne[1] - q->ne[2] : 0;
+    args.n_head           = n_head;
+    args.n_chunks         = q->ne[3];
+    args.n_group          = n_group;
+    args.n_split          = 1;
+    args.causal           = p.causal;
+    args.scale            = p.scale;
 
     return args;
 }

@@ -3,16 +3,16 @@
 
 #pragma once
 
-#include "h2o-attn-args.cuh"
+#include "h2o-kv.cuh"
 
 // K or V of one head of one chunk
 struct h2o_kv_head {
     const char    * data;
     const int32_t * set;
 
-    __device__ __forceinline__ h2o_kv_head(const h2o_attn_args & args, const h2o_kv & kv, int head, int chunk) :
-        data(kv.data + head*kv.nb_head + chunk*kv.nb_chunk),
-        set(args.set ? args.set + head*args.set_stride : nullptr) {}
+    // set: the cells of the keys; null: key i is cell i
+    __device__ __forceinline__ h2o_kv_head(const h2o_kv & kv, int head, int chunk, const int32_t * set) :
+        data(kv.data + head*kv.nb_head + chunk*kv.nb_chunk), set(set) {}
 
     // where the cell of a key begins
     __device__ __forceinline__ const char * at(const h2o_kv & kv, int key) const {

@@ -49,7 +49,7 @@ void ggml_cuda_h2o_select(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
 
     CUDA_SET_SHARED_MEMORY_LIMIT(h2o_select, ggml_cuda_info().devices[ctx.device].smpbo - WARP_SIZE*sizeof(int));
 
-    h2o_select<<<dst->ne[1], H2O_SELECT_THREADS, h2o_select_smem_size(dst), ctx.stream()>>>(args);
+    h2o_select<<<dst->ne[1], H2O_TOP_THREADS, h2o_select_smem_size(dst), ctx.stream()>>>(args);
 }
 
 void ggml_cuda_h2o_lookup(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {

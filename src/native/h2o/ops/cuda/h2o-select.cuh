@@ -2,11 +2,9 @@
 
 #pragma once
 
-#include "common.cuh"
+#include "h2o-top.cuh"
 
 #include "../ggml-h2o.h"
-
-#define H2O_SELECT_THREADS 1024
 
 struct h2o_tracked_args {
     const int32_t * mem_pos;
@@ -32,67 +30,10 @@ struct h2o_select_args {
     int64_t   out_stride;
 };
 
-// orders like the score; NaN is -inf and -0 is 0
-static __device__ __forceinline__ uint32_t h2o_order_key(float score) {
-    uint32_t bits = __float_as_uint(score);
-
-    if ((bits & 0x7fffffff) > 0x7f800000) {
-        bits = 0xff800000;
-    }
-    if (bits == 0x80000000) {
-        bits = 0;
-    }
-    return bits & 0x80000000 ? ~bits : bits | 0x80000000;
-}
-
-// elements before i that are below p, of n ascending ones
-static __device__ __forceinline__ int h2o_lower_bound(const int32_t * x, int n, int32_t p) {
-    int begin = 0;
-    while (begin < n) {
-        const int mid = begin + (n - begin)/2;
-        if (x[mid] < p) {
-            begin = mid + 1;
-        } else {
-            n = mid;
-        }
-    }
-    return begin;
-}
-
-// how many of keys[0, n) are at least t; for the whole block
-static __device__ __forceinline__ int h2o_count_at_least(const uint32_t * keys, int n, uint32_t t) {
-    int count = 0;
-    for (int i = 0; i < n; i += H2O_SELECT_THREADS) {
-        count += __syncthreads_count(i + (int) threadIdx.x < n && keys[i + threadIdx.x] >= t);
-    }
-    return count;
-}
-
-// true in both counts of 16 bits: how many threads before this one, and in total, over the whole block
-static __device__ __forceinline__ int h2o_block_scan(int x, int * warp_sums, int & total) {
-    const int lane = threadIdx.x%WARP_SIZE;
-    const int warp = threadIdx.x/WARP_SIZE;
-
-    const int incl = warp_prefix_inclusive_sum(x);
-
-    __syncthreads(); // nobody reads the last sums any more
-    if (lane == WARP_SIZE - 1) {
-        warp_sums[warp] = incl;
-    }
-    __syncthreads();
-
-    const int sums = warp_prefix_inclusive_sum(warp_sums[lane]);
-
-    const int before = __shfl_sync(0xffffffff, sums, max(warp - 1, 0));
-    total            = __shfl_sync(0xffffffff, sums, WARP_SIZE - 1);
-
-    return incl - x + (warp > 0 ? before : 0);
-}
-
 // grid: KV heads; block: 1024; shared memory: a key per candidate and a position per place in Heavy
 //
 // Candidates are in ascending order of position already, so the place of a chosen one is a count of those chosen before it.
-static __global__ void __launch_bounds__(H2O_SELECT_THREADS, 1) h2o_select(const h2o_select_args args) {
+static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_select(const h2o_select_args args) {
     extern __shared__ uint32_t h2o_select_smem[];
     __shared__ int warp_sums[WARP_SIZE];
 
@@ -110,7 +51,7 @@ static __global__ void __launch_bounds__(H2O_SELECT_THREADS, 1) h2o_select(const
 
     // candidates: tracked positions before Local; counted, since a search waits for memory once per step
     int n_mem = 0;
-    for (int i0 = 0; i0 < t.n.n_mem; i0 += H2O_SELECT_THREADS) {
+    for (int i0 = 0; i0 < t.n.n_mem; i0 += H2O_TOP_THREADS) {
         const int i = i0 + tid;
 
         n_mem += __syncthreads_count(i < t.n.n_mem && mem_pos[i] < min(t.n.mem_end, local_begin));
@@ -128,48 +69,19 @@ static __global__ void __launch_bounds__(H2O_SELECT_THREADS, 1) h2o_select(const
     uint32_t * keys = h2o_select_smem;
     int32_t  * take = (int32_t *) (keys + t.n.n_mem + t.n.n_chunk);
 
-    for (int i = tid; i < n_cand; i += H2O_SELECT_THREADS) {
+    for (int i = tid; i < n_cand; i += H2O_TOP_THREADS) {
         keys[i] = h2o_order_key(i < n_mem ? mem_score[i] : chunk_score[i - n_mem]);
     }
     __syncthreads();
 
-    // the key of the last one taken: the largest that n_take candidates reach, bit by bit
-    uint32_t last = 0;
-    for (int bit = 31; bit >= 0 && n_take > 0; --bit) {
-        if (h2o_count_at_least(keys, n_cand, last | 1u << bit) >= n_take) {
-            last |= 1u << bit;
-        }
-    }
-    // of those that have it, the lowest positions
-    const int n_above = last == 0xffffffff ? 0 : h2o_count_at_least(keys, n_cand, last + 1);
-    const int n_ties  = n_take - n_above;
-
-    uint32_t n_before = 0; // two counts of 16 bits each: above the last key, and with it
-    for (int i0 = 0; i0 < n_cand && n_take > 0; i0 += H2O_SELECT_THREADS) {
-        const int      i   = i0 + tid;
-        const uint32_t key = i < n_cand ? keys[i] : 0;
-
-        const bool is_above = i < n_cand && key > last;
-        const bool is_tie   = i < n_cand && key == last;
-
-        int total;
-        const uint32_t before = h2o_block_scan((is_above ? 1 : 0) | (is_tie ? 0x10000 : 0), warp_sums, total) + n_before;
-
-        const int above_before = before & 0xffff;
-        const int ties_before  = before >> 16;
-
-        if (is_above || (is_tie && ties_before < n_ties)) {
-            take[above_before + min(ties_before, n_ties)] = pos_of(i);
-        }
-        n_before += total;
-    }
+    h2o_for_top(keys, n_cand, n_take, warp_sums, [&](int i, int place) { take[place] = pos_of(i); });
     __syncthreads();
 
     // the lowest positions that are left fill Heavy up: a taken one has take[i] - i of them before it
-    for (int i = tid; i < n_take; i += H2O_SELECT_THREADS) {
+    for (int i = tid; i < n_take; i += H2O_TOP_THREADS) {
         out[i + min(n_fill, take[i] - i)] = take[i];
     }
-    for (int i = tid; i < n_fill; i += H2O_SELECT_THREADS) {
+    for (int i = tid; i < n_fill; i += H2O_TOP_THREADS) {
         int begin = 0;
         int end   = n_take;
         while (begin < end) { // the taken ones before the i-th position that is left
@@ -183,7 +95,7 @@ static __global__ void __launch_bounds__(H2O_SELECT_THREADS, 1) h2o_select(const
         out[i + begin] = i + begin; // every position before the last fill is in the set
     }
 
-    for (int i = tid; i < args.pos - local_begin; i += H2O_SELECT_THREADS) {
+    for (int i = tid; i < args.pos - local_begin; i += H2O_TOP_THREADS) {
         out[n_take + n_fill + i] = local_begin + i;
     }
 }

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "h2o-attn-args.cuh"
 #include "h2o-kv-read.cuh"
 
 #include "cp-async.cuh"

@@ -47,7 +47,7 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
 
     const int64_t ih = (int64_t) chunk*args.n_head + head;
 
-    const h2o_kv_head k(args, args.k, head, chunk);
+    const h2o_kv_head k(args.k, head, chunk, h2o_set_at(args, head, 0));
 
     h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tiles_q, args.k, k, key0, args.n_keys, tid);
     cp_async_wait_all();
@@ -154,7 +154,7 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             const int   key = key0 + (warp*shape::n_m + im)*16 + i*8 + lane/4;
-            const float x   = h2o_quad_sum(sum[im][i]);
+            const float x   = h2o_lanes_sum<4>(sum[im][i]);
 
             if (lane%4 == 0 && key < args.n_keys) {
                 votes[ih*args.n_keys + key] = x;

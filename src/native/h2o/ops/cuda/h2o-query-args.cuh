@@ -1,0 +1,80 @@
+// What the kernels of GGML_H2O_OP_QUERY are launched with; see ggml_h2o_query for shapes and meaning, and
+// ops/cpu/h2o-query.cpp for the steps. A thread block works for one KV head and block of queries: blockIdx.y and z.
+
+#pragma once
+
+#include "h2o-kv-read.cuh"
+#include "h2o-top.cuh"
+
+#include "../ggml-h2o.h"
+
+// log-sum-exp of a tile of keys for a query, in parts
+struct h2o_query_sum {
+    float max;
+    float sum; // of exp(logit - max)
+};
+
+struct h2o_query_args {
+    ggml_h2o_query_params p;
+
+    const float * q;   // [d, n_group*n_head, n_queries]
+    const float * lse; // [n_group*n_head, n_queries]
+
+    h2o_kv k;
+    h2o_kv pages;
+
+    const int32_t * landmarks;
+    int64_t         landmarks_stride; // from head to head
+
+    int d;
+    int n_group;
+    int n_head; // KV heads
+    int n_queries;
+    int n_needy_rows; // heads of needy queries, in whole tiles
+    int n_searched;   // candidates that are scored key by key
+    int n_set;
+
+    // What the kernels hand on, for each KV head and block: scaled queries with what is added to their logits, scores as
+    // keys that order like them (0: not to be chosen), and choices, ascending.
+    float         * needy;       // [n_needy_rows][d]
+    float         * needy_shift; // [n_needy_rows]
+    float         * mean;        // [GGML_H2O_BLOCK][d] averaged over the group
+    float         * near;        // [GGML_H2O_BLOCK] log-sum-exp of the surroundings, averaged over the group
+    uint32_t      * wants;       // [p.n_landmarks]
+    uint32_t      * page_scores; // [p.n_pages]
+    uint32_t      * shares;      // [n_searched]
+    h2o_query_sum * sums;        // [tiles of searched keys][GGML_H2O_BLOCK]
+    int32_t       * by_need;     // [p.n_by_need] positions
+    int32_t       * n_by_need;   // one
+    int32_t       * picked;      // [p.n_picked] pages; null: all of them
+    int32_t       * by_all;      // [n_set] positions
+
+    int32_t * out;
+    int64_t   out_stride;       // from head to head
+    int64_t   out_stride_block; // from block to block
+};
+
+// which KV head and block of queries a thread block works for
+struct h2o_query_part {
+    int     head;
+    int     query0;
+    int     n;  // queries
+    int64_t at; // in what the kernels hand on
+
+    __device__ __forceinline__ h2o_query_part(const h2o_query_args & args) :
+        head(blockIdx.y), query0(blockIdx.z*GGML_H2O_BLOCK), n(min(GGML_H2O_BLOCK, args.n_queries - query0)),
+        at((int64_t) blockIdx.z*args.n_head + head) {}
+
+    // a query's head of the group, in lse; times d in q
+    __device__ __forceinline__ int64_t row(const h2o_query_args & args, int query, int ig) const {
+        return ((int64_t) (query0 + query)*args.n_head + head)*args.n_group + ig;
+    }
+};
+
+// the position of the i-th key that is searched
+static __device__ __forceinline__ int h2o_searched_at(const h2o_query_args & args, const int32_t * picked, int i) {
+    const int page = i/GGML_H2O_PAGE;
+
+    return page >= args.p.n_picked ? i + (args.p.n_pages - args.p.n_picked)*GGML_H2O_PAGE :
+        picked ? picked[page]*GGML_H2O_PAGE + i%GGML_H2O_PAGE : i;
+}

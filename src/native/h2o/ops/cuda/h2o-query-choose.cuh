@@ -1,0 +1,72 @@
+// Choices of GGML_H2O_OP_QUERY, from scores to sets.
+
+#pragma once
+
+#include "h2o-query-args.cuh"
+
+// grid: (1, KV heads, blocks of queries), and for the kernels below; block: 1024
+static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_landmarks(const h2o_query_args args) {
+    __shared__ int warp_sums[WARP_SIZE];
+
+    const h2o_query_part part(args);
+
+    const uint32_t * keys = args.wants + part.at*args.p.n_landmarks;
+    const int32_t  * pos  = args.landmarks + part.head*args.landmarks_stride;
+
+    int32_t * by_need = args.by_need + part.at*args.p.n_by_need;
+
+    const int n_cand = h2o_count_at_least(keys, args.p.n_landmarks, 1);
+    const int n_take = min(args.p.n_by_need, n_cand);
+
+    h2o_for_top(keys, args.p.n_landmarks, n_take, warp_sums, [&](int i, int place) { by_need[place] = pos[i]; });
+
+    if (threadIdx.x == 0) {
+        args.n_by_need[part.at] = n_take;
+    }
+}
+
+static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_pages(const h2o_query_args args) {
+    __shared__ int warp_sums[WARP_SIZE];
+
+    const h2o_query_part part(args);
+
+    int32_t * picked = args.picked + part.at*args.p.n_picked;
+
+    h2o_for_top(args.page_scores + part.at*args.p.n_pages, args.p.n_pages, args.p.n_picked, warp_sums,
+            [&](int i, int place) { picked[place] = i; });
+}
+
+// the best of what is searched fill the set up; both parts in one order
+static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_set(const h2o_query_args args) {
+    __shared__ int warp_sums[WARP_SIZE];
+
+    const h2o_query_part part(args);
+
+    const int32_t * picked    = args.picked ? args.picked + part.at*args.p.n_picked : nullptr;
+    const int32_t * by_need   = args.by_need + part.at*args.p.n_by_need;
+    const int       n_by_need = args.n_by_need[part.at];
+    const int       n_by_all  = args.n_set - n_by_need; // as many are left: at least 2 H are searched, or all candidates
+
+    int32_t * by_all = args.by_all + part.at*args.n_set;
+    int32_t * out    = args.out + part.head*args.out_stride + blockIdx.z*args.out_stride_block;
+
+    h2o_for_top(args.shares + part.at*args.n_searched, args.n_searched, n_by_all, warp_sums,
+            [&](int i, int place) { by_all[place] = h2o_searched_at(args, picked, i); });
+    __syncthreads();
+
+    for (int i = threadIdx.x; i < n_by_all; i += H2O_TOP_THREADS) {
+        out[i + h2o_lower_bound(by_need, n_by_need, by_all[i])] = by_all[i];
+    }
+    for (int i = threadIdx.x; i < n_by_need; i += H2O_TOP_THREADS) {
+        out[i + h2o_lower_bound(by_all, n_by_all, by_need[i])] = by_need[i];
+    }
+}
+
+// where all candidates fit the set
+static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_take_all(const h2o_query_args args) {
+    int32_t * out = args.out + blockIdx.y*args.out_stride + blockIdx.z*args.out_stride_block;
+
+    for (int i = threadIdx.x; i < args.n_set; i += H2O_TOP_THREADS) {
+        out[i] = i;
+    }
+}

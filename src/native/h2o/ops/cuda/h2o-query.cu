@@ -1,0 +1,114 @@
+#include "h2o-cuda.cuh"
+#include "h2o-query-choose.cuh"
+#include "h2o-query-score.cuh"
+
+bool ggml_cuda_h2o_query_supported(const ggml_tensor * dst) {
+    const ggml_tensor * k = dst->src[2];
+
+    return h2o_reads_type(k->type, k->ne[0]);
+}
+
+static h2o_query_args h2o_query_args_of(const ggml_tensor * dst) {
+    const ggml_h2o_query_params & p = *ggml_h2o_get_query_params(dst);
+
+    const ggml_tensor * q         = dst->src[0];
+    const ggml_tensor * lse       = dst->src[1];
+    const ggml_tensor * k         = dst->src[2];
+    const ggml_tensor * pages     = dst->src[3];
+    const ggml_tensor * landmarks = dst->src[4];
+
+    h2o_query_args args = {};
+
+    args.p                = p;
+    args.q                = (const float *) q->data;
+    args.lse              = (const float *) lse->data;
+    args.k                = h2o_kv_of(k, false);
+    args.pages            = h2o_kv_of(pages, false);
+    args.landmarks        = (const int32_t *) landmarks->data;
+    args.landmarks_stride = landmarks->nb[1]/sizeof(int32_t);
+    args.d                = k->ne[0];
+    args.n_head           = k->ne[2];
+    args.n_group          = q->ne[1]/args.n_head;
+    args.n_queries        = q->ne[2];
+    args.n_needy_rows     = GGML_PAD(GGML_H2O_NEEDY*args.n_group, H2O_NEEDY_TILE);
+    args.n_searched       = p.n_picked*GGML_H2O_PAGE + p.n_cand - p.n_pages*GGML_H2O_PAGE;
+    args.n_set            = dst->ne[0];
+    args.out              = (int32_t *) dst->data;
+    args.out_stride       = dst->nb[1]/sizeof(int32_t);
+    args.out_stride_block = dst->nb[2]/sizeof(int32_t);
+
+    return args;
+}
+
+static int h2o_n_tiles(int n, int n_tile) {
+    return (n + n_tile - 1)/n_tile;
+}
+
+void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
+    h2o_query_args args = h2o_query_args_of(dst);
+
+    const ggml_h2o_query_params & p = args.p;
+
+    cudaStream_t stream = ctx.stream();
+
+    const dim3 grid(1, dst->ne[1], dst->ne[2]); // KV heads, blocks of queries
+
+    if (args.n_set == p.n_cand) {
+        h2o_query_take_all<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
+        return;
+    }
+
+    const auto grid_of = [&](int n_tiles) { return dim3(n_tiles, grid.y, grid.z); };
+
+    const bool picks_pages = p.n_picked < p.n_pages;
+    const int  n_tiles     = h2o_n_tiles(args.n_searched, GGML_H2O_PAGE);
+
+    const size_t n = (size_t) grid.y*grid.z;
+
+    ggml_cuda_pool_alloc<float>         needy      (ctx.pool(), n*args.n_needy_rows*args.d);
+    ggml_cuda_pool_alloc<float>         needy_shift(ctx.pool(), n*args.n_needy_rows);
+    ggml_cuda_pool_alloc<float>         mean       (ctx.pool(), n*GGML_H2O_BLOCK*args.d);
+    ggml_cuda_pool_alloc<float>         near       (ctx.pool(), n*GGML_H2O_BLOCK);
+    ggml_cuda_pool_alloc<uint32_t>      wants      (ctx.pool(), n*std::max(1, p.n_landmarks));
+    ggml_cuda_pool_alloc<uint32_t>      page_scores(ctx.pool(), n*std::max(1, p.n_pages));
+    ggml_cuda_pool_alloc<uint32_t>      shares     (ctx.pool(), n*args.n_searched);
+    ggml_cuda_pool_alloc<h2o_query_sum> sums       (ctx.pool(), n*n_tiles*GGML_H2O_BLOCK);
+    ggml_cuda_pool_alloc<int32_t>       by_need    (ctx.pool(), n*std::max(1, p.n_by_need));
+    ggml_cuda_pool_alloc<int32_t>       n_by_need  (ctx.pool(), n);
+    ggml_cuda_pool_alloc<int32_t>       picked     (ctx.pool(), n*std::max(1, p.n_picked));
+    ggml_cuda_pool_alloc<int32_t>       by_all     (ctx.pool(), n*args.n_set);
+
+    args.needy       = needy.get();
+    args.needy_shift = needy_shift.get();
+    args.mean        = mean.get();
+    args.near        = near.get();
+    args.wants       = wants.get();
+    args.page_scores = page_scores.get();
+    args.shares      = shares.get();
+    args.sums        = sums.get();
+    args.by_need     = by_need.get();
+    args.n_by_need   = n_by_need.get();
+    args.picked      = picks_pages ? picked.get() : nullptr;
+    args.by_all      = by_all.get();
+
+    GGML_ASSERT((uintptr_t) args.q % 4 == 0 && (uintptr_t) args.needy % 16 == 0 && (uintptr_t) args.mean % 16 == 0);
+
+    h2o_query_asking<<<grid, H2O_PRODUCT_THREADS, 0, stream>>>(args);
+
+    if (p.n_landmarks > 0) {
+        const dim3 grid_wants = grid_of(h2o_n_tiles(p.n_landmarks, h2o_product_shape<H2O_NEEDY_TILE>::n_y));
+        h2o_query_wants<<<grid_wants, H2O_PRODUCT_THREADS, 0, stream>>>(args);
+    }
+    h2o_query_choose_landmarks<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
+
+    if (picks_pages) {
+        const dim3 grid_pages = grid_of(h2o_n_tiles(p.n_pages, h2o_product_shape<GGML_H2O_BLOCK>::n_y));
+        h2o_query_page_scores<<<grid_pages, H2O_PRODUCT_THREADS, 0, stream>>>(args);
+        h2o_query_choose_pages<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
+    }
+
+    const dim3 grid_keys = grid_of(n_tiles);
+    h2o_query_sums<<<grid_keys, H2O_PRODUCT_THREADS, 0, stream>>>(args);
+    h2o_query_shares<<<grid_keys, H2O_PRODUCT_THREADS, 0, stream>>>(args);
+    h2o_query_choose_set<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
+}

@@ -1,0 +1,655 @@
+// GGML_OP_H2O, PAGES, LANDMARKS and QUERY, as cases of test-backend-ops; part of test-backend-ops-h2o.h.
+//
+// Every step is plain loops in double precision over the inputs as the cache has them.
+
+#pragma once
+
+#include <numeric>
+
+// A choice of the best n of some scores, ties to the lower index, NaN last. A backend rounds: it may decide otherwise where
+// a score is within `tolerance` of the cut, which lies between the worst that is in and the best that is out.
+struct test_h2o_choice {
+    std::vector<double> scores;
+    std::vector<char>   is_in;
+
+    double worst_in = INFINITY;
+    double best_out = -INFINITY;
+
+    test_h2o_choice(std::vector<double> all, size_t n) : scores(std::move(all)), is_in(scores.size(), 0) {
+        for (double & x : scores) {
+            x = std::isnan(x) ? -INFINITY : x;
+        }
+        std::vector<size_t> order(scores.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+
+        n = std::min(n, order.size());
+        for (size_t i = 0; i < order.size(); i++) {
+            is_in[order[i]] = i < n;
+        }
+        worst_in = n > 0            ? scores[order[n - 1]] : worst_in;
+        best_out = n < order.size() ? scores[order[n]]     : best_out;
+    }
+
+    std::vector<int32_t> chosen() const {
+        std::vector<int32_t> res;
+        for (size_t i = 0; i < is_in.size(); i++) {
+            if (is_in[i]) {
+                res.push_back(i);
+            }
+        }
+        return res;
+    }
+
+    // no rounding can change it: exact ties go by position on every backend
+    bool is_clear(double tolerance) const {
+        return worst_in == best_out || worst_in - best_out > tolerance;
+    }
+
+    // as many others are in; those that differ are near the cut
+    bool allows(const std::vector<char> & other, double tolerance) const {
+        if (std::count(other.begin(), other.end(), 1) != std::count(is_in.begin(), is_in.end(), 1)) {
+            return false;
+        }
+        for (size_t i = 0; i < scores.size(); i++) {
+            const bool differs = other[i] != is_in[i];
+            const bool is_near = is_in[i] ? scores[i] < best_out + tolerance : scores[i] > worst_in - tolerance;
+
+            if (differs && (worst_in == best_out || !is_near)) {
+                return false;
+            }
+        }
+        return true;
+    }
+};
+
+enum test_h2o_keys_kind {
+    TEST_H2O_KEYS_DISTINCT,
+    TEST_H2O_KEYS_TIES,    // every key stands four times in the cache
+    TEST_H2O_KEYS_SPECIAL, // NaN and zeros among them, and among the queries
+};
+
+static std::string var_to_str(test_h2o_keys_kind kind) {
+    switch (kind) {
+        case TEST_H2O_KEYS_DISTINCT: return "distinct";
+        case TEST_H2O_KEYS_TIES:     return "ties";
+        case TEST_H2O_KEYS_SPECIAL:  return "special";
+    }
+    GGML_ABORT("fatal error");
+}
+
+// a K cache whose pages have a direction of their own, as a text has topics; and its indexes
+struct test_h2o_indexed : public test_h2o_case {
+    const ggml_type          type;
+    const int                d;
+    const int                n_head_kv;
+    const int                n_cells;
+    const test_h2o_keys_kind kind;
+
+    ggml_tensor * cache = nullptr;
+    ggml_tensor * out   = nullptr;
+
+    std::vector<float> keys; // [n_cells][n_head_kv][d]
+
+    test_h2o_indexed(ggml_type type, int d, int n_head_kv, int n_cells, test_h2o_keys_kind kind)
+        : type(type), d(d), n_head_kv(n_head_kv), n_cells(n_cells), kind(kind) {}
+
+    std::string vars() override {
+        return VARS_TO_STR5(type, d, n_head_kv, n_cells, kind);
+    }
+
+    int n_pages() const { return n_cells/GGML_H2O_PAGE; }
+    int n_spans() const { return n_cells/GGML_H2O_SPAN; }
+
+    // the cache is larger than what is in use
+    ggml_tensor * build_keys(ggml_context * ctx) {
+        cache = ggml_new_tensor_2d(ctx, type, d*n_head_kv, n_cells + 7);
+        return ggml_view_3d(ctx, cache, d, n_cells, n_head_kv, cache->nb[1], ggml_row_size(type, d), 0);
+    }
+
+    const float * key(int cell, int h) const {
+        return keys.data() + ((size_t) cell*n_head_kv + h)*d;
+    }
+
+    void initialize_keys(std::mt19937 & gen) {
+        std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+
+        const size_t n_row = (size_t) n_head_kv*d;
+        std::vector<float> data(n_row*(n_cells + 7));
+        std::vector<float> direction(n_row);
+
+        for (int cell = 0; cell < n_cells + 7; cell++) {
+            float * row = data.data() + cell*n_row;
+            for (size_t i = 0; i < n_row; i++) {
+                direction[i] = cell % GGML_H2O_PAGE == 0 ? uniform(gen) : direction[i];
+                row[i] = 0.5f*direction[i] + uniform(gen);
+            }
+            if (kind == TEST_H2O_KEYS_TIES && cell % 4 != 0) {
+                std::copy(row - n_row, row, row);
+            }
+            if (kind == TEST_H2O_KEYS_SPECIAL && cell % 50 == 7) {
+                std::fill(row, row + n_row, 0.0f);
+            }
+            if (kind == TEST_H2O_KEYS_SPECIAL && cell == 5) {
+                row[d/2] = NAN;
+            }
+        }
+
+        std::vector<char> encoded(ggml_nbytes(cache));
+        if (ggml_is_quantized(type)) {
+            ggml_quantize_chunk(type, data.data(), encoded.data(), 0, n_cells + 7, n_row, nullptr);
+        } else if (type == GGML_TYPE_F32) {
+            memcpy(encoded.data(), data.data(), encoded.size());
+        } else {
+            ggml_get_type_traits(type)->from_float_ref(data.data(), encoded.data(), data.size());
+        }
+        set_data(cache, encoded);
+
+        keys = tensor_to_float(cache);
+    }
+
+    std::vector<double> mean_key(int page, int h) const {
+        std::vector<double> mean(d, 0.0);
+        for (int j = 0; j < GGML_H2O_PAGE; j++) {
+            for (int i = 0; i < d; i++) {
+                mean[i] += key(page*GGML_H2O_PAGE + j, h)[i]/(double) GGML_H2O_PAGE;
+            }
+        }
+        return mean;
+    }
+
+    // [n_head_kv][n_pages][d]
+    std::vector<float> all_pages() const {
+        std::vector<float> res;
+        for (int h = 0; h < n_head_kv; h++) {
+            for (int page = 0; page < n_pages(); page++) {
+                const std::vector<double> mean = mean_key(page, h);
+                res.insert(res.end(), mean.begin(), mean.end());
+            }
+        }
+        return res;
+    }
+
+    // the keys of a span that are least like their mean
+    test_h2o_choice landmarks_of(int span, int h) const {
+        std::vector<double> mean(d, 0.0);
+        for (int i = 0; i < GGML_H2O_SPAN/GGML_H2O_PAGE; i++) {
+            const std::vector<double> of_page = mean_key(span*(GGML_H2O_SPAN/GGML_H2O_PAGE) + i, h);
+            for (int j = 0; j < d; j++) {
+                mean[j] += of_page[j];
+            }
+        }
+        std::vector<double> unlike;
+        for (int i = 0; i < GGML_H2O_SPAN; i++) {
+            const float * k = key(span*GGML_H2O_SPAN + i, h);
+
+            double dot    = 0.0;
+            double square = 0.0;
+            for (int j = 0; j < d; j++) {
+                dot    += k[j]*mean[j];
+                square += (double) k[j]*k[j];
+            }
+            unlike.push_back(-dot/std::sqrt(square));
+        }
+        return test_h2o_choice(unlike, GGML_H2O_LANDMARKS);
+    }
+
+    // [n_head_kv][n_spans*GGML_H2O_LANDMARKS]
+    std::vector<int32_t> all_landmarks() const {
+        std::vector<int32_t> res;
+        for (int h = 0; h < n_head_kv; h++) {
+            for (int span = 0; span < n_spans(); span++) {
+                for (const int32_t i : landmarks_of(span, h).chosen()) {
+                    res.push_back(span*GGML_H2O_SPAN + i);
+                }
+            }
+        }
+        return res;
+    }
+};
+
+// GGML_OP_H2O, PAGES: what lies outside of [begin, end) stays
+struct test_h2o_pages : public test_h2o_indexed {
+    const int begin;
+    const int end;
+
+    ggml_tensor * pages = nullptr;
+
+    std::string vars() override {
+        return "h2o=pages," + test_h2o_indexed::vars() + "," + VARS_TO_STR2(begin, end);
+    }
+
+    test_h2o_pages(ggml_type type, int d, int n_head_kv, int n_cells, int begin, int end)
+        : test_h2o_indexed(type, d, n_head_kv, n_cells, TEST_H2O_KEYS_DISTINCT), begin(begin), end(end) {}
+
+    ggml_tensor * build_graph(ggml_context * ctx) override {
+        ggml_tensor * k = build_keys(ctx);
+        pages = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, n_pages() + 1, n_head_kv);
+        return out = ggml_h2o_pages(ctx, k, pages, begin, end);
+    }
+
+    void initialize_tensors(ggml_context * ctx) override {
+        initialize_others(ctx, { cache, out });
+
+        std::mt19937 gen(n_cells);
+        initialize_keys(gen);
+
+        expected = tensor_to_float(pages);
+        for (int h = 0; h < n_head_kv; h++) {
+            for (int page = begin; page < end; page++) {
+                const std::vector<double> mean = mean_key(page, h);
+                std::copy(mean.begin(), mean.end(), expected.begin() + ((size_t) h*(n_pages() + 1) + page)*d);
+            }
+        }
+    }
+
+    double err(const float * a, const float * b, size_t n) override {
+        if (n != expected.size()) {
+            return test_case::err(a, b, n);
+        }
+        return std::max(nmse(expected.data(), a, n), nmse(expected.data(), b, n));
+    }
+
+    double max_nmse_err() override {
+        return 1e-11;
+    }
+};
+
+// GGML_OP_H2O, LANDMARKS
+struct test_h2o_landmarks : public test_h2o_indexed {
+    const int begin;
+    const int end;
+
+    ggml_tensor * pages     = nullptr;
+    ggml_tensor * landmarks = nullptr;
+
+    const double tolerance = 1e-5; // of a cosine times the length of a mean key
+
+    std::string vars() override {
+        return "h2o=landmarks," + test_h2o_indexed::vars() + "," + VARS_TO_STR2(begin, end);
+    }
+
+    test_h2o_landmarks(ggml_type type, int d, int n_head_kv, int n_cells, test_h2o_keys_kind kind, int begin, int end)
+        : test_h2o_indexed(type, d, n_head_kv, n_cells, kind), begin(begin), end(end) {}
+
+    int n_row() const { return (n_spans() + 1)*GGML_H2O_LANDMARKS; }
+
+    ggml_tensor * build_graph(ggml_context * ctx) override {
+        ggml_tensor * k = build_keys(ctx);
+        pages     = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, n_pages(), n_head_kv);
+        landmarks = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_row(), n_head_kv);
+        return out = ggml_h2o_landmarks(ctx, k, pages, landmarks, begin, end);
+    }
+
+    void initialize_tensors(ggml_context * ctx) override {
+        initialize_others(ctx, { cache, pages, landmarks, out });
+
+        std::mt19937 gen(n_cells);
+        initialize_keys(gen);
+        set_data(pages, all_pages());
+
+        std::vector<int32_t> before(n_row()*n_head_kv);
+        for (int32_t & x : before) {
+            x = gen() % 10000;
+        }
+        set_data(landmarks, before);
+        expected.assign(before.begin(), before.end());
+    }
+
+    int n_wrong(const float * got) const {
+        int res = 0;
+        for (int h = 0; h < n_head_kv; h++) {
+            for (int span = 0; span < n_row()/GGML_H2O_LANDMARKS; span++) {
+                const size_t  at  = (size_t) h*n_row() + span*GGML_H2O_LANDMARKS;
+                const float * row = got + at;
+
+                if (span < begin || span >= end) {
+                    res += !std::equal(row, row + GGML_H2O_LANDMARKS, expected.begin() + at);
+                    continue;
+                }
+                std::vector<char> is_in(GGML_H2O_SPAN, 0);
+                for (int i = 0; i < GGML_H2O_LANDMARKS; i++) {
+                    const int key = (int) row[i] - span*GGML_H2O_SPAN;
+
+                    res += (i > 0 && row[i] <= row[i - 1]) || key < 0 || key >= GGML_H2O_SPAN;
+                    is_in[std::min(std::max(key, 0), GGML_H2O_SPAN - 1)] = 1;
+                }
+                res += !landmarks_of(span, h).allows(is_in, tolerance);
+            }
+        }
+        return res;
+    }
+
+    // spans that either backend has wrong
+    double err(const float * a, const float * b, size_t n) override {
+        if (n != expected.size()) {
+            return test_case::err(a, b, n);
+        }
+        return n_wrong(a) + n_wrong(b);
+    }
+};
+
+// GGML_OP_H2O, QUERY. Inputs are drawn anew until the choices on the way to a set are clear: of needy queries, of landmarks
+// and of pages. The last one is compared with tolerance.
+struct test_h2o_query : public test_h2o_indexed {
+    const int n_group;
+    const int n_queries;
+    const int pos;
+    const int n_local;
+    const int n_heavy;
+
+    const int n_near = std::min(n_local, pos);
+    const int n_cand = pos - n_near;
+    const int n_set  = std::min(n_cand, n_heavy);
+    const int n_sets = (n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK;
+
+    const double tolerance = 5e-4; // of a logit
+
+    ggml_tensor * q         = nullptr;
+    ggml_tensor * lse       = nullptr;
+    ggml_tensor * pages     = nullptr;
+    ggml_tensor * landmarks = nullptr;
+
+    std::vector<float>   qs;     // [n_queries][n_head_kv][n_group][d]
+    std::vector<float>   ls;     // [n_queries][n_head_kv][n_group]
+    std::vector<float>   means;  // [n_head_kv][n_pages][d]
+    std::vector<int32_t> marks;  // [n_head_kv][n_spans*GGML_H2O_LANDMARKS]
+
+    // of a block and a KV head
+    struct decision {
+        std::vector<int32_t> by_need; // positions
+        std::vector<int32_t> others;  // positions that `rest` is about
+        test_h2o_choice      rest;
+    };
+    std::vector<decision> decisions; // [n_sets][n_head_kv]
+
+    std::string vars() override {
+        return "h2o=query," + test_h2o_indexed::vars() + "," + VARS_TO_STR5(n_group, n_queries, pos, n_local, n_heavy);
+    }
+
+    test_h2o_query(ggml_type type, int d, int n_group, int n_head_kv, int n_queries, int pos, int n_local, int n_heavy,
+            test_h2o_keys_kind kind = TEST_H2O_KEYS_DISTINCT)
+        : test_h2o_indexed(type, d, n_head_kv, pos + n_queries, kind),
+          n_group(n_group), n_queries(n_queries), pos(pos), n_local(n_local), n_heavy(n_heavy) {}
+
+    float scale() const { return 1.0f/std::sqrt((float) d); }
+
+    ggml_tensor * build_graph(ggml_context * ctx) override {
+        q   = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, n_head_kv*n_group, n_queries);
+        lse = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, 1, n_head_kv*n_group, n_queries);
+        ggml_tensor * k = build_keys(ctx);
+
+        // wider than what is complete
+        pages     = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, n_pages() + 2, n_head_kv);
+        landmarks = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, (n_spans() + 1)*GGML_H2O_LANDMARKS, n_head_kv);
+
+        return out = ggml_h2o_query(ctx, q, lse, k, pages, landmarks, pos, n_local, n_heavy, scale());
+    }
+
+    const float * query(int i, int h, int ig) const {
+        return qs.data() + (((size_t) i*n_head_kv + h)*n_group + ig)*d;
+    }
+    float lse_at(int i, int h, int ig) const {
+        return ls[((size_t) i*n_head_kv + h)*n_group + ig];
+    }
+
+    template <typename X, typename Y>
+    double dot(const X * x, const Y * y) const {
+        double res = 0.0;
+        for (int i = 0; i < d; i++) {
+            res += (double) x[i]*y[i];
+        }
+        return res;
+    }
+
+    // NaN does not count
+    static double larger(double a, double b) { return b > a ? b : a; }
+
+    // -> false if a choice on the way is not clear
+    bool decide(int block, int h) {
+        const int begin = block*GGML_H2O_BLOCK;
+        const int n     = std::min(GGML_H2O_BLOCK, n_queries - begin);
+
+        // 1: the queries that their surroundings give the least, and the averages over the group
+        std::vector<double> needs;
+        std::vector<double> near(n, 0.0);
+        std::vector<std::vector<double>> mean(n, std::vector<double>(d, 0.0));
+        for (int i = 0; i < n; i++) {
+            for (int ig = 0; ig < n_group; ig++) {
+                near[i] += (double) lse_at(begin + i, h, ig)/n_group;
+                for (int j = 0; j < d; j++) {
+                    mean[i][j] += (double) query(begin + i, h, ig)[j]/n_group;
+                }
+            }
+            needs.push_back(std::log(n_near + begin + i + 1.0) - near[i]);
+        }
+        const test_h2o_choice needy(needs, GGML_H2O_NEEDY);
+
+        // 2: the landmarks that they want
+        std::vector<int32_t> at;
+        std::vector<double>  wanted;
+        for (int i = 0; i < pos/GGML_H2O_SPAN*GGML_H2O_LANDMARKS; i++) {
+            const int32_t x = marks[(size_t) h*n_spans()*GGML_H2O_LANDMARKS + i];
+            if (x >= n_cand) {
+                continue;
+            }
+            double best = -INFINITY;
+            for (const int32_t r : needy.chosen()) {
+                for (int ig = 0; ig < n_group; ig++) {
+                    best = larger(best, dot(query(begin + r, h, ig), key(x, h))*scale() - lse_at(begin + r, h, ig));
+                }
+            }
+            at.push_back(x);
+            wanted.push_back(best);
+        }
+        const test_h2o_choice by_need(wanted, std::min(64, n_heavy/4));
+
+        // 3: the pages to be searched, and what is left behind the last of them
+        const int n_whole = n_cand/GGML_H2O_PAGE;
+
+        std::vector<double> of_pages;
+        for (int page = 0; page < n_whole; page++) {
+            double best = -INFINITY;
+            for (int i = 0; i < n; i++) {
+                best = larger(best, dot(mean[i].data(), means.data() + ((size_t) h*n_pages() + page)*d)*scale() - near[i]);
+            }
+            of_pages.push_back(best);
+        }
+        const test_h2o_choice picked(of_pages, std::max(16, (2*n_heavy + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE));
+
+        std::vector<int32_t> searched;
+        for (int32_t x = 0; x < n_cand; x++) {
+            if (x/GGML_H2O_PAGE >= n_whole || picked.is_in[x/GGML_H2O_PAGE]) {
+                searched.push_back(x);
+            }
+        }
+
+        // 4: the largest share in what a query would see
+        std::vector<double> best(searched.size(), -INFINITY);
+        for (int i = 0; i < n; i++) {
+            std::vector<double> logits;
+            double max = near[i];
+            for (const int32_t x : searched) {
+                logits.push_back(dot(mean[i].data(), key(x, h))*scale());
+                max = larger(max, logits.back());
+            }
+            double sum = std::exp(near[i] - max);
+            for (const double x : logits) {
+                sum += std::exp(x - max);
+            }
+            for (size_t j = 0; j < searched.size(); j++) {
+                best[j] = larger(best[j], logits[j] - max - std::log(sum));
+            }
+        }
+
+        std::vector<int32_t> taken;
+        for (const int32_t i : by_need.chosen()) {
+            taken.push_back(at[i]);
+        }
+        std::vector<int32_t> others;
+        std::vector<double>  scores;
+        for (size_t j = 0; j < searched.size(); j++) {
+            if (!std::binary_search(taken.begin(), taken.end(), searched[j])) {
+                others.push_back(searched[j]);
+                scores.push_back(best[j]);
+            }
+        }
+        decisions.push_back({ taken, others, test_h2o_choice(scores, n_set - taken.size()) });
+
+        return needy.is_clear(tolerance) && by_need.is_clear(tolerance) && picked.is_clear(tolerance);
+    }
+
+    void draw(std::mt19937 & gen) {
+        std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+
+        initialize_keys(gen);
+        means = all_pages();
+        marks = all_landmarks();
+
+        qs.resize((size_t) n_queries*n_head_kv*n_group*d);
+        ls.resize((size_t) n_queries*n_head_kv*n_group);
+        for (float & x : qs) {
+            x = 8.0f*uniform(gen);
+        }
+        for (float & x : ls) {
+            x = 5.0f + 4.0f*uniform(gen);
+        }
+        if (kind == TEST_H2O_KEYS_SPECIAL) {
+            qs[d/2]        = NAN; // the first query of the first head, as attention would have left it
+            ls[0]          = NAN;
+            ls.back()      = -INFINITY;
+            ls[n_queries/2] = -40.0f; // much needed
+        }
+    }
+
+    void initialize_tensors(ggml_context * ctx) override {
+        initialize_others(ctx, { cache, q, lse, pages, landmarks, out });
+
+        std::mt19937 gen(pos + n_heavy);
+
+        bool is_clear = false;
+        for (int i = 0; i < 200 && !is_clear; i++) {
+            draw(gen);
+            decisions.clear();
+            is_clear = true;
+            for (int block = 0; block < n_sets && is_clear && n_set < n_cand; block++) {
+                for (int h = 0; h < n_head_kv && is_clear; h++) {
+                    is_clear = decide(block, h);
+                }
+            }
+        }
+        GGML_ASSERT(is_clear && "no inputs whose choices are clear");
+
+        set_data(q,   qs);
+        set_data(lse, ls);
+
+        // what is not complete is not read
+        const auto set_rows = [&](ggml_tensor * t, const auto & rows, auto value) {
+            std::vector<decltype(value)> all(ggml_nelements(t), value);
+            const size_t n   = rows.size()/n_head_kv;
+            const size_t row = all.size()/n_head_kv;
+            for (int h = 0; h < n_head_kv; h++) {
+                std::copy(rows.begin() + h*n, rows.begin() + (h + 1)*n, all.begin() + h*row);
+            }
+            set_data(t, all);
+        };
+        set_rows(pages,     means, NAN);
+        set_rows(landmarks, marks, 0x7fffffff);
+    }
+
+    bool is_right(const float * got, const decision & e) const {
+        std::vector<char> is_in(n_cand, 0);
+        for (int i = 0; i < n_set; i++) {
+            if ((i > 0 && got[i] <= got[i - 1]) || got[i] < 0 || got[i] >= n_cand) {
+                return false;
+            }
+            is_in[(int) got[i]] = 1;
+        }
+        for (const int32_t x : e.by_need) {
+            if (!is_in[x]) {
+                return false;
+            }
+        }
+        std::vector<char> rest;
+        for (const int32_t x : e.others) {
+            rest.push_back(is_in[x]);
+        }
+        return e.rest.allows(rest, tolerance); // as many of them as are left, so no other is in
+    }
+
+    // sets that either backend has wrong
+    double err(const float * a, const float * b, size_t n) override {
+        if (n != (size_t) n_set*n_head_kv*n_sets) {
+            return test_case::err(a, b, n);
+        }
+        double n_wrong = 0;
+        for (const float * x : { a, b }) {
+            for (int i = 0; i < n_sets*n_head_kv; i++) {
+                const float * set = x + (size_t) i*n_set;
+
+                if (n_set < n_cand) {
+                    n_wrong += !is_right(set, decisions[i]);
+                    continue;
+                }
+                for (int j = 0; j < n_set; j++) {
+                    n_wrong += set[j] != j;
+                }
+            }
+        }
+        return n_wrong;
+    }
+};
+
+static void h2o_add_test_cases_query(std::vector<std::unique_ptr<test_case>> & cases) {
+    const auto distinct = TEST_H2O_KEYS_DISTINCT;
+    const auto ties     = TEST_H2O_KEYS_TIES;
+    const auto special  = TEST_H2O_KEYS_SPECIAL;
+
+    for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 }) {
+        for (const int d : { 64, 80, 96, 128, 256 }) {
+            if (d % ggml_blck_size(type) != 0) {
+                continue;
+            }
+            cases.emplace_back(new test_h2o_pages    (type, d, 3,  700,           0, 10));
+            cases.emplace_back(new test_h2o_pages    (type, d, 2,  700,           7,  8));
+            cases.emplace_back(new test_h2o_landmarks(type, d, 2, 1100, distinct, 0,  4));
+            cases.emplace_back(new test_h2o_landmarks(type, d, 3, 1100, distinct, 2,  3));
+
+            cases.emplace_back(new test_h2o_query(type, d, 2, 2, 100, 1500, 64, 64));
+        }
+        // NaN has no place in a quantised key
+        cases.emplace_back(new test_h2o_landmarks(type, 64, 2, 800, ties, 0, 3));
+        cases.emplace_back(new test_h2o_query(type, 64, 2, 2, 70, 1500, 64, 64, ties));
+        if (!ggml_is_quantized(type)) {
+            cases.emplace_back(new test_h2o_landmarks(type, 64, 2, 800, special, 0, 3));
+            cases.emplace_back(new test_h2o_query(type, 64, 2, 2, 70, 1500, 64, 64, special));
+            cases.emplace_back(new test_h2o_query(type, 64, 2, 2, 70,  800, 64, 64, special)); // searches the NaN
+        }
+    }
+    for (int n_group = 1; n_group <= 8; n_group++) {
+        cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, n_group, 1, 66, 1300, 32, 48));
+    }
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 20, 1, 66, 1300, 32, 48));
+
+    // all candidates; one more than can be chosen
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2, 130, 100, 40, 60));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2, 130, 100, 40, 90));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2, 130, 101, 40, 60));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2, 130, 601, 40, 560));
+    // no landmarks: no span is complete, or Heavy is too small for any
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 255,  0, 60));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 700,  0,  3));
+    // candidates end in a page and a span: before the last span that is complete, at its end, behind it
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 1536, 101, 64));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 1536, 256, 64));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 1537,   0, 64));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 1599,   0, 64));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 1500, 900, 64));
+    // a block of fewer queries than can be needy
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,   1, 1500,  64, 64));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 3, 2,  67, 1500,  64, 64));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F32, 64, 4, 2, 130, 1500,  64, 64));
+    // more pages to search than sixteen; a chunk of a real size
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 1, 100, 2000,  64, 600));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 1, 512, 3000, 256, 256));
+}
