@@ -26,10 +26,10 @@ bool ggml_cuda_h2o_index_supported(const ggml_tensor * dst) {
 void ggml_cuda_h2o_pages(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     const h2o_index_args args = h2o_index_args_of(dst);
 
-    const int64_t n_pieces = (int64_t) (args.end - args.begin)*(args.d/8);
+    const int n_pages = args.end - args.begin;
 
-    const dim3 grid((n_pieces + H2O_PAGES_THREADS - 1)/H2O_PAGES_THREADS, dst->src[0]->ne[2], 1);
-    h2o_pages<<<grid, H2O_PAGES_THREADS, 0, ctx.stream()>>>(args);
+    const dim3 grid((n_pages + H2O_PAGES_OF_BLOCK - 1)/H2O_PAGES_OF_BLOCK, dst->src[0]->ne[2], 1);
+    h2o_pages<<<grid, dim3(WARP_SIZE, H2O_PAGES_OF_BLOCK, 1), 0, ctx.stream()>>>(args);
 }
 
 void ggml_cuda_h2o_landmarks(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {

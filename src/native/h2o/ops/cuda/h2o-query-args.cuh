@@ -8,6 +8,8 @@
 
 #include "../ggml-h2o.h"
 
+#define H2O_QUERY_PAIRS (GGML_H2O_BLOCK/2)
+
 // log-sum-exp of a tile of keys for a query, in parts
 struct h2o_query_sum {
     float max;
@@ -40,6 +42,8 @@ struct h2o_query_args {
     float         * needy_shift; // [n_needy_rows]
     float         * mean;        // [GGML_H2O_BLOCK][d] averaged over the group
     float         * near;        // [GGML_H2O_BLOCK] log-sum-exp of the surroundings, averaged over the group
+    float         * pairs;       // [H2O_QUERY_PAIRS][d] two of mean, averaged
+    float2        * pair_parts;  // [H2O_QUERY_PAIRS] what is added to a logit, and half the square of the length
     uint32_t      * wants;       // [p.n_landmarks]
     uint32_t      * page_scores; // [p.n_pages]
     uint32_t      * shares;      // [n_searched]

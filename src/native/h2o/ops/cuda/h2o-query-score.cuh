@@ -79,6 +79,30 @@ static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_askin
         }
         args.mean[part.at*GGML_H2O_BLOCK*args.d + i] = sum*(args.p.scale*inv_group);
     }
+    __syncthreads();
+
+    // the last query of an odd number is its own partner
+    const auto partner = [&](int pair) { return min(2*pair + 1, part.n - 1); };
+
+    const float * mean  = args.mean  + part.at*GGML_H2O_BLOCK *args.d;
+    float       * pairs = args.pairs + part.at*H2O_QUERY_PAIRS*args.d;
+
+    for (int i = tid; i < H2O_QUERY_PAIRS*args.d; i += H2O_PRODUCT_THREADS) {
+        const int pair = i/args.d;
+
+        pairs[i] = 2*pair < part.n ? 0.5f*(mean[2*pair*args.d + i%args.d] + mean[partner(pair)*args.d + i%args.d]) : 0.0f;
+    }
+    __syncthreads();
+
+    if (tid < H2O_QUERY_PAIRS) {
+        float square = 0.0f;
+        for (int i = 0; i < args.d; ++i) {
+            square += pairs[tid*args.d + i]*pairs[tid*args.d + i];
+        }
+        const float shift = 2*tid < part.n ? -0.5f*(near[2*tid] + near[partner(tid)]) : -INFINITY;
+
+        args.pair_parts[part.at*H2O_QUERY_PAIRS + tid] = make_float2(shift, 0.5f*square);
+    }
 }
 
 // The most that a row gives each key of a tile: best[i] = max over rows of logit + shift of the thread's key i
@@ -142,13 +166,13 @@ static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_wants
     }
 }
 
-// What the block's queries give the mean keys of pages.
+// What the block's queries, in pairs, find in a page: the log of the mean of e^logit over its keys, to the second order around
+// the mean key, over that of the surroundings.
 // grid: (tiles of pages, KV heads, blocks of queries)
 static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_page_scores(const h2o_query_args args) {
-    using shape = h2o_product_shape<GGML_H2O_BLOCK>;
+    using shape = h2o_product_shape<H2O_QUERY_PAIRS>;
 
     __shared__ float4 smem[shape::size_smem];
-    __shared__ float shift[GGML_H2O_BLOCK];
 
     const h2o_query_part part(args);
 
@@ -156,28 +180,37 @@ static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_page_
     const int n    = args.p.n_pages;
     const int key0 = blockIdx.x*shape::n_y;
 
-    if (tid < GGML_H2O_BLOCK) { // read behind the product's barriers
-        shift[tid] = tid < part.n ? -args.near[part.at*GGML_H2O_BLOCK + tid] : -INFINITY;
-    }
-
     const h2o_kv_head pages(args.pages, part.head, 0, nullptr);
 
-    float best[4] = { -INFINITY, -INFINITY, -INFINITY, -INFINITY };
-
-    h2o_best_of_rows<GGML_H2O_BLOCK>(best, smem, args.mean + part.at*GGML_H2O_BLOCK*args.d, shift, 0, args.d,
-            [&](int i, int channel, float (&x)[8]) {
+    float s[4][4];
+    h2o_product<H2O_QUERY_PAIRS>(s, smem, args.d, [&](int i, int channel, float (&x)[8]) {
         if (key0 + i < n) {
             h2o_read_8(args.pages, pages, key0 + i, channel, x);
         }
+    }, [&](int i, int channel, float (&x)[8]) {
+        h2o_load_8(args.pairs + (part.at*H2O_QUERY_PAIRS + i)*args.d + channel, x);
     });
 
+    const float2 * parts = args.pair_parts + part.at*H2O_QUERY_PAIRS;
+
+    const int x = tid%shape::n_threads_x*4;
     const int y = tid/shape::n_threads_x*4;
-    if (tid%shape::n_threads_x == 0) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            if (key0 + y + i < n) {
-                args.page_scores[part.at*n + key0 + y + i] = h2o_order_key(best[i]);
-            }
+    for (int i = 0; i < 4; ++i) {
+        const int page = key0 + y + i;
+
+        // behind the mean key: the mean variance of a channel
+        const float variance = page < n ? *(const float *) (pages.at(args.pages, page) + args.d*sizeof(float)) : 0.0f;
+
+        float max = -INFINITY;
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            max = fmaxf(max, s[i][j] + parts[x + j].y*variance + parts[x + j].x);
+        }
+        max = h2o_lanes_max<shape::n_threads_x>(max);
+
+        if (x == 0 && page < n) {
+            args.page_scores[part.at*n + page] = h2o_order_key(max);
         }
     }
 }

@@ -69,6 +69,8 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     ggml_cuda_pool_alloc<float>         needy_shift(ctx.pool(), n*args.n_needy_rows);
     ggml_cuda_pool_alloc<float>         mean       (ctx.pool(), n*GGML_H2O_BLOCK*args.d);
     ggml_cuda_pool_alloc<float>         near       (ctx.pool(), n*GGML_H2O_BLOCK);
+    ggml_cuda_pool_alloc<float>         pairs      (ctx.pool(), n*H2O_QUERY_PAIRS*args.d);
+    ggml_cuda_pool_alloc<float2>        pair_parts (ctx.pool(), n*H2O_QUERY_PAIRS);
     ggml_cuda_pool_alloc<uint32_t>      wants      (ctx.pool(), n*std::max(1, p.n_landmarks));
     ggml_cuda_pool_alloc<uint32_t>      page_scores(ctx.pool(), n*std::max(1, p.n_pages));
     ggml_cuda_pool_alloc<uint32_t>      shares     (ctx.pool(), n*args.n_searched);
@@ -82,6 +84,8 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     args.needy_shift = needy_shift.get();
     args.mean        = mean.get();
     args.near        = near.get();
+    args.pairs       = pairs.get();
+    args.pair_parts  = pair_parts.get();
     args.wants       = wants.get();
     args.page_scores = page_scores.get();
     args.shares      = shares.get();
@@ -91,7 +95,8 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     args.picked      = picks_pages ? picked.get() : nullptr;
     args.by_all      = by_all.get();
 
-    GGML_ASSERT((uintptr_t) args.q % 4 == 0 && (uintptr_t) args.needy % 16 == 0 && (uintptr_t) args.mean % 16 == 0);
+    GGML_ASSERT((uintptr_t) args.q % 4 == 0 && (uintptr_t) args.needy % 16 == 0 && (uintptr_t) args.mean % 16 == 0 &&
+        (uintptr_t) args.pairs % 16 == 0);
 
     h2o_query_asking<<<grid, H2O_PRODUCT_THREADS, 0, stream>>>(args);
 
@@ -102,7 +107,7 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     h2o_query_choose_landmarks<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
 
     if (picks_pages) {
-        const dim3 grid_pages = grid_of(h2o_n_tiles(p.n_pages, h2o_product_shape<GGML_H2O_BLOCK>::n_y));
+        const dim3 grid_pages = grid_of(h2o_n_tiles(p.n_pages, h2o_product_shape<H2O_QUERY_PAIRS>::n_y));
         h2o_query_page_scores<<<grid_pages, H2O_PRODUCT_THREADS, 0, stream>>>(args);
         h2o_query_choose_pages<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
     }
