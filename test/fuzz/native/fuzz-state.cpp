@@ -4,13 +4,20 @@
 #include "test-context.h"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t * data, size_t size, size_t max_size);
 
 static test_context & context() {
     static const tiny_model model;
-    static test_context     ctx(model, [] { test_context_params p; p.n_ctx = 256; p.n_batch = 128; p.capture = false; return p; }());
+    static test_context     ctx(model, [] {
+        test_context_params params;
+        params.n_ctx   = 256;
+        params.n_batch = 128;
+        params.capture = false;
+        return params;
+    }());
     return ctx;
 }
 
@@ -20,18 +27,24 @@ extern "C" int LLVMFuzzerInitialize(int *, char ***) {
     return 0;
 }
 
-// the first mutant of nothing is a whole state
+// the mutant of nothing is a whole state
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t * data, size_t size, size_t max_size, unsigned int) {
     static const std::vector<uint8_t> whole = [] { context().decode(tiny_prompt(96)); return context().save(); }();
 
     if (size < 16 && whole.size() <= max_size) {
-        size = whole.size();
         std::copy(whole.begin(), whole.end(), data);
+        return whole.size();
     }
     return LLVMFuzzerMutate(data, size, max_size);
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t * data, size_t size) {
+    uint32_t n_name = 0;
+    memcpy(&n_name, data, std::min<size_t>(size, sizeof(n_name)));
+    if (n_name > size) {
+        return -1; // addon/state-header.cpp refuses it
+    }
+
     context().clear();
     if (llama_state_set_data(context().get(), data, size) > 0 && context().n_pos() + 64 <= 256) {
         const std::vector<llama_token> tokens = tiny_prompt(64);
