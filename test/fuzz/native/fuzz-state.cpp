@@ -29,7 +29,12 @@ extern "C" int LLVMFuzzerInitialize(int *, char ***) {
 
 // the mutant of nothing is a whole state
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t * data, size_t size, size_t max_size, unsigned int) {
-    static const std::vector<uint8_t> whole = [] { context().decode(tiny_prompt(96)); return context().save(); }();
+    static const std::vector<uint8_t> whole = [] {
+        context().decode(tiny_prompt(96));
+        std::vector<uint8_t> state(llama_state_get_size(context().get()));
+        state.resize(llama_state_get_data(context().get(), state.data(), state.size()));
+        return state;
+    }();
 
     if (size < 16 && whole.size() <= max_size) {
         std::copy(whole.begin(), whole.end(), data);
