@@ -8,6 +8,7 @@ import { callNative, disposedError, fromNative, H2oError } from './errors.js'
 import type { NativeCall, NativeContext, NativeContextInfo, NativeSampling } from './native/surface.js'
 import { outputs } from './native/surface.js'
 import { OperationQueue } from './operation-queue.js'
+import { Places } from './places.js'
 import { refuseInsideLoop } from './token-loop.js'
 import type { LoadedState } from './types.js'
 
@@ -16,6 +17,7 @@ export type LogitsMode = keyof typeof outputs
 export class ContextHandle {
   /** Tokens in the context, as of the last native call that ended. */
   position = 0
+  readonly places = new Places()
   #queue = new OperationQueue()
   #disposal: Promise<void> | undefined
 
@@ -101,13 +103,15 @@ export class ContextHandle {
     draw = false,
   ): Promise<NativeCall> {
     const call = await this.#call(() => this.native.decode(tokens, outputs[mode], out, draw))
-    this.position = call.position
+    this.#moved(call.position)
     return call
   }
 
   /** Forgets the positions [from, to); without `to`, everything from there on. */
   async forget(from: number, to = -1): Promise<void> {
-    this.position = await this.#call(() => this.native.forget(from, to))
+    const position = await this.#call(() => this.native.forget(from, to))
+    this.places.cut(from)
+    this.#moved(position)
   }
 
   async save(): Promise<Uint8Array> {
@@ -117,8 +121,9 @@ export class ContextHandle {
   /** `state` must be nobody else's: another thread reads it. */
   async restore(state: Uint8Array): Promise<LoadedState> {
     const loaded = await this.#call(() => this.native.restore(state))
-    this.position = loaded.position
-    return { ...loaded, reason: loaded.reason as LoadedState['reason'] }
+    this.places.cut(0)
+    this.#moved(loaded.position)
+    return this.places.add({ ...loaded, reason: loaded.reason as LoadedState['reason'] })
   }
 
   /** Aborts what runs, rejects what waits, frees the context. Once. */
@@ -130,6 +135,11 @@ export class ContextHandle {
     return this.#disposal
   }
 
+  #moved(position: number): void {
+    if (position < this.position) this.places.cut(position)
+    this.position = position
+  }
+
   /** Native failures become H2oErrors, and tell the position after a rollback. */
   async #call<T>(work: () => T | Promise<T>): Promise<T> {
     try {
@@ -138,7 +148,7 @@ export class ContextHandle {
       const known = fromNative(error)
       if (known instanceof H2oError) {
         const { position } = known.details
-        if (typeof position === 'number') this.position = position
+        if (typeof position === 'number') this.#moved(position)
       }
       throw known
     }

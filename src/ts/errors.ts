@@ -19,6 +19,7 @@ export type H2oErrorCode =
   | 'ERR_H2O_STATE_INVALID'
   | 'ERR_H2O_INTERRUPTED'
   | 'ERR_H2O_POSITION_OUT_OF_RANGE'
+  | 'ERR_H2O_POSITION_STALE'
   | 'ERR_H2O_INSIDE_GENERATE'
   | 'ERR_H2O_THREAD_LIMIT'
 
@@ -54,9 +55,10 @@ const hints: { [code in H2oErrorCode]?: string } = {
   ERR_H2O_MODEL_INVALID:
     'give a complete GGUF file; details has the key that is wrong, or in log what llama.cpp said',
   ERR_H2O_CONTEXT_MEMORY:
-    'lower nBatch (-b), nCtx (-c) or nGpuLayers (-ngl), or choose smaller cache types (-ctk, -ctv) or a smaller model',
+    'lower nBatch (-b), nCtx (-c) or nGpuLayers (-ngl), or choose smaller cache types (-ctk, -ctv) or a smaller model; details.limit, if there, is what could be raised',
   ERR_H2O_PROMPT_TOO_LONG: 'raise nCtx (-c) or shorten the prompt',
   ERR_H2O_POSITION_OUT_OF_RANGE: 'read what should be there first; position says how many tokens there are',
+  ERR_H2O_POSITION_STALE: 'read it again: another prompt, truncate, clear or loadState took its place',
   ERR_H2O_INSIDE_GENERATE:
     'leave the loop first, or use another context: one model serves any number of them',
   ERR_H2O_THREAD_LIMIT:

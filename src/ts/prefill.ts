@@ -4,6 +4,7 @@ import type { ContextHandle, LogitsMode } from './context-handle.js'
 import { H2oError, invalidArgument } from './errors.js'
 import { hostMemory } from './host-memory.js'
 import type { NativeCall } from './native/surface.js'
+import type { Place } from './places.js'
 import { planPrefill } from './prefill-plan.js'
 import { followProgress } from './progress.js'
 import type { Call, Path, PrefillProgress, PrefillResult, Reason, Schedule } from './types.js'
@@ -25,10 +26,13 @@ export interface PrefillOptions {
   /** Continue after what is in the context; otherwise it is cleared first: false */
   append?: boolean
   /**
-   * Go back to this position first, in the same turn: what is behind it is forgotten, and the prompt follows. 0 clears.
-   * A position beyond the end is ERR_H2O_POSITION_OUT_OF_RANGE; not together with `append`.
+   * Go back first, in the same turn: what is behind is forgotten, and the prompt follows. Not together with `append`.
+   *
+   * What prefill() or loadState() of this context gave: back to where that ended. ERR_H2O_POSITION_STALE if any of it was
+   * forgotten meanwhile. A position: back to there, whatever stands before it; 0 clears. ERR_H2O_POSITION_OUT_OF_RANGE
+   * beyond the end.
    */
-  from?: number
+  from?: number | Place
   /** Whose logits to return: 'last' */
   logits?: LogitsMode
   /** Add BOS where the model wants it: true, and false when a text is appended to something */
@@ -53,8 +57,9 @@ export const logitsModes = ['last', 'all', 'none'] as const
 
 export function checkPrefillOptions(options: PrefillOptions): void {
   const append = boolean('append', options.append, false)
-  const from = integer('from', options.from, 0, 0, 2 ** 31 - 1)
-  if (append && options.from !== undefined) {
+  const { from } = options
+  if (!isPlace(from)) integer('from', from, 0, 0, 2 ** 31 - 1)
+  if (append && from !== undefined) {
     throw invalidArgument('append and from each say where the prompt goes; give one of them', {
       append,
       from,
@@ -78,7 +83,7 @@ export async function runPrefill(
   options: PrefillOptions,
   draw = false,
 ): Promise<{ result: PrefillResult; token: number | null }> {
-  const wanted = options.append ? context.position : (options.from ?? 0)
+  const wanted = options.append ? context.position : startOf(context, options.from)
   checkPosition('from', wanted, context.position)
   const tokens = await promptTokens(context, prompt, wanted, options)
   checkFit(context, tokens.length, wanted)
@@ -120,7 +125,16 @@ export async function runPrefill(
   options.signal?.throwIfAborted()
   const promptMs = performance.now() - start
   const schedule = context.info.schedule as Schedule
-  return { result: summarize(calls, tokens.length, base, logits, schedule, promptMs), token }
+  const result = context.places.add(summarize(calls, tokens.length, base, logits, schedule, promptMs))
+  return { result, token }
+}
+
+function isPlace(from: PrefillOptions['from']): from is Place {
+  return typeof from === 'object' && from !== null
+}
+
+function startOf(context: ContextHandle, from: PrefillOptions['from']): number {
+  return isPlace(from) ? context.places.positionOf(from) : (from ?? 0)
 }
 
 async function promptTokens(

@@ -71,7 +71,7 @@ export interface PrefillResult {
   tokens: number
   /** Tokens that were in the context before, and stayed. */
   cached: number
-  /** Where the prompt ended. `from` takes it to come back here. */
+  /** Where the prompt ended. `from` takes the whole result to come back here. */
   position: number
   /** 'h2o' if any call was. */
   path: Path

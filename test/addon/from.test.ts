@@ -1,6 +1,7 @@
 /** One document, many questions: going back to a position and asking, as one request. */
 
 import { describe, expect, it } from 'vitest'
+import type { Context } from '../../src/ts/index.js'
 import { collect, someTokens, tinyContext } from './support.js'
 
 const document = someTokens(300)
@@ -40,6 +41,73 @@ describe.each([
       expect(result.logits).toEqual(expected.logits)
       expect(context.position).toBe(from + 22)
     }
+  })
+})
+
+describe('a place', () => {
+  const stale = { code: 'ERR_H2O_POSITION_STALE' }
+  const question = questions[0] as Int32Array
+
+  it('is where a prefill ended, whatever was read behind it', async () => {
+    await using context = await tinyContext()
+    const place = await context.prefill(document)
+    const first = await context.prefill(question, { from: place })
+    await collect(context.generate(question, { ...options, append: true }))
+    const again = await context.prefill(question, { from: place })
+    expect(again).toMatchObject({ cached: 300, position: 322 })
+    expect(again.logits).toEqual(first.logits)
+    await context.truncate(300)
+    const { summary } = await collect(context.generate(question, { ...options, from: place }))
+    const behind = await context.prefill(question, { from: summary.prefill })
+    expect(behind.cached).toBe(322)
+  })
+
+  it.each<[string, number, (context: Context) => Promise<unknown>]>([
+    ['another prompt of the same length', 0, (c) => c.prefill(someTokens(300, 9))],
+    ['a prompt from within', 200, (c) => c.prefill(someTokens(100, 9), { from: 200 })],
+    ['a truncation, then more', 299, (c) => c.truncate(299).then(() => c.decode([1, 2, 3]))],
+    ['a hole', 100, (c) => c.removeRange(100, 110)],
+    ['a clear', 0, (c) => c.clear()],
+    ['a state', 0, async (c) => c.loadState(await c.saveState())],
+  ])('is stale after %s', async (_, forgotten, change) => {
+    await using context = await tinyContext()
+    const start = await context.prefill(document.subarray(0, 100))
+    const place = await context.prefill(document.subarray(100), { append: true })
+    await change(context)
+    const { position } = context
+    const refused = { ...stale, details: { from: 300, forgotten } }
+    await expect(context.prefill(question, { from: place })).rejects.toMatchObject(refused)
+    await expect(collect(context.generate(question, { from: place }))).rejects.toMatchObject(refused)
+    expect(context.position).toBe(position)
+    const earlier = context.prefill(question, { from: start })
+    if (forgotten < 100) await expect(earlier).rejects.toMatchObject(stale)
+    else expect((await earlier).cached).toBe(100)
+  })
+
+  it('is looked at when its turn comes', async () => {
+    await using context = await tinyContext()
+    const place = await context.prefill(document)
+    const other = context.prefill(someTokens(300, 9))
+    const asked = context.prefill(question, { from: place })
+    await other
+    await expect(asked).rejects.toMatchObject(stale)
+  })
+
+  it('is a loaded state too', async () => {
+    await using context = await tinyContext()
+    await context.prefill(document)
+    const place = await context.loadState(await context.saveState())
+    expect((await context.prefill(question, { from: place })).cached).toBe(300)
+  })
+
+  it('belongs to one context', async () => {
+    await using context = await tinyContext()
+    await using other = await tinyContext()
+    const place = await context.prefill(document)
+    await other.prefill(document)
+    const unknown = { code: 'ERR_H2O_INVALID_ARGUMENT' }
+    await expect(other.prefill(question, { from: place })).rejects.toMatchObject(unknown)
+    await expect(context.prefill(question, { from: { ...place } })).rejects.toMatchObject(unknown)
   })
 })
 

@@ -43,15 +43,6 @@ describe('a process', () => {
     expect(performance.now() - start).toBeLessThan(20_000)
   })
 
-  it.skipIf(process.platform !== 'linux')('says so where it gets no more threads', async () => {
-    // 511 stacks of 8 MiB do not fit; Node needs a good gigabyte of addresses itself
-    const limits = ['-c', 'ulimit -s 8192 && ulimit -v 3500000 && exec "$0" "$@"', process.execPath]
-    const model = await tinyModel()
-    const run = (nThreads: string) => runFixture('limits.mjs', [model, nThreads], [], ['sh', ...limits])
-    expect(await run('512')).toMatchObject({ code: 0, signal: null, stdout: 'ERR_H2O_THREAD_LIMIT\n' })
-    expect(await run('2')).toMatchObject({ code: 0, signal: null, stdout: 'ok\n' })
-  })
-
   it('says what it tried where there is no binary', async () => {
     const { code, stdout } = await runFixture('no-binary.mjs', [await tinyModel()])
     expect(code).toBe(0)

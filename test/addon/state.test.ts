@@ -2,6 +2,25 @@ import { describe, expect, it } from 'vitest'
 import type { ContextOptions, LoadedState } from '../../src/ts/index.js'
 import { someTokens, tinyContext, tinyModel } from './support.js'
 
+/** Bytes before llama.cpp's; the last eight are the checksum (src/native/addon/state-header.h). */
+const HEADER = 120
+
+/** As somebody does who wants the bytes to be taken: the checksum of src/native/addon/hash.h. */
+function seal(bytes: Buffer): void {
+  let hash = 0xcbf29ce484222325n
+  const add = (value: bigint) => {
+    hash = BigInt.asUintN(64, (hash ^ value) * 0x100000001b3n)
+  }
+  bytes.writeBigUInt64LE(0n, HEADER - 8)
+  let at = 0
+  for (; at + 8 <= bytes.length; at += 8) {
+    add(bytes.readBigUInt64LE(at))
+    hash ^= hash >> 29n
+  }
+  for (; at < bytes.length; at++) add(BigInt(bytes[at] as number))
+  bytes.writeBigUInt64LE(hash, HEADER - 8)
+}
+
 describe('a saved state', () => {
   it('goes on where it was saved', async () => {
     await using context = await tinyContext({ h2o: false })
@@ -57,6 +76,18 @@ describe('a saved state', () => {
       })
     }
     expect(context.position).toBe(20)
+  })
+
+  it('with a name of 4 GiB takes no memory for it', async () => {
+    await using context = await tinyContext()
+    await context.prefill(someTokens(40))
+    const bytes = Buffer.from(await context.saveState())
+    const { maxRSS } = process.resourceUsage()
+    bytes.writeUInt32LE(0xffffffff, HEADER)
+    seal(bytes)
+    await expect(context.loadState(bytes)).rejects.toMatchObject({ code: 'ERR_H2O_STATE_INVALID' })
+    expect(process.resourceUsage().maxRSS).toBeLessThan(maxRSS + 1e6) // KiB
+    expect(context.position).toBe(40)
   })
 
   it('of another model, cache type or length is refused', async () => {

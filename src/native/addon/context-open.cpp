@@ -1,6 +1,7 @@
 #include "context-open.h"
 
 #include "log.h"
+#include "memory-limit.h"
 #include "values.h"
 
 #include <algorithm>
@@ -80,7 +81,7 @@ void context_open_job::check_model() const {
 
 // on a host with overcommitment a cache that cannot fit is not refused: the process dies when it is cleared
 void context_open_job::check_memory(ggml_type type_k, ggml_type type_v) const {
-    if (options.memory_limit <= 0.0 || options.on_gpu) {
+    if (options.on_gpu) {
         return;
     }
 
@@ -98,10 +99,11 @@ void context_open_job::check_memory(ggml_type type_k, ggml_type type_v) const {
     // every cell costs some bookkeeping too, whatever the model is
     const double bytes_cells = n_ctx * 64.0;
 
-    if (bytes + bytes_cells > options.memory_limit) {
+    if (options.memory_limit > 0.0 && bytes + bytes_cells > options.memory_limit) {
         throw failure("ERR_H2O_CONTEXT_MEMORY", "the KV cache does not fit into memory",
             {{"nCtx", n_ctx}, {"bytes", bytes + bytes_cells}, {"memory", options.memory_limit}});
     }
+    require_memory("the KV cache", bytes + bytes_cells, bytes + bytes_cells);
 }
 
 void context_open_job::check_cache_types(ggml_type type_k, ggml_type type_v) const {
@@ -182,6 +184,11 @@ void context_open_job::run() {
     state->trace      = options.h2o.trace;
 
     info = h2o_get_info(state->ctx);
+
+    if (!options.on_gpu) {
+        // mapped by now, but not used before the first call
+        require_memory("the context", 0, (double) (info.size_compute + info.size_intra));
+    }
 }
 
 Napi::Value context_open_job::result(Napi::Env env) {

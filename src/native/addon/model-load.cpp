@@ -2,6 +2,7 @@
 
 #include "fingerprint.h"
 #include "log.h"
+#include "memory-limit.h"
 #include "model-check/model-check.h"
 #include "values.h"
 #include "vocab.h"
@@ -69,6 +70,14 @@ void model_load_job::run() {
         params.load_mode = options.use_mmap ? (options.use_mlock ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MMAP)
                                             : (options.use_mlock ? LLAMA_LOAD_MODE_MLOCK      : LLAMA_LOAD_MODE_NONE);
     }
+
+    state->on_gpu = has_gpu() && options.n_gpu_layers != 0;
+    if (head && !state->on_gpu) {
+        // pages of a file that is mapped the kernel can drop
+        const bool is_read = params.load_mode == LLAMA_LOAD_MODE_NONE || params.load_mode == LLAMA_LOAD_MODE_MLOCK;
+        require_memory("the model", (double) head->n_bytes, is_read ? (double) head->n_bytes : 0.0);
+    }
+
     params.progress_callback           = on_progress;
     params.progress_callback_user_data = this;
 
@@ -93,9 +102,7 @@ void model_load_job::run() {
         state->n_positions = (double) positions->ne[1];
     }
     state->fingerprint = fingerprint_of(model.get(), options.path);
-
-    state->on_gpu = has_gpu() && options.n_gpu_layers != 0;
-    state->model  = std::move(model);
+    state->model = std::move(model);
 }
 
 Napi::Value model_load_job::result(Napi::Env env) {

@@ -3,6 +3,7 @@
 #include "failure.h"
 #include "hash.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace addon {
@@ -76,6 +77,13 @@ state_header state_header_read(const context_state & state, const uint8_t * byte
         refuse("this is not a saved state of this version");
     }
     if (saved.size != n_bytes - sizeof(saved) || saved.checksum != checksum_of(saved, bytes + sizeof(saved), saved.size)) {
+        refuse("the state is damaged", {{"bytes", (double) n_bytes}});
+    }
+
+    // llama.cpp's part begins with a name and its length, and so much it allocates before it looks for the end
+    uint32_t n_name = 0;
+    memcpy(&n_name, bytes + sizeof(saved), std::min<size_t>(saved.size, sizeof(n_name)));
+    if (n_name > saved.size) {
         refuse("the state is damaged", {{"bytes", (double) n_bytes}});
     }
 

@@ -1,0 +1,15 @@
+// Whether a process under a limit of the system gets the memory that it will need.
+//
+// Beyond `ulimit -v`, whoever asks next is refused, and V8 ends the process then. Beyond the limit of a cgroup, the kernel
+// ends it. So what is needed is compared before it is taken.
+
+#pragma once
+
+#include <string>
+
+namespace addon {
+
+// throws ERR_H2O_CONTEXT_MEMORY unless so many more bytes can be mapped, with something left for V8, and so many used
+void require_memory(const std::string & what, double n_map, double n_use);
+
+} // namespace addon
