@@ -23,14 +23,15 @@ struct h2o_attn_args {
     float * lse;   // [n_head*n_group, n_queries, n_chunks], as lse_prev
     float * votes; // [n_keys, n_head, n_chunks]; null if nobody wants them, and then there is no second visit
 
-    half  * q_scaled;    // [d, n_rows, n_head, n_chunks]: what the first visit leaves for the second; tensor-core path only
+    // of a second visit
+    half  * q_scaled;    // [d, n_rows, n_head, n_chunks]: what the first one leaves for it; tensor-core path only
     float * votes_split; // [n_keys, n_head, n_chunks, n_split]: partial votes, to be summed in order; null if n_split = 1
 
     int n_rows;     // of a KV head and chunk
     int n_rows_all; // of a KV head
     int n_keys;
     int n_near;     // keys before the first query; causal only
-    int n_head;   // KV heads
+    int n_head;     // KV heads
     int n_chunks;
     int n_group;
     int n_split;

@@ -14,8 +14,8 @@ static void h2o_launch(ggml_backend_cuda_context & ctx, h2o_attn_args args) {
     const size_t n_state = (size_t) args.n_rows*args.n_head*args.n_chunks;
     const size_t n_votes = (size_t) args.n_keys*args.n_head*args.n_chunks;
 
-    ggml_cuda_pool_alloc<half> q_scaled(ctx.pool(), n_state*D);
-    args.q_scaled = q_scaled.get();
+    ggml_cuda_pool_alloc<half> q_scaled(ctx.pool());
+    args.q_scaled = args.votes ? q_scaled.alloc(n_state*D) : nullptr;
 
     args.n_split = h2o_n_split(args, ctx.device, votes::n_keys, votes::n_rows);
 

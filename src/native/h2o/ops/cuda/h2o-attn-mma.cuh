@@ -142,7 +142,7 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_at
 
     h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_k, args.k, k, 0, n_vis, tid);
     h2o_load_tile_q <D, shape::n_rows, shape::n_threads>(
-            tile_q, args.q, rows, args.q_scaled + state*D, args.scale*H2O_LOG2E, row0, n_rows, tid);
+            tile_q, args.q, rows, args.q_scaled ? args.q_scaled + state*D : nullptr, args.scale*H2O_LOG2E, row0, n_rows, tid);
 
     h2o_tile_c o[shape::n_m][D/16];
     float      m[shape::n_m][2];
