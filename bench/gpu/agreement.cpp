@@ -26,9 +26,10 @@ const std::vector<agreement_case> & agreement_cases() {
         { "bf16, -fa on",                    votes, GGML_TYPE_BF16, true,  one, 0,  2e-3, 0.97 },
         { "q8_0, -fa on",                    votes, GGML_TYPE_Q8_0, true,  one, 0,  2e-3, 0.97 },
 
+        // a block's set is small: with one member that rounding has exchanged, the logits of its tokens differ
         { "query, f32, -fa off",             query, GGML_TYPE_F32,  false, one, 0,  1e-4, 0.99 },
-        { "query, f16, -fa on, tail of 1",   query, GGML_TYPE_F16,  true,  one, 1,  1e-4, 0.99 },
-        { "query, f16, -fa off, tail of 50", query, GGML_TYPE_F16,  false, one, 50, 1e-4, 0.99 },
+        { "query, f16, -fa on, tail of 1",   query, GGML_TYPE_F16,  true,  one, 1,  2e-3, 0.99 },
+        { "query, f16, -fa off, tail of 50", query, GGML_TYPE_F16,  false, one, 50, 2e-3, 0.99 },
         { "query, q8_0, -fa on",             query, GGML_TYPE_Q8_0, true,  one, 0,  2e-3, 0.97 },
     };
     return cases;

@@ -17,7 +17,7 @@ export const LIMITS: Record<string, Limit> = {
   h2o_attn_plain: { registers: 128, shared: 48 * 1024 },
   h2o_votes_plain: { registers: 128, shared: 48 * 1024 },
   h2o_votes_sum: { registers: 64, shared: 0 },
-  h2o_pages: { registers: 64, shared: 0 },
+  h2o_pages: { registers: 96, shared: 0 },
   h2o_landmarks: { registers: 64, shared: 1280 },
   h2o_query_asking: { registers: 64, shared: 512 },
   h2o_query_wants: { registers: 128, shared: 48 * 1024 },

@@ -65,6 +65,14 @@ static query_shape random_shape(int i, emu_random & rnd) {
         s.pos     = GGML_H2O_SPAN*rnd.integer(2, 5) + rnd.integer(0, 9);
         s.n_local = rnd.integer(100, 200);
     }
+    if (i % 10 == 2) { // no span is complete
+        s.pos     = rnd.integer(100, GGML_H2O_SPAN - 1);
+        s.n_local = rnd.integer(0, 40);
+        s.n_heavy = rnd.integer(1, 50);
+    }
+    if (i % 10 == 8) { // all candidates
+        s.n_heavy = s.pos;
+    }
     if (i % 5 == 2) { // fewer than can be needy
         s.n_queries = rnd.integer(0, 1)*GGML_H2O_BLOCK + rnd.integer(1, GGML_H2O_NEEDY - 1);
     }

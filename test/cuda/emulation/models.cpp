@@ -19,7 +19,7 @@ static int run(const tiny_model_params & params, int cc) {
 
     // two blocks of queries, the second one short
     const agreement_setup setup  = { model, model, 64,  7, 16, 16, before_decode };
-    const agreement_setup blocks = { model, model, 70, 7, 24, 24, before_decode };
+    const agreement_setup blocks = { model, model, 70, 7, 16, 48, before_decode };
 
     int n_wrong = 0;
     for (const agreement_case & c : agreement_cases()) {

@@ -72,7 +72,7 @@ export const MUTATIONS: Mutation[] = [
     name: 'all-blocks-the-set-of-the-first',
     unit: 'h2o-attn-mma.cu',
     file: 'h2o-attn-args.cuh',
-    from: ' + i_set*args.set_stride_block',
+    from: ' + chunk*args.set_stride_chunk',
     to: '',
     args: ['mma', 12, 1],
   },

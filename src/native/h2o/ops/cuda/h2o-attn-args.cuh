@@ -4,7 +4,8 @@
 
 #include "h2o-kv.cuh"
 
-// A row is a query and a head of the group: row = query*n_group + head of the group.
+// A row is a query and a head of the group: row = query*n_group + head of the group. A block of queries that has a set of
+// its own is a chunk, too: all of them read the same cells, and the last one may be shorter.
 struct h2o_attn_args {
     const float * q;   // [d, n_head*n_group, n_queries, n_chunks], as o and o_prev
 
@@ -13,7 +14,7 @@ struct h2o_attn_args {
 
     const int32_t * set;              // null: key i is cell i
     int64_t         set_stride;       // from head to head
-    int64_t         set_stride_block; // from block to block of queries
+    int64_t         set_stride_chunk; // from chunk to chunk
 
     const float * o_prev;
     const float * lse_prev;
@@ -22,14 +23,15 @@ struct h2o_attn_args {
     float * lse;   // [n_head*n_group, n_queries, n_chunks], as lse_prev
     float * votes; // [n_keys, n_head, n_chunks]; null if nobody wants them, and then there is no second visit
 
-    half  * q_scaled;    // [d, n_rows, n_head, n_chunks]: what the first visit leaves for the second; tensor-core path only
+    // of a second visit
+    half  * q_scaled;    // [d, n_rows, n_head, n_chunks]: what the first one leaves for it; tensor-core path only
     float * votes_split; // [n_keys, n_head, n_chunks, n_split]: partial votes, to be summed in order; null if n_split = 1
 
     int n_rows;     // of a KV head and chunk
-    int n_rows_set; // that share a set: all of them, or those of a block of queries
+    int n_rows_all; // of a KV head
     int n_keys;
     int n_near;     // keys before the first query; causal only
-    int n_head;   // KV heads
+    int n_head;     // KV heads
     int n_chunks;
     int n_group;
     int n_split;
@@ -53,33 +55,14 @@ struct h2o_rows {
     }
 };
 
-// the cells of the keys of a head and set; null: key i is cell i
-static __device__ __forceinline__ const int32_t * h2o_set_at(const h2o_attn_args & args, int head, int i_set) {
-    return args.set ? args.set + head*args.set_stride + i_set*args.set_stride_block : nullptr;
+// the cells of the keys of a head and chunk; null: key i is cell i
+static __device__ __forceinline__ const int32_t * h2o_set_at(const h2o_attn_args & args, int head, int chunk) {
+    return args.set ? args.set + head*args.set_stride + chunk*args.set_stride_chunk : nullptr;
 }
 
-// A tile of rows: they share a set, so the last tile of a block of queries may be cut.
-struct h2o_row_tile {
-    int i_set;
-    int row0;
-    int n_rows;
-
-    // n: rows of a whole tile
-    __device__ __forceinline__ h2o_row_tile(const h2o_attn_args & args, int tile, int n) {
-        const int n_tiles_set = (args.n_rows_set + n - 1)/n;
-
-        i_set  = tile/n_tiles_set;
-        row0   = i_set*args.n_rows_set + tile%n_tiles_set*n;
-        n_rows = min(n, min(args.n_rows, (i_set + 1)*args.n_rows_set) - row0);
-    }
-};
-
-// how many there are
-static inline int h2o_n_row_tiles(const h2o_attn_args & args, int n) {
-    const int n_whole = args.n_rows/args.n_rows_set; // sets
-    const int n_rest  = args.n_rows%args.n_rows_set; // rows
-
-    return n_whole*((args.n_rows_set + n - 1)/n) + (n_rest + n - 1)/n;
+// rows of a KV head and this chunk
+static __device__ __forceinline__ int h2o_n_rows(const h2o_attn_args & args, int chunk) {
+    return min(args.n_rows, args.n_rows_all - chunk*args.n_rows);
 }
 
 // keys that rows before row_end see

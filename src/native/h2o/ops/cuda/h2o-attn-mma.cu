@@ -14,8 +14,8 @@ static void h2o_launch(ggml_backend_cuda_context & ctx, h2o_attn_args args) {
     const size_t n_state = (size_t) args.n_rows*args.n_head*args.n_chunks;
     const size_t n_votes = (size_t) args.n_keys*args.n_head*args.n_chunks;
 
-    ggml_cuda_pool_alloc<half> q_scaled(ctx.pool(), n_state*D);
-    args.q_scaled = q_scaled.get();
+    ggml_cuda_pool_alloc<half> q_scaled(ctx.pool());
+    args.q_scaled = args.votes ? q_scaled.alloc(n_state*D) : nullptr;
 
     args.n_split = h2o_n_split(args, ctx.device, votes::n_keys, votes::n_rows);
 
@@ -26,7 +26,7 @@ static void h2o_launch(ggml_backend_cuda_context & ctx, h2o_attn_args args) {
     CUDA_SET_SHARED_MEMORY_LIMIT(h2o_votes_mma<D>, votes::size_smem());
 
     const dim3 block(WARP_SIZE, attn::n_warps, 1);
-    const dim3 grid_attn(h2o_n_row_tiles(args, attn::n_rows), args.n_head, args.n_chunks);
+    const dim3 grid_attn((args.n_rows + attn::n_rows - 1)/attn::n_rows, args.n_head, args.n_chunks);
     h2o_attn_mma<D><<<grid_attn, block, attn::size_smem(), stream>>>(args);
 
     if (!args.votes) {

@@ -125,25 +125,24 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_at
     const int chunk = blockIdx.z;
 
     // the last rows see the most keys: they go first
-    const h2o_row_tile tile(args, gridDim.x - 1 - blockIdx.x, shape::n_rows);
-
-    const int row0   = tile.row0;
-    const int n_rows = tile.n_rows;
+    const int row0   = (gridDim.x - 1 - blockIdx.x)*shape::n_rows;
+    const int n_rows = min(shape::n_rows, h2o_n_rows(args, chunk) - row0);
+    if (n_rows <= 0) {
+        return; // behind a short chunk
+    }
 
     const int64_t state = (int64_t) (chunk*args.n_head + head)*args.n_rows + row0; // in q_scaled
 
     const h2o_rows    rows(args, head, chunk);
-    const int32_t * set = h2o_set_at(args, head, tile.i_set);
-
-    const h2o_kv_head k(args.k, head, chunk, set);
-    const h2o_kv_head v(args.v, head, chunk, set);
+    const h2o_kv_head k(args.k, head, chunk, h2o_set_at(args, head, chunk));
+    const h2o_kv_head v(args.v, head, chunk, h2o_set_at(args, head, chunk));
 
     const int n_vis     = h2o_n_visible(args, row0 + n_rows); // of the last row
     const int n_vis_all = h2o_n_visible(args, row0 + 1);      // of every row
 
     h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_k, args.k, k, 0, n_vis, tid);
     h2o_load_tile_q <D, shape::n_rows, shape::n_threads>(
-            tile_q, args.q, rows, args.q_scaled + state*D, args.scale*H2O_LOG2E, row0, n_rows, tid);
+            tile_q, args.q, rows, args.q_scaled ? args.q_scaled + state*D : nullptr, args.scale*H2O_LOG2E, row0, n_rows, tid);
 
     h2o_tile_c o[shape::n_m][D/16];
     float      m[shape::n_m][2];

@@ -99,17 +99,16 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_attn
     const int chunk = blockIdx.z;
 
     // the last rows see the most keys: they go first
-    const h2o_row_tile tile(args, gridDim.x - 1 - blockIdx.x, shape::n_rows);
-
-    const int row0   = tile.row0;
-    const int n_rows = tile.n_rows;
+    const int row0   = (gridDim.x - 1 - blockIdx.x)*shape::n_rows;
+    const int n_rows = min(shape::n_rows, h2o_n_rows(args, chunk) - row0);
+    if (n_rows <= 0) {
+        return; // behind a short chunk
+    }
     const int n_vis  = h2o_n_visible(args, row0 + n_rows);
 
     const h2o_rows    rows(args, head, chunk);
-    const int32_t * set = h2o_set_at(args, head, tile.i_set);
-
-    const h2o_kv_head k(args.k, head, chunk, set);
-    const h2o_kv_head v(args.v, head, chunk, set);
+    const h2o_kv_head k(args.k, head, chunk, h2o_set_at(args, head, chunk));
+    const h2o_kv_head v(args.v, head, chunk, h2o_set_at(args, head, chunk));
 
     h2o_load_plain_q<D>(tile_q, args.q, rows, args.scale, row0, n_rows, tid);
 
@@ -228,7 +227,7 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_vote
     const int64_t ih = (int64_t) chunk*args.n_head + head;
 
     const h2o_rows    rows(args, head, chunk);
-    const h2o_kv_head k(args.k, head, chunk, h2o_set_at(args, head, 0));
+    const h2o_kv_head k(args.k, head, chunk, h2o_set_at(args, head, chunk));
 
     h2o_load_plain_kv<D>(tile_k, args.k, k, key0, args.n_keys, tid);
 

@@ -47,14 +47,14 @@ static h2o_attn_args h2o_attn_args_of(const ggml_tensor * dst) {
     args.v                = h2o_kv_of(v, p.v_trans);
     args.set              = set ? (const int32_t *) set->data : nullptr;
     args.set_stride       = set ? set->nb[1]/sizeof(int32_t) : 0;
-    args.set_stride_block = set ? set->nb[2]/sizeof(int32_t) : 0;
+    args.set_stride_chunk = set ? set->nb[2]/sizeof(int32_t) : 0;
     args.o_prev           = dst->src[4] ? (const float *) dst->src[4]->data : nullptr;
     args.lse_prev         = dst->src[5] ? (const float *) dst->src[5]->data : nullptr;
     args.o                = (float *) dst->data;
     args.lse              = args.o + n_state*h2o_head_size(dst);
     args.votes            = p.votes ? args.lse + n_state : nullptr;
     args.n_rows           = q->ne[2]*n_group;
-    args.n_rows_set       = set && set->ne[2] > 1 ? GGML_H2O_BLOCK*n_group : args.n_rows;
+    args.n_rows_all       = args.n_rows*q->ne[3];
     args.n_keys           = set ? set->ne[0] : k->ne[1];
     args.n_near           = p.causal ? k->ne[1] - q->ne[2] : 0;
     args.n_head           = n_head;
@@ -64,6 +64,12 @@ static h2o_attn_args h2o_attn_args_of(const ggml_tensor * dst) {
     args.causal           = p.causal;
     args.scale            = p.scale;
 
+    if (set && set->ne[2] > 1) {
+        args.n_chunks   = set->ne[2];
+        args.n_rows     = GGML_H2O_BLOCK*n_group;
+        args.k.nb_chunk = 0;
+        args.v.nb_chunk = 0;
+    }
     return args;
 }
 

@@ -94,7 +94,7 @@ static __device__ __forceinline__ void h2o_load_tile_kv(
     }
 }
 
-// rows [row0, row0 + n_rows) of q, scaled, as F16; also left in q_scaled for the second visit. Rows past them are zeros.
+// rows [row0, row0 + n_rows) of q, scaled, as F16; also left in q_scaled, if any, for the second visit. Rows past them are zeros.
 template <int D, int n_tile, int n_threads>
 static __device__ __forceinline__ void h2o_load_tile_q(
         half2 * tile, const float * q, const h2o_rows & rows, half * q_scaled, float scale, int row0, int n_rows, int tid) {
@@ -132,7 +132,7 @@ static __device__ __forceinline__ void h2o_load_tile_q(
             };
             h2o_store_8(dst, scaled);
 
-            if (i/n_pieces < n_rows) {
+            if (q_scaled && i/n_pieces < n_rows) {
                 *(uint4 *) (q_scaled + (int64_t) i*8) = *(const uint4 *) dst;
             }
         }

@@ -47,7 +47,7 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
 
     const int64_t ih = (int64_t) chunk*args.n_head + head;
 
-    const h2o_kv_head k(args.k, head, chunk, h2o_set_at(args, head, 0));
+    const h2o_kv_head k(args.k, head, chunk, h2o_set_at(args, head, chunk));
 
     h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tiles_q, args.k, k, key0, args.n_keys, tid);
     cp_async_wait_all();
