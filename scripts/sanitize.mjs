@@ -13,7 +13,7 @@ import { vendor } from './lib/vendor.mjs'
 const KINDS = ['address,undefined', 'thread']
 
 /** Test, and how many random cases: sanitized code is ten times slower. */
-const TESTS = { 'test-h2o-fused-attn': 40, 'test-h2o-select-op': 500 }
+const TESTS = { 'test-h2o-fused-attn': 40, 'test-h2o-query-op': 20, 'test-h2o-select-op': 500 }
 
 await main(async () => {
   if (process.platform === 'win32') return console.log('sanitizers: skipped, not on Windows')
