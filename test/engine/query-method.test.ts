@@ -27,6 +27,7 @@ interface Case {
   S: number
   L: number
   H: number
+  nCtx?: number
   steps: Step[]
 }
 
@@ -38,6 +39,7 @@ const cases: Case[] = [
   { name: 'a tail shorter than a block', ...budget, steps: calls(14 * 160 + 37) },
   { name: 'one KV head for 4', arch: 'qwen3', kvHeads: 1, S: 192, L: 32, H: 40, steps: calls(2000) },
   { name: 'MHA, no Local', arch: 'qwen2', kvHeads: 4, S: 96, L: 0, H: 64, steps: calls(1500) },
+  { name: 'a context filled to its end', S: 64, L: 20, H: 30, nCtx: 512, steps: calls(512) },
   { name: 'Local only', S: 100, L: 40, H: 0, steps: calls(450) },
   { name: 'one position of memory', S: 100, L: 0, H: 1, steps: calls(1350) },
   { name: 'too few for a search by need', S: 100, L: 8, H: 3, steps: calls(1350) },
@@ -65,7 +67,7 @@ const cases: Case[] = [
 // sets do not depend on the way: once is enough where the reference takes long
 const large: Case = { name: 'more than 16 pages picked', S: 640, L: 0, H: 560, steps: calls(3 * 640) }
 
-const ways = [
+const ways: (Case & { kernels: 'fused' | 'composed' })[] = [
   ...(['fused', 'composed'] as const).flatMap((kernels) => cases.map((c) => ({ kernels, ...c }))),
   { kernels: 'fused', ...large },
 ]
@@ -74,11 +76,20 @@ afterEach(() => {
   delete process.env.H2O_FUSED
 })
 
-test.each(ways)('$kernels: $name', async ({ kernels, arch = 'llama', kvHeads = 2, S, L, H, steps }) => {
+test.each(ways)('$kernels: $name', async ({
+  kernels,
+  arch = 'llama',
+  kvHeads = 2,
+  S,
+  L,
+  H,
+  nCtx = 4096,
+  steps,
+}) => {
   process.env.H2O_FUSED = kernels === 'fused' ? '1' : '0'
   const model = await plainModel({ arch, kvHeads })
   const h2o = { local: L, heavy: H, select: 'query', trace: true } as const
-  const context = await open({ model: model.path, nBatch: S * Math.ceil(4096 / S), nUbatch: S, h2o })
+  const context = await open({ model: model.path, nCtx, nBatch: S * Math.ceil(nCtx / S), nUbatch: S, h2o })
   const reference = new ReferenceSession(model.reference, { S, L, H, select: 'query' })
   const blocks: BlockTrace[] = []
 

@@ -1,6 +1,6 @@
 // GGML_OP_H2O, ATTN: output, row statistics and votes of a block, against a plain loop in double precision: a chunk and its
-// own keys or a memory set, alone or on top of the state of other keys, in every type and layout that a KV cache has, for
-// odd sizes, 1 to 8 threads.
+// own keys, with some before it or without, or a memory set, or a set for each block of queries, alone or on top of the
+// state of other keys, in every type and layout that a KV cache has, for odd sizes, 1 to 8 threads.
 
 #include "testing.h"
 
@@ -20,7 +20,9 @@ struct problem {
     int pos;       // cell of the first key; causal only
 
     bool causal;   // the chunks' own keys, else a memory set
+    int  n_near;   // keys before each chunk that it sees too; causal only
     int  n_mem;
+    int  n_sets;   // 1 for all queries, or 1 per block; then nobody votes
 
     bool has_state;
     bool v_trans;
@@ -29,7 +31,7 @@ struct problem {
     ggml_type type_v;
 
     int n_rows() const { return n_queries*n_group; }
-    int n_keys() const { return causal ? n_queries : n_mem; }
+    int n_keys() const { return causal ? n_near + n_queries : n_mem; }
 };
 
 static problem random_problem(test_random & rnd) {
@@ -49,7 +51,10 @@ static problem random_problem(test_random & rnd) {
     p.n_chunks  = p.causal ? rnd.integer(1, 3) : 1;
     p.has_state = rnd.integer(0, 1);
     p.pos       = rnd.integer(0, 20);
-    p.n_cells   = p.pos + p.n_queries*p.n_chunks + rnd.integer(1, 200);
+    p.n_near    = p.causal && rnd.integer(0, 1) ? rnd.integer(1, 150) : 0;
+    // chunks overlap by what is near, and ggml asks of a view to fit as if they did not
+    p.n_cells   = p.pos + (p.n_near + p.n_queries)*p.n_chunks + rnd.integer(1, 200);
+    p.n_sets    = !p.causal && rnd.integer(0, 1) ? (p.n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK : 1;
     p.n_mem     = rnd.integer(1, p.n_cells);
 
     // the rows of a quantised cache hold whole blocks
@@ -98,22 +103,25 @@ static void test_case(test_random & rnd) {
     const size_t nb_v  = ggml_row_size(p.type_v, p.d_v);
     const size_t nb_vt = ggml_type_size(p.type_v);
 
-    const int n_seen = p.causal ? p.n_queries : p.n_cells; // cells of a chunk's view
+    const int n_seen = p.causal ? n_keys : p.n_cells; // cells of a chunk's view
+    const int n_next = p.n_queries;                   // cells from chunk to chunk
     const int begin  = p.causal ? p.pos       : 0;
 
     ggml_tensor * k = ggml_view_4d(g.ctx.get(), k_cache, p.d_k, n_seen, n_head, p.n_chunks,
-            k_cache->nb[1], nb_k, n_seen*k_cache->nb[1], begin*k_cache->nb[1]);
+            k_cache->nb[1], nb_k, n_next*k_cache->nb[1], begin*k_cache->nb[1]);
     ggml_tensor * v = p.v_trans
         ? ggml_view_4d(g.ctx.get(), v_cache, n_seen, p.d_v, n_head, p.n_chunks,
-            v_cache->nb[1], p.d_v*v_cache->nb[1], n_seen*nb_vt, begin*nb_vt)
+            v_cache->nb[1], p.d_v*v_cache->nb[1], n_next*nb_vt, begin*nb_vt)
         : ggml_view_4d(g.ctx.get(), v_cache, p.d_v, n_seen, n_head, p.n_chunks,
-            v_cache->nb[1], nb_v, n_seen*v_cache->nb[1], begin*v_cache->nb[1]);
+            v_cache->nb[1], nb_v, n_next*v_cache->nb[1], begin*v_cache->nb[1]);
 
-    ggml_tensor * set = p.causal ? nullptr : ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_I32, p.n_mem, n_head);
+    ggml_tensor * set = p.causal ? nullptr : ggml_new_tensor_3d(g.ctx.get(), GGML_TYPE_I32, p.n_mem, n_head, p.n_sets);
     ggml_tensor * o   = p.has_state ? ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, p.d_v, n_head*p.n_group, p.n_queries, p.n_chunks) : nullptr;
     ggml_tensor * lse = p.has_state ? ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, 1,     n_head*p.n_group, p.n_queries, p.n_chunks) : nullptr;
 
-    ggml_tensor * result = ggml_h2o_attn(g.ctx.get(), q, k, v, set, o, lse, p.v_trans, p.causal, true, scale);
+    const bool has_votes = p.n_sets == 1;
+
+    ggml_tensor * result = ggml_h2o_attn(g.ctx.get(), q, k, v, set, o, lse, p.v_trans, p.causal, has_votes, scale);
     ggml_tensor * quiet  = ggml_h2o_attn(g.ctx.get(), q, k, v, set, o, lse, p.v_trans, p.causal, false, scale);
 
     std::vector<float> q_values   = random_values(rnd, ggml_nelements(q),       3.0f);
@@ -123,7 +131,7 @@ static void test_case(test_random & rnd) {
     std::vector<float> lse_values = random_values(rnd, p.has_state ? ggml_nelements(lse) : 0, 10.0f);
 
     std::vector<int32_t> members;
-    for (int ih = 0; !p.causal && ih < n_head; ++ih) {
+    for (int i = 0; !p.causal && i < n_head*p.n_sets; ++i) {
         std::vector<int32_t> all(p.n_cells);
         for (int i = 0; i < p.n_cells; ++i) {
             all[i] = i;
@@ -149,7 +157,7 @@ static void test_case(test_random & rnd) {
     const std::vector<float> got = test_get<float>(result);
 
     const size_t n_blocks = (size_t) n_head*p.n_chunks;
-    CHECK(got.size() == n_blocks*(n_rows*(p.d_v + 1) + n_keys));
+    CHECK(got.size() == n_blocks*(n_rows*(p.d_v + 1) + (has_votes ? n_keys : 0)));
 
     const float * got_o     = got.data();
     const float * got_lse   = got_o   + n_blocks*n_rows*p.d_v;
@@ -169,12 +177,15 @@ static void test_case(test_random & rnd) {
         std::vector<double> votes(n_keys, 0.0);
 
         for (int row = 0; row < n_rows; ++row) {
-            const int n_visible = p.causal ? row/p.n_group + 1 : n_keys;
+            const int n_visible = p.causal ? p.n_near + row/p.n_group + 1 : n_keys;
+            const int is        = p.n_sets > 1 ? row/p.n_group/GGML_H2O_BLOCK : 0;
 
             // by token and head
             const size_t at = ((size_t) (ic*p.n_queries + row/p.n_group)*n_head + ih)*p.n_group + row%p.n_group;
 
-            const auto cell = [&](int j) { return p.causal ? p.pos + ic*p.n_queries + j : members[ih*p.n_mem + j]; };
+            const auto cell = [&](int j) {
+                return p.causal ? p.pos + ic*p.n_queries + j : members[(is*n_head + ih)*p.n_mem + j];
+            };
 
             std::vector<double> w(n_visible);
             for (int j = 0; j < n_visible; ++j) {
@@ -213,7 +224,7 @@ static void test_case(test_random & rnd) {
                 CHECK(near(got_o[at*p.d_v + id], expected));
             }
         }
-        for (int j = 0; j < n_keys; ++j) {
+        for (int j = 0; has_votes && j < n_keys; ++j) {
             CHECK(near(got_votes[ib*n_keys + j], votes[j]));
         }
     }
