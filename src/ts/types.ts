@@ -91,7 +91,7 @@ export interface PrefillResult {
 export interface LoadedState {
   /** Tokens in the context now. */
   position: number
-  /** Whether the method goes on where it was: its memory sets and scores were taken over with the cache. */
+  /** Whether the method goes on where it was: all that it remembers was taken over with the cache. */
   inherited: boolean
   /**
    * Why it does not, or null. 'none': the state has no memory set, as no sparse call had been made. 'off': this context is
@@ -161,7 +161,8 @@ export interface H2oTraceEntry {
   chunkScore: Float32Array
   /**
    * With trace 'mass': what each of the positions [0, pos + nChunk) gets of the full causal softmax of the chunk's queries,
-   * summed over the queries and the query heads of the group.
+   * summed over the queries and the query heads of the group; where there are several sets, set by set over the queries
+   * that it is for.
    */
   mass?: Float32Array
 }

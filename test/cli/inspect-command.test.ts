@@ -74,6 +74,7 @@ describe('the figures', () => {
       prompt_n: 20,
       dense_tail: 0,
       schedule: 'single-pass',
+      select: 'votes',
       n_batch: 12,
       n_ubatch: 4,
       h2o: { local: 2, heavy: 1 },
@@ -102,6 +103,7 @@ describe('the figures', () => {
       pos: 12,
       n: 4,
       n_mem: 3,
+      n_sets: 1,
       own: 4 / 16,
       local: 2 / 16,
       heavy: 1 / 16,
@@ -138,7 +140,7 @@ describe('the figures', () => {
   it('do not cover a dense tail', async () => {
     const { out, err } = await runWith('-b 8', {}, 18)
     expect(err).not.toContain('error')
-    expect(out).toContain('18 tokens, single-pass, 4 chunks of 4')
+    expect(out).toContain('18 tokens, single-pass, votes, 4 chunks of 4')
     expect(out).toContain('the last 2 tokens were dense and do not count')
   })
 })
@@ -148,7 +150,7 @@ describe('the table', () => {
     const { out } = await runWith('--sink 2')
     expect(out.split('\n').slice(0, 3)).toEqual([
       'x.gguf (fake <model>)',
-      '20 tokens, single-pass, 5 chunks of 4, L=2 H=1; 2 layers of 2 KV heads',
+      '20 tokens, single-pass, votes, 5 chunks of 4, L=2 H=1; 2 layers of 2 KV heads',
       'shares of dense attention, as means over the KV heads and the 4 chunks with a memory',
     ])
     const lines = out.trimEnd().split('\n').slice(4)

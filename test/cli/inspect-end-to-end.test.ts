@@ -21,16 +21,24 @@ async function cli(...argv: string[]) {
   return { code, out: io.stdout.text, err: io.stderr.text }
 }
 
-describe.each(['single-pass', 'two-pass'])('%s', (schedule) => {
+const ways = [
+  { schedule: 'single-pass', select: 'votes', n_mem: 64, n_sets: 1 },
+  { schedule: 'two-pass', select: 'votes', n_mem: 64, n_sets: 1 },
+  { schedule: 'single-pass', select: 'query', n_mem: 32, n_sets: 2 },
+]
+
+describe.each(ways)('$schedule $select', ({ schedule, select, ...memory }) => {
   it('shares out all of the mass of every chunk, twice the same', async () => {
-    const file = join(f.folder, `${schedule}.html`)
+    const file = join(f.folder, `${schedule}-${select}.html`)
     const text = await f.text(1000)
-    const argv = ['-m', f.model, '-f', text, '-o', file, '--h2o-schedule', schedule, '--json', ...sizes]
-    const { code, out, err } = await cli(...argv)
+    const argv = ['-m', f.model, '-f', text, '-o', file, '--json', ...sizes]
+    const way = ['--h2o-schedule', schedule, '--h2o-select', select]
+    const { code, out, err } = await cli(...argv, ...way)
     expect(code, err).toBe(0)
     const report = JSON.parse(out)
     expect(report).toMatchObject({
       schedule,
+      select,
       prompt_n: 1000,
       dense_tail: 0,
       n_layer: 2,
@@ -45,8 +53,9 @@ describe.each(['single-pass', 'two-pass'])('%s', (schedule) => {
       for (const { chunks } of layer.heads) {
         expect(chunks[0]).toMatchObject({ own: 1, coverage: 1, oracle: 1, lost: 0, n_mem: 0 })
         for (const chunk of chunks.slice(1)) {
-          const { n_mem, own, local, heavy, lost, coverage, oracle, sink, run_jaccard } = chunk
-          expect([n_mem, run_jaccard]).toEqual([64, 1])
+          const { own, local, heavy, lost, coverage, oracle, sink, run_jaccard } = chunk
+          expect(chunk).toMatchObject(memory)
+          expect(run_jaccard).toBe(1)
           expect(own + local + heavy + lost).toBeCloseTo(1, 5)
           expect(own + local + heavy).toBeCloseTo(coverage, 5)
           expect(coverage).toBeLessThanOrEqual(oracle + 1e-6)
@@ -54,7 +63,9 @@ describe.each(['single-pass', 'two-pass'])('%s', (schedule) => {
         }
       }
     }
-    expect(readFileSync(file, 'utf8')).toMatch(/<\/html>\n$/)
+    const page = readFileSync(file, 'utf8')
+    expect(page).toMatch(/<\/html>\n$/)
+    expect(page.includes('<b>score</b>')).toBe(select === 'votes')
   })
 })
 

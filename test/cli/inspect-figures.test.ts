@@ -249,10 +249,10 @@ describe('a recording', () => {
       ]),
     )
     const [first, second] = layers[0] ?? []
-    expect(first?.map(({ pos, n, memory }) => [pos, n, [...memory]])).toEqual([
+    expect(first?.map(({ pos, n, sets }) => [pos, n, sets])).toEqual([
       [0, 4, []],
-      [4, 4, [0, 1, 3]],
-      [8, 4, [0, 5, 7]],
+      [4, 4, [set(0, 1, 3)]],
+      [8, 4, [set(0, 5, 7)]],
     ])
     expect(first?.map(({ heavyTurnover }) => heavyTurnover)).toEqual([null, null, 0.5])
     expect(second?.map(({ heavyTurnover }) => heavyTurnover)).toEqual([null, null, 0])
@@ -294,5 +294,44 @@ describe('a recording', () => {
     recording.compare([same])
     expect(heads.map((chunks) => chunks[1]?.runJaccard)).toEqual([1, 0.5])
     expect(layerFigures(heads, 1).runJaccard).toBe(0.5)
+  })
+
+  /** One head, blocks of 64 and 32 queries with a set each, Local attended to beside them. */
+  const blocks = (pos: number, memory: number[][], mass: number[][]): H2oTraceEntry => ({
+    layer: 0,
+    pos,
+    nChunk: 96,
+    nHeadKv: 1,
+    nNear: 2,
+    nSets: memory.length,
+    nMem: memory[0]?.length ?? 0,
+    memPos: Int32Array.from(memory.flat()),
+    memScore: new Float32Array(),
+    chunkScore: new Float32Array(),
+    mass: Float32Array.from(mass.flat()),
+  })
+  const massOf = (before: number[], own: number) => [...before, ...Array(96).fill(own / 96)]
+
+  it('holds each block of queries against what it could have chosen', () => {
+    const recording = new Recording({ local: 2, nSink: 1, columns: new Columns(102, 102) })
+    // candidates are 0 to 3, Local is 4 and 5; 100 in all for each block
+    const masses = [massOf([10, 0, 20, 0, 5, 5], 60), massOf([0, 40, 0, 10, 0, 10], 40)]
+    recording.add([blocks(6, [[0], [1]], masses)])
+    const [chunk] = recording.layers[0]?.[0] ?? []
+    expect(chunk?.sets).toEqual([set(0), set(1)])
+    expect(chunk?.seen).toEqual(set(0, 1, 4, 5))
+    const mean = (first: number, second: number) => expect.closeTo((2 * first + second) / 3, 6)
+    expect(chunk?.shares).toEqual({
+      own: mean(0.6, 0.4),
+      local: mean(0.1, 0.1),
+      heavy: mean(0.1, 0.4),
+      lost: mean(0.2, 0.1),
+      coverage: mean(0.8, 0.9),
+      oracle: mean(0.9, 0.9),
+      sink: mean(0.1, 0),
+    })
+    expect([chunk?.heavyTurnover, chunk?.chunkJaccard, chunk?.rows.score]).toEqual([1, 0, null])
+    recording.compare([blocks(6, [[0], [3]], masses)])
+    expect(chunk?.runJaccard).toBe(0)
   })
 })

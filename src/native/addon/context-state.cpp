@@ -2,14 +2,19 @@
 
 #include "job.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace addon {
 
+size_t trace_n_mass(const h2o_trace & t) {
+    return (size_t) (t.pos + t.n_chunk) * t.n_head_kv * std::max(t.n_sets, 1);
+}
+
 trace_entry::trace_entry(const h2o_trace & t) : entry(t) {
     const size_t n_mem   = (size_t) t.n_mem * t.n_head_kv * t.n_sets;
     const size_t n_chunk = (size_t) t.n_chunk * t.n_head_kv;
-    const size_t n_mass  = (size_t) (t.pos + t.n_chunk) * t.n_head_kv;
+    const size_t n_mass  = trace_n_mass(t);
 
     data.reserve(2*n_mem + n_chunk + (t.mass ? n_mass : 0)); // pointers stay
 

@@ -19,6 +19,9 @@ namespace addon {
 
 class job;
 
+// floats of t.mass, if there is one
+size_t trace_n_mass(const h2o_trace & t);
+
 // a copy of an h2o_trace that outlives the next call
 struct trace_entry {
     explicit trace_entry(const h2o_trace & t);

@@ -218,7 +218,7 @@ Napi::Value context_object::take_trace(const Napi::CallbackInfo & info) {
         object.Set("memScore",   make_array<Napi::Float32Array>(env, e.mem_score,   e.mem_score   ? n_mem   : 0));
         object.Set("chunkScore", make_array<Napi::Float32Array>(env, e.chunk_score, e.chunk_score ? n_chunk : 0));
         if (e.mass) {
-            object.Set("mass", make_array<Napi::Float32Array>(env, e.mass, (size_t) (e.pos + e.n_chunk) * e.n_head_kv));
+            object.Set("mass", make_array<Napi::Float32Array>(env, e.mass, trace_n_mass(e)));
         }
         array.Set(i, object);
     }

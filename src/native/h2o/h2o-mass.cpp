@@ -4,11 +4,53 @@
 
 #include <algorithm>
 
-int64_t h2o_mass_max_nodes(int64_t n_queries, int64_t n_keys, int64_t n_head) {
-    const int64_t n_slice = h2o_n_batched(n_keys*n_head);
+// queries whose logits are one product
+static int64_t h2o_mass_n_slice(int64_t n_per_sum, int64_t n_keys, int64_t n_head) {
+    return std::min(n_per_sum, h2o_n_batched(n_keys*n_head));
+}
+
+static int64_t h2o_ceil_div(int64_t a, int64_t b) {
+    return (a + b - 1)/b;
+}
+
+int64_t h2o_mass_max_nodes(int64_t n_queries, int64_t n_per_sum, int64_t n_keys, int64_t n_head) {
+    const int64_t n_sums = h2o_ceil_div(n_queries, n_per_sum);
 
     // views included; a few serve all slices
-    return 8 + 12*((n_queries + n_slice - 1)/n_slice);
+    return 8 + n_sums*(1 + 12*h2o_ceil_div(n_per_sum, h2o_mass_n_slice(n_per_sum, n_keys, n_head)));
+}
+
+// column sums of n neighbouring queries from position pos on over k [d_k, n_keys, n_head_kv] -> [n_keys, 1, n_head_kv]
+static ggml_tensor * h2o_build_column_sums(
+        ggml_context * ctx,
+        ggml_tensor  * q,
+        ggml_tensor  * k,
+        ggml_tensor  * ones,
+        float          kq_scale,
+        int64_t        pos) {
+    const int64_t n         = q->ne[2];
+    const int64_t n_head_kv = k->ne[2];
+    const int64_t n_group   = q->ne[1]/n_head_kv;
+
+    if (q->type != GGML_TYPE_F32) {
+        q = ggml_cast(ctx, q, GGML_TYPE_F32);
+    }
+
+    // one head after the other and not folded into rows, so that the mask is that of plain attention
+    ggml_tensor * kq = ggml_mul_mat(ctx, k, ggml_permute(ctx, q, 0, 2, 1, 3)); // [n_keys, n, n_head]
+    ggml_prec_set_acc(kq, GGML_PREC_F32);
+
+    kq = ggml_diag_mask_inf(ctx, kq, pos);
+
+    ggml_tensor * w = ggml_soft_max_ext(ctx, kq, nullptr, kq_scale, 0.0f);
+
+    // the heads of a group are neighbours: their rows are summed like those of one head
+    w = ggml_reshape_3d(ctx, w, k->ne[1], n*n_group, n_head_kv);
+
+    ggml_tensor * one = ggml_view_3d(ctx, ones, 1, n*n_group, n_head_kv,
+            ggml_element_size(ones), n*n_group*ggml_element_size(ones), 0);
+
+    return ggml_out_prod(ctx, w, one);
 }
 
 ggml_tensor * h2o_build_mass(
@@ -18,13 +60,12 @@ ggml_tensor * h2o_build_mass(
         ggml_tensor  * k,
         ggml_tensor  * ones,
         float          kq_scale,
-        int64_t        pos) {
-    const int64_t n_head    = q->ne[1];
+        int64_t        pos,
+        int64_t        n_per_sum) {
     const int64_t n_queries = q->ne[2];
     const int64_t n_head_kv = k->ne[1];
-    const int64_t n_group   = n_head/n_head_kv;
     const int64_t n_keys    = pos + n_queries;
-    const int64_t n_slice   = h2o_n_batched(n_keys*n_head);
+    const int64_t n_slice   = h2o_mass_n_slice(n_per_sum, n_keys, q->ne[1]);
 
     GGML_ASSERT(n_keys <= k->ne[2]);
 
@@ -33,34 +74,26 @@ ggml_tensor * h2o_build_mass(
 
     ggml_tensor * res = nullptr;
 
-    for (int64_t i = 0; i < n_queries; i += n_slice) {
-        const int64_t n = std::min(n_slice, n_queries - i);
+    for (int64_t begin = 0; begin < n_queries; begin += n_per_sum) {
+        const int64_t end = std::min(begin + n_per_sum, n_queries);
 
-        ggml_tensor * qi = ggml_view_3d(ctx, q, q->ne[0], n_head, n, q->nb[1], q->nb[2], i*q->nb[2]);
-        if (qi->type != GGML_TYPE_F32) {
-            qi = ggml_cast(ctx, qi, GGML_TYPE_F32);
+        ggml_tensor * sum = nullptr;
+
+        for (int64_t i = begin; i < end; i += n_slice) {
+            const int64_t n = std::min(n_slice, end - i);
+
+            ggml_tensor * qi   = ggml_view_3d(ctx, q, q->ne[0], q->ne[1], n, q->nb[1], q->nb[2], i*q->nb[2]);
+            ggml_tensor * part = h2o_build_column_sums(ctx, qi, k, ones, kq_scale, pos + i);
+
+            sum = sum ? ggml_add(ctx, sum, part) : part;
+            ggml_build_forward_expand(gf, sum);
         }
 
-        // one head after the other and not folded into rows, so that the mask is that of plain attention
-        ggml_tensor * kq = ggml_mul_mat(ctx, k, ggml_permute(ctx, qi, 0, 2, 1, 3)); // [n_keys, n, n_head]
-        ggml_prec_set_acc(kq, GGML_PREC_F32);
-
-        kq = ggml_diag_mask_inf(ctx, kq, pos + i);
-
-        ggml_tensor * w = ggml_soft_max_ext(ctx, kq, nullptr, kq_scale, 0.0f);
-
-        // the heads of a group are neighbours: their rows are summed like those of one head
-        w = ggml_reshape_3d(ctx, w, n_keys, n*n_group, n_head_kv);
-
-        ggml_tensor * one = ggml_view_3d(ctx, ones, 1, n*n_group, n_head_kv,
-                ggml_element_size(ones), n*n_group*ggml_element_size(ones), 0);
-
-        ggml_tensor * sum = ggml_out_prod(ctx, w, one); // [n_keys, 1, n_head_kv]
-
-        res = res ? ggml_add(ctx, res, sum) : sum;
+        sum = ggml_reshape_3d(ctx, sum, n_keys, n_head_kv, 1);
+        res = res ? ggml_concat(ctx, res, sum, 2) : sum;
         ggml_build_forward_expand(gf, res);
     }
 
     // a tensor of its own: an output that is a view would not keep what it shows
-    return ggml_cont_2d(ctx, res, n_keys, n_head_kv);
+    return ggml_cont_3d(ctx, res, n_keys, n_head_kv, res->ne[2]);
 }

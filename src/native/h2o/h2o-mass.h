@@ -7,12 +7,13 @@
 #include "ggml.h"
 
 // nodes that h2o_build_mass adds to a graph, at most
-int64_t h2o_mass_max_nodes(int64_t n_queries, int64_t n_keys, int64_t n_head);
+int64_t h2o_mass_max_nodes(int64_t n_queries, int64_t n_per_sum, int64_t n_keys, int64_t n_head);
 
 // q [d_k, n_head, n_queries] of neighbouring positions from pos on, as handed to build_attn_mha; k as
 // llama_kv_cache::get_k returns it; ones: n_head*n_queries of them or more
-// -> F32 [pos + n_queries, n_head_kv] column sums of the weights over the queries and the heads of the group Puts its
-// nodes into the graph as it goes, so that the logits of one slice of queries are alive at a time.
+// -> F32 [pos + n_queries, n_head_kv, n_sums] column sums of the weights over each n_per_sum of the queries, the last
+// ones may be fewer, and the heads of the group. Puts its nodes into the graph as it goes, so that the logits of one
+// slice of queries are alive at a time.
 ggml_tensor * h2o_build_mass(
         ggml_context * ctx,
         ggml_cgraph  * gf,
@@ -20,4 +21,5 @@ ggml_tensor * h2o_build_mass(
         ggml_tensor  * k,
         ggml_tensor  * ones,
         float          kq_scale,
-        int64_t        pos);
+        int64_t        pos,
+        int64_t        n_per_sum);

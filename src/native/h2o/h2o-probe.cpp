@@ -99,7 +99,9 @@ uint32_t h2o_max_nodes(const llama_context & lctx, const h2o_cache & cache) {
     uint64_t n_per_chunk = 80 + cache.get_policy().n_nodes_per_chunk();
 
     if (cparams.h2o.trace == H2O_TRACE_MASS) {
-        n_per_chunk += h2o_mass_max_nodes(cparams.n_ubatch, cparams.n_ctx_seq, hparams.n_head(0));
+        const int64_t n_per_sum = cparams.h2o.policy == H2O_POLICY_QUERY ? GGML_H2O_BLOCK : cparams.n_ubatch;
+
+        n_per_chunk += h2o_mass_max_nodes(cparams.n_ubatch, n_per_sum, cparams.n_ctx_seq, hparams.n_head(0));
     }
 
     const uint64_t n_nodes = hparams.n_layer()*(128 + n_per_chunk*cache.get_n_graph_chunks());

@@ -45,14 +45,14 @@ export function inspectApi(script: InspectScript = {}) {
 
   const createContext = async (options: ContextOptions) => {
     const { nBatch = 0, nUbatch = 0, h2o } = options
-    const { local = 2, heavy = 1, trace } = h2o || {}
+    const { local = 2, heavy = 1, select = 'votes', trace } = h2o || {}
     const run = log.contexts.push(options) - 1
     log.open++
     let taken: H2oTraceEntry[] = []
     const context = {
       nBatch,
       nUbatch,
-      h2o: { schedule: 'single-pass', local, heavy, reason: script.contextReason ?? null },
+      h2o: { schedule: 'single-pass', select, local, heavy, reason: script.contextReason ?? null },
       takeTrace: () => taken.splice(0),
       prefill: async (tokens: Int32Array, { onProgress, signal }: PrefillOptions = {}) => {
         const calls: Call[] = []
@@ -90,7 +90,8 @@ export function inspectApi(script: InspectScript = {}) {
           const sets = heads.map((place) => {
             if (pos === 0) return []
             const chosen = script.heavy?.(place) ?? Array.from({ length: heavy }, (_, j) => j)
-            return [...chosen, ...Array.from({ length: local }, (_, j) => pos - local + j)]
+            const near = Array.from({ length: local }, (_, j) => pos - local + j)
+            return select === 'votes' ? [...chosen, ...near] : chosen
           })
           const nMem = sets[0]?.length ?? 0
           return {
@@ -98,12 +99,12 @@ export function inspectApi(script: InspectScript = {}) {
             pos,
             nChunk,
             nHeadKv: N_HEAD_KV,
-            nNear: 0,
+            nNear: select === 'votes' || pos === 0 ? 0 : local,
             nSets: nMem > 0 ? 1 : 0,
             nMem,
             memPos: Int32Array.from(sets.flat()),
-            memScore: new Float32Array(N_HEAD_KV * nMem).fill(2),
-            chunkScore: new Float32Array(N_HEAD_KV * nChunk).fill(1),
+            memScore: new Float32Array(select === 'votes' ? N_HEAD_KV * nMem : 0).fill(2),
+            chunkScore: new Float32Array(select === 'votes' ? N_HEAD_KV * nChunk : 0).fill(1),
             ...(trace === 'mass' && {
               mass: Float32Array.from(
                 heads.flatMap((place) =>

@@ -130,6 +130,7 @@ class Session {
         nPrompt: result.tokens,
         denseTail: result.denseTail,
         schedule: context.h2o.schedule,
+        select: context.h2o.select,
         nBatch: context.nBatch,
         nUbatch: context.nUbatch,
         local: context.h2o.local,

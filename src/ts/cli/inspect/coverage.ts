@@ -1,6 +1,6 @@
 // Where dense attention would have looked, and how much of that a memory set and its chunk hold.
 
-/** Shares of the dense attention mass of a chunk's queries. own + local + heavy + lost = 1. */
+/** Shares of the dense attention mass of some queries. own + local + heavy + lost = 1. */
 export interface Shares {
   /** on the chunk itself */
   own: number
@@ -10,7 +10,7 @@ export interface Shares {
   lost: number
   /** own + local + heavy */
   coverage: number
-  /** the most that a memory set of the same size could have covered, chosen in hindsight */
+  /** the most that a memory set of the same size could have covered, chosen in hindsight for these queries */
   oracle: number
   /** on the first positions of the prompt, wherever they count above */
   sink: number
@@ -19,6 +19,8 @@ export interface Shares {
 export interface CoverageOptions {
   /** L */
   local: number
+  /** the last positions before the chunk that were seen besides the memory set: 0 */
+  nNear?: number
   /** positions at the begin of the prompt that are the attention sink */
   nSink: number
 }
@@ -31,27 +33,45 @@ export function coverage(
   mass: Float32Array,
   pos: number,
   memory: Int32Array,
-  { local, nSink }: CoverageOptions,
+  { local, nSink, nNear = 0 }: CoverageOptions,
 ): Shares {
   const total = sum(mass)
   const own = sum(mass.subarray(pos)) / total
+  const before = mass.subarray(0, pos)
+  const candidates = before.subarray(0, pos - nNear)
+  const near = sum(before.subarray(pos - nNear)) / total
   let [nearby, heavy] = [0, 0]
   for (const position of memory) {
     const value = mass[position] as number
     if (position < pos - local) heavy += value
     else nearby += value
   }
-  nearby /= total
+  nearby = near + nearby / total
   heavy /= total
-  const before = mass.subarray(0, pos)
   return {
     own,
     local: nearby,
     heavy,
     lost: Math.max(0, sum(before) / total - nearby - heavy),
     coverage: own + nearby + heavy,
-    oracle: own + sum(largest(before, memory.length)) / total,
+    oracle: own + near + sum(largest(candidates, memory.length)) / total,
     sink: sum(mass.subarray(0, nSink)) / total,
+  }
+}
+
+/** Of queries that are in several parts: means, weighted by how many each part has. */
+export function combined(parts: readonly { shares: Shares; n: number }[]): Shares {
+  const total = parts.reduce((all, { n }) => all + n, 0)
+  const mean = (name: keyof Shares) =>
+    parts.reduce((all, { shares, n }) => all + (n / total) * shares[name], 0)
+  return {
+    own: mean('own'),
+    local: mean('local'),
+    heavy: mean('heavy'),
+    lost: mean('lost'),
+    coverage: mean('coverage'),
+    oracle: mean('oracle'),
+    sink: mean('sink'),
   }
 }
 

@@ -6,7 +6,8 @@ import type { HeadChunk } from './recording.js'
 /** Rows are chunks, columns positions. */
 export interface HeadPictures {
   seen: string
-  score: string
+  /** null where the policy has no scores */
+  score: string | null
   mass: string
   /** the largest score and the largest share, which end the scales */
   mostScore: number
@@ -19,7 +20,8 @@ export function headPictures(chunks: readonly HeadChunk[]): HeadPictures {
     const most = largest(rows)
     return [pngDataUri(heatIndices(rows, ends, most), heatPalette), most]
   }
-  const [score, mostScore] = heat(chunks.map(({ rows }) => rows.score))
+  const scores = chunks.flatMap(({ rows }) => (rows.score ? [rows.score] : []))
+  const [score, mostScore] = scores.length === chunks.length ? heat(scores) : [null, 0]
   const [mass, mostMass] = heat(chunks.map(({ rows }) => rows.mass))
   const seen = pngDataUri(
     chunks.map(({ rows }) => kindIndices(rows.kinds)),

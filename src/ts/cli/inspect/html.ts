@@ -93,16 +93,18 @@ function* layerSection(report: Report, layer: number): Generator<string> {
       : ` <small>coverage ${percent(all.coverage)}, oracle ${percent(all.oracle)}</small>`
   yield `<details${layer === 0 ? ' open' : ''}>\n<summary>Layer ${layer}${short}</summary>\n`
   yield `<div class="row">\n${massChart(report, heads)}\n${changeChart(report, heads)}\n</div>\n`
-  yield `<p>${kindLegend()}<br>\nScores and dense mass, of the largest position of a column: 1/${10 ** DECADES} ${gradient()} the largest of ` +
+  const scored = heads.every((chunks) => chunks.every(({ rows }) => rows.score !== null))
+  yield `<p>${kindLegend()}<br>\n${scored ? 'Scores and dense mass' : 'Dense mass'}, of the largest position of a column: 1/${10 ** DECADES} ${gradient()} the largest of ` +
     `the head, logarithmic.<br>\nPositions 0 to ${report.nPrompt - 1} from the left, chunks from the top.</p>\n`
-  yield '<div class="heads">\n<b></b><b>seen</b><b>score</b><b>dense mass</b>\n'
+  const titles = ['seen', ...(scored ? ['score'] : []), 'dense mass'].map((title) => `<b>${title}</b>`)
+  yield `<div class="heads${scored ? '' : ' unscored'}">\n<b></b>${titles.join('')}\n`
   for (const [head, chunks] of heads.entries()) {
     const { seen, score, mass, mostScore, mostMass } = headPictures(chunks)
     const height = Math.max(40, Math.min(10 * chunks.length, 200))
     const img = (what: string, uri: string) =>
       `<img loading="lazy" style="height:${height}px" src="${uri}" title="${what}" alt="layer ${layer}, KV head ${head}: ${what}">`
     yield `<span>head ${head}</span>${img('seen positions', seen)}` +
-      `${img(`scores, up to ${mostScore.toPrecision(4)}`, score)}` +
+      `${score === null ? '' : img(`scores, up to ${mostScore.toPrecision(4)}`, score)}` +
       `${img(`shares of dense mass, up to ${percent(mostMass)}`, mass)}\n`
   }
   yield '</div>\n</details>\n'
@@ -195,6 +197,7 @@ img.grid{width:240px}
 details{margin-top:1em}summary{font-size:1.15em;cursor:pointer}
 small{color:#666;font-size:.8em;margin-left:1em}
 .heads{display:grid;grid-template-columns:max-content repeat(3,1fr);gap:.4em .8em;align-items:center}
+.unscored{grid-template-columns:max-content repeat(2,1fr)}
 .key{white-space:nowrap}
 .swatch{display:inline-block;width:.8em;height:.8em;outline:1px solid #999}
 .scale{display:inline-block;width:8em;height:.8em;outline:1px solid #999}

@@ -11,6 +11,7 @@ export function toJson(report: Report, html: string): Record<string, unknown> {
     prompt_n: report.nPrompt,
     dense_tail: report.denseTail,
     schedule: report.schedule,
+    select: report.select,
     n_batch: report.nBatch,
     n_ubatch: report.nUbatch,
     h2o: { local, heavy },
@@ -45,11 +46,12 @@ function figuresOf({ runJaccard, ...means }: LayerFigures) {
   }
 }
 
-function chunkOf({ pos, n, memory, shares, heavyTurnover, chunkJaccard, runJaccard }: HeadChunk) {
+function chunkOf({ pos, n, sets, shares, heavyTurnover, chunkJaccard, runJaccard }: HeadChunk) {
   return {
     pos,
     n,
-    n_mem: memory.length,
+    n_mem: sets[0]?.length ?? 0,
+    n_sets: sets.length,
     ...sharesOf(shares),
     heavy_turnover: round(heavyTurnover),
     chunk_jaccard: round(chunkJaccard),

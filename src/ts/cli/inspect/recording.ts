@@ -2,22 +2,27 @@
 // maps when it comes: the dense mass of a long prompt would not fit into memory.
 import type { H2oTraceEntry } from '../../index.js'
 import type { Columns } from './columns.js'
-import { coverage, type Shares } from './coverage.js'
+import { combined, coverage, type Shares } from './coverage.js'
 import { type KindRow, kindRow } from './kinds.js'
-import { heavyOf, jaccard, turnover } from './sets.js'
+import { heavyOf, jaccard, mean, turnover, union } from './sets.js'
+
+/** Queries that share a memory set, where a chunk has several. */
+const BLOCK = 64
 
 /** One chunk of one KV head. */
 export interface HeadChunk {
   pos: number
   n: number
-  /** ascending; empty if the chunk had none */
-  memory: Int32Array
+  /** memory sets, ascending; none, one, or one for each block of queries */
+  sets: Int32Array[]
+  /** what some query saw of the positions before the chunk, ascending */
+  seen: Int32Array
   shares: Shares
-  /** share of the Heavy of the chunk before that had to go; null where there was none */
+  /** share of the Heavy of the set before that had to go, mean over the sets; null where there was none */
   heavyTurnover: number | null
-  /** overlap with the memory set of the chunk before; null where there was none */
+  /** overlap with the set before, mean over the sets; null where there was none */
   chunkJaccard: number | null
-  /** the least overlap with the same set of another run; null until there was one */
+  /** the least overlap of a set with the same one of another run; null until there was one */
   runJaccard: number | null
   rows: HeatRows
 }
@@ -25,7 +30,8 @@ export interface HeadChunk {
 /** By column of the heat map: what is seen, and the largest score and share of dense mass (NaN: none). */
 export interface HeatRows {
   kinds: KindRow
-  score: Float32Array
+  /** null where the policy has no scores */
+  score: Float32Array | null
   mass: Float32Array
 }
 
@@ -61,30 +67,50 @@ export class Recording {
       for (const [head, chunks] of (this.layers[entry.layer] ?? []).entries()) {
         const chunk = chunks.find(({ pos }) => pos === entry.pos)
         if (!chunk) continue
-        const overlap = jaccard(chunk.memory, memoryOf(entry, head))
-        if (overlap !== null) chunk.runJaccard = Math.min(chunk.runJaccard ?? 1, overlap)
+        for (const [i, set] of setsOf(entry, head).entries()) {
+          const overlap = jaccard(chunk.sets[i] ?? [], set)
+          if (overlap !== null) chunk.runJaccard = Math.min(chunk.runJaccard ?? 1, overlap)
+        }
       }
     }
   }
 
   #headChunk(entry: H2oTraceEntry, head: number, previous: HeadChunk | undefined): HeadChunk {
-    const { pos, nChunk: n } = entry
+    const { pos, nChunk: n, nNear } = entry
     const { local, columns } = this.options
-    const memory = memoryOf(entry, head)
-    const mass = rowOf(entry.mass, head, pos + n)
-    const before = previous ? heavyOf(previous.memory, previous.pos, local) : new Int32Array()
+    const sets = setsOf(entry, head)
+    const masses = massesOf(entry, head)
+    const seen = union([...sets, ...(nNear > 0 ? [range(pos - nNear, pos)] : [])])
+    const last = previous?.sets.at(-1)
+    const steps = sets.map((set, i) => ({
+      before: i === 0 ? last : sets[i - 1],
+      set,
+      pos: i === 0 ? previous?.pos : pos,
+    }))
     return {
       pos,
       n,
-      memory,
-      shares: coverage(mass, pos, memory, this.options),
-      heavyTurnover: turnover(before, heavyOf(memory, pos, local)),
-      chunkJaccard: previous && previous.memory.length > 0 ? jaccard(previous.memory, memory) : null,
+      sets,
+      seen,
+      shares: combined(
+        masses.map((mass, i) => ({
+          shares: coverage(mass, pos, sets[i] ?? new Int32Array(), { ...this.options, nNear }),
+          n: masses.length === 1 ? n : Math.min(BLOCK, n - i * BLOCK),
+        })),
+      ),
+      heavyTurnover: mean(
+        steps.map(({ before, set, pos: begin }) =>
+          before && begin !== undefined
+            ? turnover(heavyOf(before, begin, local), heavyOf(set, pos, local))
+            : null,
+        ),
+      ),
+      chunkJaccard: mean(steps.map(({ before, set }) => (before ? jaccard(before, set) : null))),
       runJaccard: null,
       rows: {
-        kinds: kindRow(columns, local, { pos, n, memory, before: previous?.memory ?? null }),
-        score: this.#scoreRow(entry, head, memory),
-        mass: this.#massRow(mass),
+        kinds: kindRow(columns, local, { pos, n, memory: seen, before: previous?.seen ?? null }),
+        score: entry.chunkScore.length > 0 ? this.#scoreRow(entry, head, seen) : null,
+        mass: this.#massRow(masses),
       },
     }
   }
@@ -98,17 +124,33 @@ export class Recording {
     return this.options.columns.largest(scores.keys(), (position) => scores.get(position) as number)
   }
 
-  #massRow(mass: Float32Array): Float32Array {
+  /** Of all queries of the chunk. */
+  #massRow(masses: readonly Float32Array[]): Float32Array {
+    const mass = Float64Array.from(masses[0]?.keys() ?? [], (position) =>
+      masses.reduce((all, part) => all + (part[position] as number), 0),
+    )
     const total = mass.reduce((a, b) => a + b, 0)
     return this.options.columns.largest(mass.keys(), (position) => (mass[position] as number) / total)
   }
 }
 
-function memoryOf({ memPos, nMem }: H2oTraceEntry, head: number): Int32Array {
-  return memPos.slice(head * nMem, (head + 1) * nMem)
+function setsOf({ memPos, nMem, nHeadKv, nSets }: H2oTraceEntry, head: number): Int32Array[] {
+  return Array.from({ length: nSets }, (_, set) => {
+    const at = (set * nHeadKv + head) * nMem
+    return memPos.slice(at, at + nMem)
+  })
 }
 
-function rowOf(mass: Float32Array | undefined, head: number, length: number): Float32Array {
+/** Of the queries of each set; of all, where there is none. */
+function massesOf({ mass, pos, nChunk, nHeadKv, nSets }: H2oTraceEntry, head: number): Float32Array[] {
   if (!mass) throw new Error('the trace has no mass')
-  return mass.subarray(head * length, (head + 1) * length)
+  const length = pos + nChunk
+  return Array.from({ length: Math.max(nSets, 1) }, (_, set) => {
+    const at = (set * nHeadKv + head) * length
+    return mass.subarray(at, at + length)
+  })
+}
+
+function range(begin: number, end: number): Int32Array {
+  return Int32Array.from({ length: end - begin }, (_, i) => begin + i)
 }

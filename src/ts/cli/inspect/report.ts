@@ -1,5 +1,5 @@
 // What all three forms of the report are made of.
-import type { Call, Schedule } from '../../index.js'
+import type { Call, Schedule, Selection } from '../../index.js'
 import type { HeadChunk } from './recording.js'
 import { allLayers, type LayerFigures, layerFigures } from './summary.js'
 
@@ -11,6 +11,7 @@ export interface Heading {
   /** tokens of a last dense call, which the figures do not cover */
   denseTail: number
   schedule: Schedule
+  select: Selection
   nBatch: number
   nUbatch: number
   /** after clamping */

@@ -26,6 +26,13 @@ export function jaccard(a: Positions, b: Positions): number | null {
   return union === 0 ? null : shared / union
 }
 
+/** Every position of any of them, ascending. */
+export function union(sets: readonly Int32Array[]): Int32Array {
+  const [only] = sets
+  if (only && sets.length === 1) return only
+  return Int32Array.from(new Set(sets.flatMap((set) => [...set]))).sort()
+}
+
 /** The mean Jaccard overlap of all pairs; null where there is no pair, or nothing in it. */
 export function meanPairJaccard(sets: readonly Positions[]): number | null {
   const pairs = sets.flatMap((a, i) => sets.slice(i + 1).map((b) => jaccard(a, b)))

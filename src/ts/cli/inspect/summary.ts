@@ -50,10 +50,13 @@ export function chunkFigures(
   local: number,
 ): ChunkFigures {
   const chunks = heads.map((head) => head[i] as HeadChunk)
+  const { pos = 0, sets = [] } = chunks[0] ?? {}
+  const ofSets = (part: (set: Int32Array) => Int32Array) =>
+    mean(sets.map((_, j) => meanPairJaccard(chunks.map((chunk) => part(chunk.sets[j] as Int32Array)))))
   return {
-    pos: chunks[0]?.pos ?? 0,
-    headJaccard: meanPairJaccard(chunks.map(({ memory, pos }) => heavyOf(memory, pos, local))),
-    headMemoryJaccard: meanPairJaccard(chunks.map(({ memory }) => memory)),
+    pos,
+    headJaccard: ofSets((set) => heavyOf(set, pos, local)),
+    headMemoryJaccard: ofSets((set) => set),
   }
 }
 
@@ -71,6 +74,6 @@ export function allLayers(layers: readonly LayerFigures[]): LayerFigures {
 }
 
 /** The first chunk of a prompt has none, and covers all of what there is. */
-export function hasMemory({ memory }: HeadChunk): boolean {
-  return memory.length > 0
+export function hasMemory({ sets }: HeadChunk): boolean {
+  return sets.length > 0
 }

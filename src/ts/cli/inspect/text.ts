@@ -12,12 +12,12 @@ export function renderText(report: Report): string {
 }
 
 export function caption(report: Report): string[] {
-  const { model, description, nPrompt, chunks, nUbatch, schedule, local, heavy, layers } = report
+  const { model, description, nPrompt, chunks, nUbatch, schedule, select, local, heavy, layers } = report
   const tail =
     report.denseTail > 0 ? `; the last ${count(report.denseTail, 'token')} were dense and do not count` : ''
   return [
     `${basename(model)} (${description})`,
-    `${count(nPrompt, 'token')}, ${schedule}, ${count(chunks.length, 'chunk')} of ${nUbatch}, L=${local} H=${heavy}; ` +
+    `${count(nPrompt, 'token')}, ${schedule}, ${select}, ${count(chunks.length, 'chunk')} of ${nUbatch}, L=${local} H=${heavy}; ` +
       `${count(layers.length, 'layer')} of ${count(layers[0]?.length ?? 0, 'KV head')}${tail}`,
     `shares of dense attention, as means over the KV heads and the ${count(chunks.length - 1, 'chunk')} with a memory`,
   ]
