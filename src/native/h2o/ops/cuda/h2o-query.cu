@@ -95,9 +95,6 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     args.picked      = picks_pages ? picked.get() : nullptr;
     args.by_all      = by_all.get();
 
-    GGML_ASSERT((uintptr_t) args.q % 4 == 0 && (uintptr_t) args.needy % 16 == 0 && (uintptr_t) args.mean % 16 == 0 &&
-        (uintptr_t) args.pairs % 16 == 0);
-
     h2o_query_asking<<<grid, H2O_PRODUCT_THREADS, 0, stream>>>(args);
 
     if (p.n_landmarks > 0) {
