@@ -81,20 +81,28 @@ const histories: { name: string; like: Step[]; steps: Step[] }[] = [
   { name: 'in calls of 3, 4, 5 and 8 chunks', like: whole, steps: read(3 * S, 4 * S, 5 * S, 8 * S) },
   { name: 'in calls of 16 chunks', like: whole, steps: read(16 * S, 4 * S) },
   {
-    name: 'removed from the middle of a page on, read otherwise, and read again',
-    like: whole,
-    steps: [...read(16 * S), { truncate: 1000 }, { stray: 5 * S }, { truncate: 9 * S }, ...read(11 * S)],
-  },
-  {
-    name: 'removed within the first span',
+    name: 'read otherwise, removed from the middle of a page on, and read again',
     like: whole,
     steps: [
-      ...read(16 * S),
+      ...read(9 * S),
+      { stray: 7 * S },
+      { truncate: 1000 },
+      { stray: 5 * S },
+      { truncate: 9 * S },
+      ...read(11 * S),
+    ],
+  },
+  {
+    name: 'read otherwise and removed within the first span',
+    like: whole,
+    steps: [
+      ...read(2 * S),
+      { stray: 14 * S },
       { truncate: 200 },
       { stray: 40 },
       { stray: 9 * S },
-      { truncate: S },
-      ...read(15 * S, 4 * S),
+      { truncate: 2 * S },
+      ...read(14 * S, 4 * S),
     ],
   },
   {
