@@ -19,7 +19,7 @@ export const selections = ['votes', 'query'] as const
  */
 export type Selection = (typeof selections)[number]
 
-export const defaultSelection: Selection = 'votes'
+export const defaultSelection: Selection = 'query'
 
 /** Why a call, or a whole context, is dense. A closed list; the names are permanent (src/native/h2o/h2o.h). */
 export type Reason =

@@ -4,7 +4,6 @@
 #include "naive.h"
 #include "testing.h"
 
-#include "h2o-view.h"
 #include "llama-kv-cache.h"
 
 #include <algorithm>
@@ -53,32 +52,6 @@ static void test_layout(const tiny_model & model, test_context_params params, gg
         replay.check_call();
     }
     CHECK(replay.nmse_out < limit);
-}
-
-// chunks with keys before them that they share, up to the end of the cache
-static void test_shared_cells() {
-    const int64_t d         = 8;
-    const int64_t n_head_kv = 2;
-    const int64_t n_near    = 20;
-    const int64_t n_chunks  = 7;
-    const int64_t n_kv      = n_near + n_chunks*S;
-    const size_t  size      = sizeof(ggml_fp16_t);
-
-    ggml_context_ptr ctx { ggml_init({ 8*ggml_tensor_overhead(), nullptr, true }) };
-
-    ggml_tensor * k = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F16, d, n_head_kv, n_kv);
-    ggml_tensor * v = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F16, n_kv, d, n_head_kv);
-    v = ggml_view_3d(ctx.get(), v, n_kv, n_head_kv, d, v->nb[2], v->nb[1], 0); // as upstream has it, transposed
-
-    const h2o_cell_range cells = { 0, n_near + S, S, n_chunks };
-
-    const ggml_tensor * keys   = h2o_view_k  (ctx.get(), k, cells);
-    const ggml_tensor * values = h2o_view_v_t(ctx.get(), v, cells);
-
-    CHECK(keys  ->ne[0] == d           && keys  ->ne[1] == n_near + S && keys  ->ne[2] == n_head_kv && keys  ->ne[3] == n_chunks);
-    CHECK(values->ne[0] == n_near + S  && values->ne[1] == d          && values->ne[2] == n_head_kv && values->ne[3] == n_chunks);
-    CHECK(keys  ->nb[3] == S*d*n_head_kv*size && ggml_nbytes(keys)   == ggml_nbytes(k));
-    CHECK(values->nb[3] == S*size             && ggml_nbytes(values) == ggml_nbytes(v));
 }
 
 static void test_sizes(test_context_params params) {
@@ -428,8 +401,6 @@ static void test_reserved(test_context_params params) {
 
 int main() {
     const tiny_model model;
-
-    test_shared_cells();
 
     for (const test_context_params & params : test_all_ways()) {
         test_layout(model, params, GGML_TYPE_F32, false, 1e-10);

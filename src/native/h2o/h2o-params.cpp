@@ -4,7 +4,7 @@
 
 h2o_params h2o_default_params(void) {
     h2o_params res = {};
-    res.policy   = H2O_POLICY_VOTES;
+    res.policy   = H2O_POLICY_AUTO;
     res.schedule = H2O_SCHEDULE_SINGLE_PASS;
     res.n_local  = 256;
     res.n_heavy  = 256;
@@ -13,6 +13,9 @@ h2o_params h2o_default_params(void) {
 }
 
 h2o_params h2o_clamp_params(h2o_params params, uint32_t n_chunk) {
+    if (params.policy == H2O_POLICY_AUTO) {
+        params.policy = params.schedule == H2O_SCHEDULE_TWO_PASS ? H2O_POLICY_VOTES : H2O_POLICY_QUERY;
+    }
     // 64 bits: L and H come from the user
     if (n_chunk == 0 || (uint64_t) params.n_local + params.n_heavy < n_chunk) {
         return params;
@@ -47,7 +50,12 @@ const char * h2o_reason_name(h2o_reason reason) {
 }
 
 const char * h2o_policy_name(h2o_policy_type policy) {
-    return policy == H2O_POLICY_QUERY ? "query" : "votes";
+    switch (policy) {
+        case H2O_POLICY_AUTO:  return "auto";
+        case H2O_POLICY_VOTES: return "votes";
+        case H2O_POLICY_QUERY: return "query";
+    }
+    return "unknown";
 }
 
 const char * h2o_schedule_name(h2o_schedule schedule) {

@@ -31,11 +31,12 @@ LLAMA_API const char * h2o_schedule_name(enum h2o_schedule schedule);
 
 // who chooses what a chunk remembers (README.md, "Policies")
 enum h2o_policy_type {
+    H2O_POLICY_AUTO  = -1, // query, or votes where the schedule is two-pass; a context has one of the others
     H2O_POLICY_VOTES = 0, // the positions that got the most attention
     H2O_POLICY_QUERY = 1, // those of all positions that the chunk's own queries ask for; single-pass only
 };
 
-// "votes" or "query"
+// "auto", "votes" or "query"
 LLAMA_API const char * h2o_policy_name(enum h2o_policy_type policy);
 
 // what is recorded of a sparse call, see h2o_get_trace
@@ -60,10 +61,10 @@ struct h2o_params {
     enum h2o_trace_level trace;
 };
 
-// 256, 256, votes, single-pass, no dense tail, no trace
+// 256, 256, auto, single-pass, no dense tail, no trace
 LLAMA_API struct h2o_params h2o_default_params(void);
 
-// L and H as a context with chunks of S tokens uses them: L + H < S
+// what a context with chunks of S tokens makes of them: L + H < S, and a policy that is not auto
 LLAMA_API struct h2o_params h2o_clamp_params(struct h2o_params params, uint32_t n_chunk);
 
 // why a call, or a whole context, is dense; a closed list, the names are permanent (see h2o_reason_name)

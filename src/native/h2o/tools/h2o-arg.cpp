@@ -40,7 +40,7 @@ std::vector<common_arg> h2o_args(const common_params & params) {
     args.push_back(common_arg(
         {"--h2o-select"}, "{votes,query}",
         "H2O sparse prefill: what chooses the heavy positions: the attention that they got so far, or the chunk's own "
-        "queries, which need the schedule single-pass" + h2o_default(h2o_policy_name(params.h2o.policy)),
+        "queries, which need the schedule single-pass" + h2o_default("query, votes with two-pass"),
         [](common_params & params, const std::string & value) {
             params.h2o.policy = h2o_parse_policy(value);
         }
