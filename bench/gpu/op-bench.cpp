@@ -134,7 +134,7 @@ static void measure_query(ggml_backend_t backend, ggml_type type) {
         return ggml_view_3d(ctx, t, d, N_CELLS, n_head, t->nb[1], ggml_row_size(type, d), 0);
     };
     const auto pages = [=](ggml_context * ctx) {
-        return ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, N_CELLS/GGML_H2O_PAGE, n_head);
+        return ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d + 1, N_CELLS/GGML_H2O_PAGE, n_head);
     };
     const auto landmarks = [=](ggml_context * ctx) {
         return ggml_new_tensor_2d(ctx, GGML_TYPE_I32, N_CELLS/GGML_H2O_SPAN*GGML_H2O_LANDMARKS, n_head);

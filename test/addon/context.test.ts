@@ -265,7 +265,7 @@ describe('a context that H2O does not serve', () => {
 
 describe('takeTrace', () => {
   it('gives what the last sparse call recorded, once', async () => {
-    await using context = await tinyContext({ h2o: { local: 16, heavy: 16, trace: true } })
+    await using context = await tinyContext({ h2o: { local: 16, heavy: 16, select: 'votes', trace: true } })
     expect(context.h2o.covered).toBe(true)
     expect(context.takeTrace()).toEqual([])
     const { calls } = await context.prefill(someTokens(400))

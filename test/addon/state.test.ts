@@ -21,6 +21,8 @@ function seal(bytes: Buffer): void {
   bytes.writeBigUInt64LE(hash, HEADER - 8)
 }
 
+const votes = { local: 16, heavy: 16, select: 'votes' } as const
+
 describe('a saved state', () => {
   it('goes on where it was saved', async () => {
     await using context = await tinyContext({ h2o: false })
@@ -111,12 +113,12 @@ describe('a saved state', () => {
 
   it.each<[Partial<ContextOptions>, LoadedState['reason']]>([
     [{ h2o: false }, 'off'],
-    [{ nUbatch: 96 }, 'chunk'],
-    [{ h2o: { local: 8, heavy: 16 } }, 'local'],
-    [{ h2o: { local: 16, heavy: 8 } }, 'heavy'],
+    [{ nUbatch: 96, h2o: votes }, 'chunk'],
+    [{ h2o: { ...votes, local: 8 } }, 'local'],
+    [{ h2o: { ...votes, heavy: 8 } }, 'heavy'],
     [{ h2o: { local: 16, heavy: 16, schedule: 'two-pass' } }, 'schedule'],
   ])('goes without its memory into a context with %j', async (options, reason) => {
-    await using context = await tinyContext()
+    await using context = await tinyContext({ h2o: votes })
     await context.prefill(someTokens(300))
     const state = await context.saveState()
     await using other = await tinyContext(options)
@@ -136,7 +138,7 @@ describe('a saved state', () => {
   it.each<[string, ContextOptions['h2o']]>([
     ['query', { local: 16, heavy: 16, select: 'query' }],
     ['query of another budget', { local: 8, heavy: 4, select: 'query' }],
-    ['votes', { local: 16, heavy: 16 }],
+    ['votes', votes],
     ['no method', false],
   ])('of a context with %s goes on in one with query', async (_, h2o) => {
     await using saver = await tinyContext(h2o === undefined ? {} : { h2o })
@@ -155,7 +157,7 @@ describe('a saved state', () => {
   it('of a context with query has no memory for one with votes', async () => {
     await using saver = await tinyContext({ h2o: { local: 16, heavy: 16, select: 'query' } })
     await saver.prefill(someTokens(300))
-    await using context = await tinyContext()
+    await using context = await tinyContext({ h2o: votes })
     await context.prefill(someTokens(500, 3))
     expect(await context.loadState(await saver.saveState())).toEqual({
       position: 300,
@@ -169,7 +171,7 @@ describe('a saved state', () => {
   it('comes from a context without H2O', async () => {
     await using plain = await tinyContext({ h2o: false })
     await plain.prefill(someTokens(300))
-    await using context = await tinyContext()
+    await using context = await tinyContext({ h2o: votes })
     expect(await context.loadState(await plain.saveState())).toEqual({
       position: 300,
       inherited: false,

@@ -163,12 +163,12 @@ static void test_case(test_random & rnd) {
     const float * got_lse   = got_o   + n_blocks*n_rows*p.d_v;
     const float * got_votes = got_lse + n_blocks*n_rows;
 
-    // without votes: the same, and no more
-    const std::vector<float> rest = test_get<float>(quiet);
-    CHECK(rest.size() == n_blocks*n_rows*(p.d_v + 1) && std::equal(rest.begin(), rest.end(), got.begin()));
-
     // of outputs between -1 and 1; logits reach 50
     const auto near = [](double a, double b) { return std::fabs(a - b) <= 1e-4*std::max(1.0, std::fabs(b)); };
+
+    // without votes: the same, and no more; a processor may have other instructions for it
+    const std::vector<float> rest = test_get<float>(quiet);
+    CHECK(rest.size() == n_blocks*n_rows*(p.d_v + 1) && std::equal(rest.begin(), rest.end(), got.begin(), near));
 
     for (size_t ib = 0; ib < n_blocks; ++ib) {
         const int ih = ib % n_head;

@@ -20,7 +20,7 @@ test('runs with H2O unless told otherwise, and says what was sparse', async () =
       h2o_local: 256,
       h2o_heavy: 256,
       h2o_schedule: 'single-pass',
-      h2o_select: 'votes',
+      h2o_select: 'query',
     })
   }
   // warm-up and one repetition; generation has nothing to tell

@@ -14,7 +14,7 @@ test.each<Tool>(['llama-completion', 'llama-perplexity', 'llama-bench'])('%s --h
   expect(stdout).toMatch(/--h2o-local[\s\S]*?\(default: 256/)
   expect(stdout).toMatch(/--h2o-heavy[\s\S]*?\(default: 256/)
   expect(stdout).toMatch(/--h2o-schedule[\s\S]*?\(default: single-pass\)/)
-  expect(stdout).toMatch(/--h2o-select[\s\S]*?\(default: votes\)/)
+  expect(stdout).toMatch(/--h2o-select[\s\S]*?\(default: query, votes with two-pass\)/)
 })
 
 test.each([
@@ -36,7 +36,7 @@ test('the line at start names what applies and how to turn it off', async () => 
 
   // the defaults at the default chunk size: Heavy is cut to fit
   expect(h2oLines(await run('llama-completion', [...model, ...completion()]))).toEqual([
-    `h2o: prompts of more than 512 tokens (-ub) are prefilled sparsely: local = 256, heavy = 255, schedule = single-pass, select = votes ${HINT}`,
+    `h2o: prompts of more than 512 tokens (-ub) are prefilled sparsely: local = 256, heavy = 255, schedule = single-pass, select = query ${HINT}`,
   ])
 
   const asked = ['-ub', '64', '--h2o-local', '7', '--h2o-heavy', '3', '--h2o-schedule', 'two-pass']

@@ -59,7 +59,8 @@ h2o_info h2o_get_info(const llama_context * ctx) {
 }
 
 bool h2o_has_memory(const llama_context * ctx) {
-    return ctx->h2o->cache && ctx->h2o->cache->get_state().remembers();
+    return ctx->h2o->cache && ctx->h2o->cache->get_state().remembers() &&
+        llama_memory_seq_pos_max(ctx->get_memory(), 0) >= 0;
 }
 
 void h2o_reset_memory(llama_context * ctx) {

@@ -64,7 +64,7 @@ struct h2o_params {
 // 256, 256, auto, single-pass, no dense tail, no trace
 LLAMA_API struct h2o_params h2o_default_params(void);
 
-// what a context with chunks of S tokens makes of them: L + H < S, and a policy that is not auto
+// what a context with chunks of S tokens makes of them: L + H < S (S = 0: as they are), and a policy that is not auto
 LLAMA_API struct h2o_params h2o_clamp_params(struct h2o_params params, uint32_t n_chunk);
 
 // why a call, or a whole context, is dense; a closed list, the names are permanent (see h2o_reason_name)

@@ -56,7 +56,7 @@ static query_shape random_shape(int i, emu_random & rnd) {
     s.n_group   = 1 + i % 8;
     s.n_head    = 1 + i % 2;
     s.n_queries = rnd.one_in(3) ? rnd.integer(1, 40) : rnd.integer(65, 140);
-    s.pos       = i % 3 == 0 ? rnd.integer(1200, 1600) : i % 3 == 1 ? rnd.integer(300, 1000) : rnd.integer(40, 300);
+    s.pos       = i % 3 == 0 ? rnd.integer(2300, 2900) : i % 3 == 1 ? rnd.integer(300, 1000) : rnd.integer(40, 300);
     s.n_local   = rnd.integer(0, s.pos < 100 ? 20 : 90);
     s.n_heavy   = rnd.one_in(5) ? rnd.integer(200, 400) : rnd.integer(1, 100);
     s.is_moved  = rnd.one_in(3);
@@ -90,7 +90,7 @@ static query_result run_query_ops(
 
     ggml_context * ctx = owner.get();
 
-    const size_t n_pages     = (size_t) (s.n_pages() + 1)*s.n_head*s.d;
+    const size_t n_pages     = (size_t) (s.n_pages() + 1)*s.n_head*(s.d + 1);
     const size_t n_landmarks = (size_t) (s.n_spans() + 1)*s.n_head*GGML_H2O_LANDMARKS;
 
     std::vector<int32_t> before(n_landmarks); // ascending, past every position
@@ -100,7 +100,7 @@ static query_result run_query_ops(
     const emu_buffer landmarks_data(before);
 
     ggml_tensor * keys      = k.view(ctx, 0, s.n_cells(), 1, s.n_cells());
-    ggml_tensor * pages     = emu_new_tensor(ctx, GGML_TYPE_F32, s.d, s.n_pages() + 1, s.n_head, 1, pages_data.data());
+    ggml_tensor * pages     = emu_new_tensor(ctx, GGML_TYPE_F32, s.d + 1, s.n_pages() + 1, s.n_head, 1, pages_data.data());
     ggml_tensor * landmarks = emu_new_tensor(ctx, GGML_TYPE_I32, (s.n_spans() + 1)*GGML_H2O_LANDMARKS, s.n_head, 1, 1,
             landmarks_data.data());
 
@@ -184,7 +184,7 @@ bool run_query_case(int i, emu_random & rnd, test_report & report) {
     count(true, names.at(s.type));
     count(n_cand <= s.n_heavy,                         "all");
     count(n_cand > s.n_heavy && s.n_spans() == 0,      "no landmarks");
-    count(n_cand/GGML_H2O_PAGE > 16 && n_cand > s.n_heavy, "picks pages");
+    count(n_cand/GGML_H2O_PAGE > 32 && n_cand > s.n_heavy, "picks pages");
     count(n_cand > s.n_heavy && n_cand < s.n_spans()*GGML_H2O_SPAN, "landmarks in Local");
     count(s.n_queries > GGML_H2O_BLOCK,                "blocks");
     count(s.n_queries % GGML_H2O_BLOCK > 0 && s.n_queries % GGML_H2O_BLOCK < GGML_H2O_NEEDY, "few queries");

@@ -90,7 +90,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'h2o-query-score.cuh',
     from: 'at < n_taken && taken[at] == pos ? 0 : ',
     to: '',
-    args: ['query', 4, 1],
+    args: ['query', 24, 1],
   },
   {
     name: 'landmarks-in-local',

@@ -54,6 +54,7 @@ struct h2o_bench_params {
                         res.back().n_heavy  = h;
                         res.back().schedule = s;
                         res.back().policy   = p;
+                        res.back() = h2o_clamp_params(res.back(), 0); // a policy with a name
                     }
                 }
             }
@@ -67,7 +68,7 @@ static void h2o_bench_print_usage() {
     printf("  --h2o-local <n>                                   (default: %u)\n", defaults.n_local);
     printf("  --h2o-heavy <n>                                   (default: %u, 0 for both: off)\n", defaults.n_heavy);
     printf("  --h2o-schedule <single-pass|two-pass>             (default: %s)\n", h2o_schedule_name(defaults.schedule));
-    printf("  --h2o-select <votes|query>                        (default: %s)\n", h2o_policy_name(defaults.policy));
+    printf("  --h2o-select <votes|query>                        (default: query, votes with two-pass)\n");
 }
 
 // the columns of a Markdown table: L and H always, because a rate says little without them
