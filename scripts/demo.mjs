@@ -38,13 +38,12 @@ await main(async () => {
     tokens: number('tokens', 256),
     settings: { nBatch: number('batch', 1), nUbatch: number('ubatch', 1) },
     budget: { local: 256, heavy: 256 },
-    denseTail: 64,
   }
   const { settings, budget } = job
   const machine = `${availableParallelism()} cores of ${cpus()[0]?.model ?? 'an unnamed CPU'}`
   console.log(`H2O beside dense attention, on ${machine}.
-H2O: chunks of ${settings.nUbatch} tokens. Each sees itself, the ${budget.local} tokens before it, and the
-${budget.heavy} tokens that mattered most so far.
+H2O: chunks of ${settings.nUbatch} tokens. Each sees itself, the ${budget.local} tokens before it, and for
+each of its blocks of 64 the ${budget.heavy} others that the block asks for.
 `)
 
   await recall(job)

@@ -9,7 +9,7 @@ import { documentOf, QUESTIONS } from './document.mjs'
 
 const ANSWER = 8 // tokens
 
-export async function recall({ tokens, settings, budget, denseTail }) {
+export async function recall({ tokens, settings, budget }) {
   const model = await loadModel(builtInModel())
   const count = (text) => model.tokenize(text).length
   const document = documentOf(PROJECT_ROOT, tokens, count)
@@ -32,17 +32,18 @@ Read the document once, then ask. Every question sees the whole document:
   console.log(`
 H2O read it ${sooner(dense.ms, h2o.ms)} as dense attention.
 
-Or ask in the same prompt, with a dense tail: its last ${denseTail} tokens see all of it.
+Or ask in the same prompt. The question is read sparsely, too: it finds the fact by
+searching all that was read, and sees ${budget.local + budget.heavy} tokens of what lies before its chunk.
 `)
   const [{ question, answer }] = QUESTIONS
   const whole = await askAtOnce(await open(false), document + question)
-  const tail = await askAtOnce(await open({ ...budget, denseTail }), document + question)
-  const row = [`the document, ${question}`, answer, verdict(whole, answer), verdict(tail, answer)]
+  const sparse = await askAtOnce(await open(budget), document + question)
+  const row = [`the document, ${question}`, answer, verdict(whole, answer), verdict(sparse, answer)]
   console.log(table([HEAD, row], WORDS))
 
   console.log(`
-To avoid: a question at the end of one sparse prompt, without a dense tail. It
-sees its own chunk and ${budget.local + budget.heavy} tokens before it, and misses most of the document.
+With --h2o-select votes, the method's first form, such a question misses most of the
+document: a dense tail helps there (--h2o-dense-tail 64).
 `)
   await model.dispose()
 }

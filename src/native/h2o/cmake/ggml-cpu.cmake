@@ -21,7 +21,7 @@ target_include_directories(${GGML_CPU_NAME} PRIVATE ${H2O_DIR}/ops/cpu)
 
 if (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # its own AVX-512 header has such variables, on purpose
-    set_property(SOURCE ${H2O_SOURCES} APPEND PROPERTY COMPILE_OPTIONS -Wno-maybe-uninitialized)
+    set_property(SOURCE ${H2O_SOURCES} APPEND PROPERTY COMPILE_OPTIONS -Wno-maybe-uninitialized -Wno-uninitialized)
 endif()
 
 if (tag_name STREQUAL "sapphirerapids")

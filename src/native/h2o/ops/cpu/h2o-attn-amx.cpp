@@ -17,10 +17,9 @@ size_t h2o_attn_amx_work_size(const ggml_tensor *, int) {
 
 #else
 
+#include "h2o-attn-inputs.h"
 #include "h2o-rows.h"
 #include "h2o-softmax.h"
-
-#include "../ggml-h2o.h"
 
 #include "ggml-cpu-impl.h"
 
@@ -39,31 +38,11 @@ static int64_t h2o_pad_to(int64_t n, int64_t step) {
 
 namespace {
 
-struct h2o_amx_op {
+struct h2o_amx_op : h2o_attn_inputs {
     explicit h2o_amx_op(const ggml_tensor * dst) :
-        p(*ggml_h2o_get_attn_params(dst)),
-        q(dst->src[0]), k(dst->src[1]), v(dst->src[2]), set(dst->src[3]), o_prev(dst->src[4]), lse_prev(dst->src[5]),
-        d_k(q->ne[0]), d_v(v->ne[p.v_trans ? 1 : 0]), n_head(k->ne[2]), n_group(q->ne[1]/n_head), n_queries(q->ne[2]),
-        n_rows(n_queries*n_group), n_chunks(q->ne[3]), n_keys(set ? set->ne[0] : k->ne[1]),
-        pad_k(h2o_pad_to(d_k, H2O_AMX_K)), pad_v(h2o_pad_to(d_v, H2O_AMX_COLS)), pad_keys(h2o_pad_to(n_keys, 32)) {}
+        h2o_attn_inputs(dst), pad_k(h2o_pad_to(d_k, H2O_AMX_K)), pad_v(h2o_pad_to(d_v, H2O_AMX_COLS)),
+        pad_keys(h2o_pad_to(n_keys, 32)) {}
 
-    const ggml_h2o_attn_params & p;
-
-    const ggml_tensor * q;
-    const ggml_tensor * k;
-    const ggml_tensor * v;
-    const ggml_tensor * set;
-    const ggml_tensor * o_prev;
-    const ggml_tensor * lse_prev;
-
-    const int64_t d_k;
-    const int64_t d_v;
-    const int64_t n_head;  // KV heads
-    const int64_t n_group; // query heads of each
-    const int64_t n_queries;
-    const int64_t n_rows;  // of a KV head and chunk: query*n_group + head of the group
-    const int64_t n_chunks;
-    const int64_t n_keys;
     const int64_t pad_k;
     const int64_t pad_v;
     const int64_t pad_keys;
@@ -78,14 +57,6 @@ struct h2o_amx_op {
         return H2O_TILE*(2*ld_logits() + pad_k + pad_v) + 32*std::max(pad_k, pad_v);
     }
     int64_t n_shared() const { return set ? 0 : n_head; } // packed by all threads together
-
-    // keys that the rows before row_end see
-    int64_t n_visible(int64_t row_end) const { return p.causal ? n_keys - n_queries + (row_end - 1)/n_group + 1 : n_keys; }
-
-    // a row's place in q, o and lse
-    int64_t index(int64_t ic, int64_t ih, int64_t row) const {
-        return ((ic*n_queries + row/n_group)*n_head + ih)*n_group + row%n_group;
-    }
 
     // The packed keys and values of a head: tiles of 16 keys by d_k, tiles of 16 channels by keys
     h2o_split keys  (float * kv) const { return { (uint16_t *) kv, (uint16_t *) kv + pad_keys*pad_k }; }

@@ -1,9 +1,8 @@
 #include "h2o-attn-blocks.h"
 
+#include "h2o-attn-inputs.h"
 #include "h2o-columns.h"
 #include "h2o-rows.h"
-
-#include "../ggml-h2o.h"
 
 #include "ggml-cpu-impl.h"
 
@@ -17,28 +16,9 @@ static constexpr size_t H2O_ALIGN = 64;
 
 namespace {
 
-struct h2o_blocks_op {
-    explicit h2o_blocks_op(const ggml_tensor * dst) :
-        p(*ggml_h2o_get_attn_params(dst)),
-        q(dst->src[0]), k(dst->src[1]), v(dst->src[2]), set(dst->src[3]), o_prev(dst->src[4]), lse_prev(dst->src[5]),
-        d_k(q->ne[0]), d_v(v->ne[p.v_trans ? 1 : 0]), n_head(k->ne[2]), n_group(q->ne[1]/n_head), n_queries(q->ne[2]),
-        n_keys(set->ne[0]), n_blocks(set->ne[2]), ld_v(h2o_col_pad(d_v)) {}
+struct h2o_blocks_op : h2o_attn_inputs {
+    explicit h2o_blocks_op(const ggml_tensor * dst) : h2o_attn_inputs(dst), n_blocks(set->ne[2]), ld_v(h2o_col_pad(d_v)) {}
 
-    const ggml_h2o_attn_params & p;
-
-    const ggml_tensor * q;
-    const ggml_tensor * k;
-    const ggml_tensor * v;
-    const ggml_tensor * set;
-    const ggml_tensor * o_prev;
-    const ggml_tensor * lse_prev;
-
-    const int64_t d_k;
-    const int64_t d_v;
-    const int64_t n_head;
-    const int64_t n_group;
-    const int64_t n_queries;
-    const int64_t n_keys;
     const int64_t n_blocks;
     const int64_t ld_v;
 
@@ -50,11 +30,6 @@ struct h2o_blocks_op {
     int64_t size_o()      const { return H2O_PANEL*ld_v; }    // [H2O_PANEL][ld_v]
     int64_t size_thread() const {
         return (size_k() + size_v() + size_q() + size_logits() + size_o() + H2O_PANEL)/H2O_PANEL*H2O_PANEL;
-    }
-
-    // a row's place in q, o and lse; rows are query*n_group + head of the group
-    int64_t index(int64_t ih, int64_t row) const {
-        return (row/n_group*n_head + ih)*n_group + row%n_group;
     }
 };
 
@@ -106,7 +81,7 @@ static void h2o_attn_of_block(const h2o_blocks_op & op, float * work, ggml_tenso
         const int64_t n = std::min<int64_t>(H2O_PANEL, row_end - row0);
 
         h2o_pack_queries(q, H2O_PANEL, op.d_k, n, op.p.scale, [&](int64_t i) {
-            return (const float *) op.q->data + op.index(ih, row0 + i)*op.d_k;
+            return (const float *) op.q->data + op.index(0, ih, row0 + i)*op.d_k;
         });
 
         h2o_gemm(op.n_keys, H2O_PANEL, op.d_k, { k, op.d_k, 1 }, q, H2O_PANEL, logits, H2O_PANEL);
@@ -126,7 +101,7 @@ static void h2o_attn_of_block(const h2o_blocks_op & op, float * work, ggml_tenso
         h2o_gemm(n, op.ld_v, op.n_keys, { logits, 1, H2O_PANEL }, v, op.ld_v, o, op.ld_v);
 
         for (int64_t i = 0; i < n; ++i) {
-            const int64_t row = op.index(ih, row0 + i);
+            const int64_t row = op.index(0, ih, row0 + i);
             const float   lse = max[i] + logf(sum[i]);
             const float * x   = o + i*op.ld_v;
             float       * out = dst_o + row*op.d_v;

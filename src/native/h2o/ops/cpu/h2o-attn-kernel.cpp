@@ -1,10 +1,9 @@
 #include "h2o-attn-kernel.h"
 
+#include "h2o-attn-inputs.h"
 #include "h2o-gemm.h"
 #include "h2o-rows.h"
 #include "h2o-softmax.h"
-
-#include "../ggml-h2o.h"
 
 #include "ggml-cpu-impl.h"
 #include "ggml-cpu.h"
@@ -32,29 +31,9 @@ static int64_t h2o_pad(int64_t n) {
 
 namespace {
 
-struct h2o_attn_op {
-    explicit h2o_attn_op(const ggml_tensor * dst) :
-        p(*ggml_h2o_get_attn_params(dst)),
-        q(dst->src[0]), k(dst->src[1]), v(dst->src[2]), set(dst->src[3]), o_prev(dst->src[4]), lse_prev(dst->src[5]),
-        d_k(q->ne[0]), d_v(v->ne[p.v_trans ? 1 : 0]), n_head(k->ne[2]), n_group(q->ne[1]/n_head), n_rows(q->ne[2]*n_group),
-        n_chunks(q->ne[3]), n_keys(set ? set->ne[0] : k->ne[1]), n_tiles((n_rows + H2O_TILE - 1)/H2O_TILE) {}
+struct h2o_attn_op : h2o_attn_inputs {
+    explicit h2o_attn_op(const ggml_tensor * dst) : h2o_attn_inputs(dst), n_tiles((n_rows + H2O_TILE - 1)/H2O_TILE) {}
 
-    const ggml_h2o_attn_params & p;
-
-    const ggml_tensor * q;
-    const ggml_tensor * k;
-    const ggml_tensor * v;
-    const ggml_tensor * set;
-    const ggml_tensor * o_prev;
-    const ggml_tensor * lse_prev;
-
-    const int64_t d_k;
-    const int64_t d_v;
-    const int64_t n_head;  // KV heads
-    const int64_t n_group; // query heads of each
-    const int64_t n_rows;  // of a KV head and chunk: query*n_group + head of the group
-    const int64_t n_chunks;
-    const int64_t n_keys;
     const int64_t n_tiles;
 
     // sizes of the parts of the work buffer, in floats
@@ -68,14 +47,6 @@ struct h2o_attn_op {
 
     int64_t size_shared() const { return n_head*(size_k() + size_v() + size_votes()); }
     int64_t size_thread() const { return size_logits() + size_tile() + size_row(); }
-
-    // keys that the rows before row_end can see: those before the queries, and those up to the last row's own
-    int64_t n_visible(int64_t row_end) const { return p.causal ? n_keys - q->ne[2] + (row_end - 1)/n_group + 1 : n_keys; }
-
-    // a row's place in q, o and lse
-    int64_t index(int64_t ic, int64_t ih, int64_t row) const {
-        return ((ic*n_rows + row/n_group*n_group)*n_head + ih*n_group) + row%n_group;
-    }
 };
 
 struct h2o_attn_work {

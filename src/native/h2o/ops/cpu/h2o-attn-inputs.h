@@ -1,0 +1,39 @@
+// What every CPU kernel of GGML_H2O_OP_ATTN reads from the op; see ggml_h2o_attn for shapes and meaning.
+
+#pragma once
+
+#include "../ggml-h2o.h"
+
+struct h2o_attn_inputs {
+    explicit h2o_attn_inputs(const ggml_tensor * dst) :
+        p(*ggml_h2o_get_attn_params(dst)),
+        q(dst->src[0]), k(dst->src[1]), v(dst->src[2]), set(dst->src[3]), o_prev(dst->src[4]), lse_prev(dst->src[5]),
+        d_k(q->ne[0]), d_v(v->ne[p.v_trans ? 1 : 0]), n_head(k->ne[2]), n_group(q->ne[1]/n_head), n_queries(q->ne[2]),
+        n_rows(n_queries*n_group), n_chunks(q->ne[3]), n_keys(set ? set->ne[0] : k->ne[1]) {}
+
+    const ggml_h2o_attn_params & p;
+
+    const ggml_tensor * q;
+    const ggml_tensor * k;
+    const ggml_tensor * v;
+    const ggml_tensor * set;
+    const ggml_tensor * o_prev;
+    const ggml_tensor * lse_prev;
+
+    const int64_t d_k;
+    const int64_t d_v;
+    const int64_t n_head;  // KV heads
+    const int64_t n_group; // query heads of each
+    const int64_t n_queries;
+    const int64_t n_rows;  // of a KV head and chunk: query*n_group + head of the group
+    const int64_t n_chunks;
+    const int64_t n_keys;
+
+    // keys that the rows before row_end can see: those before the queries, and those up to the last row's own
+    int64_t n_visible(int64_t row_end) const { return p.causal ? n_keys - n_queries + (row_end - 1)/n_group + 1 : n_keys; }
+
+    // a row's place in q, o and lse
+    int64_t index(int64_t ic, int64_t ih, int64_t row) const {
+        return ((ic*n_queries + row/n_group)*n_head + ih)*n_group + row%n_group;
+    }
+};
