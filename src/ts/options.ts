@@ -193,7 +193,8 @@ interface Budget {
   heavy: number
   trace: keyof typeof traceLevels
   schedule: Schedule
-  select: Selection
+  /** 'auto': the engine's default, which depends on the schedule. */
+  select: Selection | 'auto'
   denseTail: number
 }
 
@@ -204,13 +205,13 @@ function checkH2o(given: ContextOptions['h2o']): Budget {
       heavy: 0,
       trace: 'off',
       schedule: 'single-pass',
-      select: defaultSelection,
+      select: 'auto',
       denseTail: 0,
     }
   }
   const h2o = readOptions('h2o', given, h2oOptionNames)
   const schedule = oneOf('schedule', h2o.schedule, 'single-pass', schedules)
-  const select = oneOf('select', h2o.select, schedule === 'two-pass' ? 'votes' : defaultSelection, selections)
+  const select = h2o.select === undefined ? 'auto' : oneOf('select', h2o.select, defaultSelection, selections)
   if (select === 'query' && schedule === 'two-pass') {
     throw invalidArgument("select 'query' has no schedule 'two-pass': use 'single-pass', or select 'votes'", {
       select,

@@ -10,6 +10,11 @@
 
 namespace addon {
 
+static h2o_policy_type policy_of(const std::string & name) {
+    return name == h2o_policy_name(H2O_POLICY_VOTES) ? H2O_POLICY_VOTES :
+           name == h2o_policy_name(H2O_POLICY_QUERY) ? H2O_POLICY_QUERY : H2O_POLICY_AUTO;
+}
+
 context_options context_options_from_js(const Napi::Object & object) {
     context_options o;
 
@@ -22,7 +27,7 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.h2o.n_local     = (uint32_t) get_number(object, "h2oLocal",      o.h2o.n_local);
     o.h2o.n_heavy     = (uint32_t) get_number(object, "h2oHeavy",      o.h2o.n_heavy);
     o.h2o.schedule    = get_bool(object, "twoPass", false) ? H2O_SCHEDULE_TWO_PASS : H2O_SCHEDULE_SINGLE_PASS;
-    o.h2o.policy      = get_string(object, "select", "votes") == "query" ? H2O_POLICY_QUERY : H2O_POLICY_VOTES;
+    o.h2o.policy      = policy_of(get_string(object, "select", h2o_policy_name(o.h2o.policy)));
     o.h2o.trace       = (h2o_trace_level) get_number(object, "trace",  o.h2o.trace);
     o.memory_limit    =            get_number(object, "memoryLimit",   o.memory_limit);
     o.flash_attn      = get_string(object, "flashAttn",  o.flash_attn);

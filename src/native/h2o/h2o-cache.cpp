@@ -185,7 +185,7 @@ h2o_sparse_context::h2o_sparse_context(h2o_cache & cache, const h2o_plan & plan)
 }
 
 void h2o_sparse_context::begin_graph() const {
-    h2o_debug_phases(get_plan(), n_chunks_prev);
+    h2o_debug_phases(get_plan(), cache.get_policy(), n_chunks_prev);
 }
 
 bool h2o_sparse_context::next_graph() {

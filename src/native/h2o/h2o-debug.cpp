@@ -1,5 +1,6 @@
 #include "h2o-debug.h"
 
+#include "h2o-policy.h"
 #include "h2o-store.h"
 
 #include <cstdio>
@@ -10,13 +11,13 @@ static bool h2o_is_set(const char * name) {
     return value && atoi(value) != 0;
 }
 
-void h2o_debug_phases(const h2o_plan & plan, int32_t n_chunks_prev) {
+void h2o_debug_phases(const h2o_plan & plan, const h2o_policy & policy, int32_t n_chunks_prev) {
     if (!h2o_is_set("H2O_DEBUG_PHASES")) {
         return;
     }
 
     if (plan.stores_kv() && plan.is_first()) {
-        const int is_inherited = plan.is_local_near ? plan.pos > 0 : !plan.inherited.empty();
+        const int is_inherited = plan.pos > 0 && policy.remembers(plan.inherited);
 
         fprintf(stderr, "[H2O] phase=1 ubatch.n_tokens=%d pos=%d chunk_idx=%d n_chunks=%d has_prev=%d mem_init=%d\n",
                 plan.n_tokens, plan.pos, n_chunks_prev, plan.n_chunks(), plan.pos > 0, is_inherited);

@@ -32,16 +32,12 @@ size_t h2o_attn_amx_work_size(const ggml_tensor *, int) {
 static constexpr size_t  H2O_ALIGN = 64;
 static constexpr int64_t H2O_TILE  = H2O_AMX_ROWS;
 
-static int64_t h2o_pad_to(int64_t n, int64_t step) {
-    return (n + step - 1)/step*step;
-}
-
 namespace {
 
 struct h2o_amx_op : h2o_attn_inputs {
     explicit h2o_amx_op(const ggml_tensor * dst) :
-        h2o_attn_inputs(dst), pad_k(h2o_pad_to(d_k, H2O_AMX_K)), pad_v(h2o_pad_to(d_v, H2O_AMX_COLS)),
-        pad_keys(h2o_pad_to(n_keys, 32)) {}
+        h2o_attn_inputs(dst), pad_k(GGML_PAD(d_k, H2O_AMX_K)), pad_v(GGML_PAD(d_v, H2O_AMX_COLS)),
+        pad_keys(GGML_PAD(n_keys, 32)) {}
 
     const int64_t pad_k;
     const int64_t pad_v;
@@ -67,7 +63,7 @@ struct h2o_amx_work {
     h2o_amx_work(const h2o_amx_op & op, const ggml_compute_params * params) {
         float * base = (float *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN);
 
-        const int64_t size_own = h2o_pad_to(op.size_thread() + (op.set ? op.size_kv() : 0), 16);
+        const int64_t size_own = GGML_PAD(op.size_thread() + (op.set ? op.size_kv() : 0), 16);
 
         shared  = base;
         logits  = base + op.n_shared()*op.size_kv() + params->ith*size_own;
@@ -146,7 +142,7 @@ static void h2o_amx_rows(
         const h2o_amx_op & op, const h2o_amx_work & w, const h2o_amx_keys & keys, ggml_tensor * dst, int64_t row0, int64_t n) {
     const int64_t ld    = op.ld_logits();
     const int64_t n_vis = op.n_visible(row0 + n);
-    const int64_t n_pad = h2o_pad_to(n_vis, 32);
+    const int64_t n_pad = GGML_PAD(n_vis, 32);
 
     for (int64_t i = 0; i < H2O_TILE; ++i) {
         float * row = w.o; // not used yet
@@ -189,31 +185,8 @@ static void h2o_amx_rows(
         h2o_amx_gemm(w.weights, ld, op.values(keys.kv) + j/16*stride, stride, n_pad, w.o + j, op.pad_v);
     }
 
-    float * dst_o   = (float *) dst->data;
-    float * dst_lse = dst_o + op.d_v*op.n_rows*op.n_head*op.n_chunks;
-
     for (int64_t i = 0; i < n; ++i) {
-        const int64_t row = op.index(keys.ic, keys.ih, row0 + i);
-        const float * x   = w.o + i*op.pad_v;
-        float       * out = dst_o + row*op.d_v;
-
-        dst_lse[row] = lse[i];
-
-        if (!op.o_prev) {
-            for (int64_t j = 0; j < op.d_v; ++j) {
-                out[j] = x[j]/sum[i];
-            }
-            continue;
-        }
-        const float * y = (const float *) op.o_prev->data + row*op.d_v;
-
-        const float diff = lse[i] - ((const float *) op.lse_prev->data)[row];
-        const float wx   = h2o_sigmoid( diff)/sum[i];
-        const float wy   = h2o_sigmoid(-diff);
-
-        for (int64_t j = 0; j < op.d_v; ++j) {
-            out[j] = x[j]*wx + y[j]*wy;
-        }
+        h2o_write_row(op, dst, op.index(keys.ic, keys.ih, row0 + i), w.o + i*op.pad_v, 1.0f/sum[i], lse[i]);
     }
 }
 
@@ -282,7 +255,7 @@ void h2o_forward_attn_amx(const ggml_compute_params * params, ggml_tensor * dst)
 size_t h2o_attn_amx_work_size(const ggml_tensor * dst, int n_tasks) {
     const h2o_amx_op op(dst);
 
-    const int64_t size_own = h2o_pad_to(op.size_thread() + (op.set ? op.size_kv() : 0), 16);
+    const int64_t size_own = GGML_PAD(op.size_thread() + (op.set ? op.size_kv() : 0), 16);
 
     return (op.n_shared()*op.size_kv() + n_tasks*size_own)*sizeof(float) + H2O_ALIGN;
 }

@@ -72,9 +72,6 @@ static void h2o_attn_of_block(const h2o_blocks_op & op, float * work, ggml_tenso
     }
     h2o_gather_v(op, ih, set, v);
 
-    float * dst_o   = (float *) dst->data;
-    float * dst_lse = dst_o + op.d_v*op.n_group*op.n_head*op.n_queries;
-
     const int64_t row_end = std::min((ib + 1)*GGML_H2O_BLOCK, op.n_queries)*op.n_group;
 
     for (int64_t row0 = ib*GGML_H2O_BLOCK*op.n_group; row0 < row_end; row0 += H2O_PANEL) {
@@ -101,29 +98,7 @@ static void h2o_attn_of_block(const h2o_blocks_op & op, float * work, ggml_tenso
         h2o_gemm(n, op.ld_v, op.n_keys, { logits, 1, H2O_PANEL }, v, op.ld_v, o, op.ld_v);
 
         for (int64_t i = 0; i < n; ++i) {
-            const int64_t row = op.index(0, ih, row0 + i);
-            const float   lse = max[i] + logf(sum[i]);
-            const float * x   = o + i*op.ld_v;
-            float       * out = dst_o + row*op.d_v;
-
-            dst_lse[row] = lse;
-
-            if (!op.o_prev) {
-                for (int64_t j = 0; j < op.d_v; ++j) {
-                    out[j] = x[j]/sum[i];
-                }
-                continue;
-            }
-
-            const float * y = (const float *) op.o_prev->data + row*op.d_v;
-
-            const float diff = lse - ((const float *) op.lse_prev->data)[row];
-            const float wx   = h2o_sigmoid( diff)/sum[i];
-            const float wy   = h2o_sigmoid(-diff);
-
-            for (int64_t j = 0; j < op.d_v; ++j) {
-                out[j] = x[j]*wx + y[j]*wy;
-            }
+            h2o_write_row(op, dst, op.index(0, ih, row0 + i), o + i*op.ld_v, 1.0f/sum[i], max[i] + logf(sum[i]));
         }
     }
 }

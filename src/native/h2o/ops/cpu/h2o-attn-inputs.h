@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "h2o-softmax.h"
+
 #include "../ggml-h2o.h"
 
 struct h2o_attn_inputs {
@@ -37,3 +39,29 @@ struct h2o_attn_inputs {
         return ((ic*n_queries + row/n_group)*n_head + ih)*n_group + row%n_group;
     }
 };
+
+// Output and log-sum-exp of a row, on top of what the state says of it: x [d_v] are the values summed by their weights, scale
+// is one over the sum of the weights. at: the row's place
+static inline void h2o_write_row(
+        const h2o_attn_inputs & op, ggml_tensor * dst, int64_t at, const float * x, float scale, float lse) {
+    float * o = (float *) dst->data + at*op.d_v;
+
+    ((float *) dst->data)[op.d_v*op.n_rows*op.n_head*op.n_chunks + at] = lse;
+
+    if (!op.o_prev) {
+        for (int64_t j = 0; j < op.d_v; ++j) {
+            o[j] = x[j]*scale;
+        }
+        return;
+    }
+
+    const float * y = (const float *) op.o_prev->data + at*op.d_v;
+
+    const float diff = lse - ((const float *) op.lse_prev->data)[at];
+    const float wx   = h2o_sigmoid( diff)*scale;
+    const float wy   = h2o_sigmoid(-diff);
+
+    for (int64_t j = 0; j < op.d_v; ++j) {
+        o[j] = x[j]*wx + y[j]*wy;
+    }
+}

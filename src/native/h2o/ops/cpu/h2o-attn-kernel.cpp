@@ -185,8 +185,6 @@ static void h2o_attn_tile(const h2o_attn_op & op, const h2o_attn_work & w, ggml_
         h2o_gemm_panel(n_gemm, op.d_k, w.q, op.d_k, w.k + ih*op.size_k() + key*op.d_k, w.logits + key, ld);
     }
 
-    float * dst_o   = (float *) dst->data;
-    float * dst_lse = dst_o   + op.d_v*op.n_rows*op.n_head*op.n_chunks;
     float * votes   = w.votes + ih*op.size_votes() + tile*op.n_keys;
 
     if (op.p.votes) {
@@ -227,29 +225,7 @@ static void h2o_attn_tile(const h2o_attn_op & op, const h2o_attn_work & w, ggml_
     }
 
     for (int64_t i = 0; i < n; ++i) {
-        const float * x = w.o + i*ld_o;
-
-        const int64_t row = op.index(ic, ih, row0 + i);
-        float       * o   = dst_o + row*op.d_v;
-
-        dst_lse[row] = lse[i];
-
-        if (!op.o_prev) {
-            for (int64_t j = 0; j < op.d_v; ++j) {
-                o[j] = x[j]*scale[i];
-            }
-            continue;
-        }
-
-        const float * y = (const float *) op.o_prev->data + row*op.d_v;
-
-        const float diff = lse[i] - ((const float *) op.lse_prev->data)[row];
-        const float wx   = h2o_sigmoid( diff)*scale[i];
-        const float wy   = h2o_sigmoid(-diff);
-
-        for (int64_t j = 0; j < op.d_v; ++j) {
-            o[j] = x[j]*wx + y[j]*wy;
-        }
+        h2o_write_row(op, dst, op.index(ic, ih, row0 + i), w.o + i*ld_o, scale[i], lse[i]);
     }
 }
 

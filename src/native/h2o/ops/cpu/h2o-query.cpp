@@ -18,10 +18,6 @@
 
 static constexpr size_t H2O_ALIGN = 64;
 
-static int64_t h2o_pad_page(int64_t n) {
-    return (n + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE*GGML_H2O_PAGE;
-}
-
 namespace {
 
 struct h2o_query_op {
@@ -55,7 +51,7 @@ struct h2o_query_op {
     int64_t size_queries() const { return (d + 1)*std::max<int64_t>(H2O_PANEL, n_needy_cols); }
     int64_t size_mean()    const { return GGML_H2O_BLOCK*d; }
     int64_t size_keys()    const { return GGML_H2O_PAGE*d; }
-    int64_t size_logits()  const { return std::max<int64_t>(h2o_pad_page(n_searched)*H2O_PANEL, GGML_H2O_PAGE*n_needy_cols); }
+    int64_t size_logits()  const { return std::max<int64_t>(GGML_PAD(n_searched, GGML_H2O_PAGE)*H2O_PANEL, GGML_H2O_PAGE*n_needy_cols); }
 
     int64_t n_ranked() const { return std::max<int64_t>({ p.n_landmarks, p.n_pages, n_searched }); }
 
@@ -105,22 +101,6 @@ struct h2o_query_block {
 
 }
 
-// NaN orders like -inf: a comparison that is not a strict weak order is undefined behaviour in std::nth_element
-static float h2o_score(float x) {
-    return std::isnan(x) ? -INFINITY : x;
-}
-
-// the n_take best of n to the front, by position
-static int64_t h2o_take_best(h2o_candidate * c, int64_t n, int64_t n_take) {
-    n_take = std::min(n, n_take);
-
-    std::nth_element(c, c + n_take, c + n, [](const h2o_candidate & a, const h2o_candidate & b) {
-        return a.score != b.score ? a.score > b.score : a.pos < b.pos;
-    });
-    std::sort(c, c + n_take, [](const h2o_candidate & a, const h2o_candidate & b) { return a.pos < b.pos; });
-    return n_take;
-}
-
 // The needy queries: those whose own surroundings give them the least, by log-sum-exp per key averaged over the group;
 // ties to the lower position.
 static int64_t h2o_find_needy(const h2o_query_op & op, const h2o_query_block & b, int64_t n_near, int32_t * out) {
@@ -133,7 +113,7 @@ static int64_t h2o_find_needy(const h2o_query_op & op, const h2o_query_block & b
         }
         const float need = sum/op.n_group - logf(n_near + b.begin + i + 1);
 
-        c[i] = { h2o_score(-need), (int32_t) (b.begin + i) };
+        c[i] = { h2o_order_key(-need), (int32_t) (b.begin + i) };
     }
     const int64_t n = h2o_take_best(c, b.n, GGML_H2O_NEEDY);
 

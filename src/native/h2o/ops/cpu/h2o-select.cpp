@@ -3,13 +3,22 @@
 #include <algorithm>
 #include <cmath>
 
-// NaN must order like -inf: a comparison that is not a strict weak order is undefined behaviour in std::nth_element
-static float h2o_order_key(float score) {
+float h2o_order_key(float score) {
     return std::isnan(score) ? -INFINITY : score;
 }
 
 static bool h2o_is_heavier(const h2o_candidate & a, const h2o_candidate & b) {
     return a.score != b.score ? a.score > b.score : a.pos < b.pos;
+}
+
+int64_t h2o_take_best(h2o_candidate * c, int64_t n, int64_t n_take) {
+    n_take = std::min(n, n_take);
+
+    if (n_take < n) {
+        std::nth_element(c, c + n_take, c + n, h2o_is_heavier);
+    }
+    std::sort(c, c + n_take, [](const h2o_candidate & a, const h2o_candidate & b) { return a.pos < b.pos; });
+    return n_take;
 }
 
 void h2o_select_head(
@@ -33,13 +42,8 @@ void h2o_select_head(
     }
 
     // Heavy: the top of them, ascending
-    const int32_t n_take = std::min(n_cand, params.n_heavy);
+    const int32_t n_take = h2o_take_best(work, n_cand, params.n_heavy);
     const int32_t n_fill = std::min(params.n_heavy, local_begin) - n_take;
-
-    if (n_take < n_cand) {
-        std::nth_element(work, work + n_take, work + n_cand, h2o_is_heavier);
-    }
-    std::sort(work, work + n_take, [](const h2o_candidate & a, const h2o_candidate & b) { return a.pos < b.pos; });
 
     // merge in the lowest positions that are left, until Heavy is full
     int32_t n_out  = 0;

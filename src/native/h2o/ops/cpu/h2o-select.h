@@ -20,6 +20,12 @@ struct h2o_candidate {
     int32_t pos;
 };
 
+// NaN must order like -inf: a comparison that is not a strict weak order is undefined behaviour in std::nth_element
+float h2o_order_key(float score);
+
+// the n_take best of n to the front, ascending; ties to the lower position. Returns how many these are
+int64_t h2o_take_best(h2o_candidate * c, int64_t n, int64_t n_take);
+
 // out [min(pos, n_local + n_heavy)] ascending; work holds n_mem + n_chunk candidates
 void h2o_select_head(
         const h2o_tracked_head   & tracked,
