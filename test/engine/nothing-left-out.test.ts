@@ -25,6 +25,8 @@ const models: Record<string, ModelSpec> = {
   qwen3: { arch: 'qwen3', headDim: 64 },
   qwen3moe: { arch: 'qwen3moe' },
   phi3: { arch: 'phi3', hidden: 256 },
+  'gemma3 (windows)': { arch: 'gemma3', layers: 6, slidingWindow: 32 },
+  'jamba (recurrent layers)': { arch: 'jamba', layers: 8 },
 }
 
 // Stock rounds q and the weights to the type of the cache (q to 8 bits for a quantised K), and -fa on rounds F32 to F16. The

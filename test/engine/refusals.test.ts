@@ -21,16 +21,21 @@ interface Refusal {
 const refusals: Refusal[] = [
   { name: 'off', reason: 'off', settings: { h2o: { local: 0, heavy: 0 } } },
   { name: 'off, query', reason: 'off', settings: { h2o: { local: 0, heavy: 0, select: 'query' } } },
-  { name: 'gemma2', reason: 'unsupported-memory', spec: { arch: 'gemma2' } },
-  { name: 'gemma3', reason: 'unsupported-memory', spec: { arch: 'gemma3', layers: 6 } },
-  { name: 'gpt-oss with its sinks', reason: 'unsupported-memory', spec: { arch: 'gpt-oss' } },
+  { name: 'a capped logit (gemma2)', reason: 'unsupported-attention', spec: { arch: 'gemma2' } },
+  { name: 'sinks (gpt-oss)', reason: 'unsupported-attention', spec: { arch: 'gpt-oss' } },
   { name: 'ALiBi (mpt)', reason: 'unsupported-attention', spec: { arch: 'mpt' } },
   { name: 'a recurrent model (mamba)', reason: 'unsupported-memory', spec: { arch: 'mamba' } },
-  { name: 'a hybrid model (jamba)', reason: 'unsupported-memory', spec: { arch: 'jamba', layers: 8 } },
   {
-    name: 'an architecture that is not on the list',
-    reason: 'unsupported-architecture',
-    spec: { arch: 'mistral3' },
+    name: 'windows, two-pass',
+    reason: 'unsupported-schedule',
+    spec: { arch: 'gemma3', layers: 6 },
+    settings: { h2o: { local: 16, heavy: 16, schedule: 'two-pass' } },
+  },
+  {
+    name: 'recurrent layers, two-pass',
+    reason: 'unsupported-schedule',
+    spec: { arch: 'jamba', layers: 8 },
+    settings: { h2o: { local: 16, heavy: 16, schedule: 'two-pass' } },
   },
   { name: 'several sequences', reason: 'multi-sequence', settings: { nSeqMax: 2 } },
   {

@@ -35,7 +35,7 @@ struct h2o_layer {
     bool with_votes;
 
     // the right-hand side of column sums; null if fused, or without votes
-    ggml_tensor * ones; // F32 [n_group*n_chunk*n_head_kv*n_batched_chunks]
+    ggml_tensor * ones; // F32 [n_head*n_chunk*n_batched_chunks], or more
 };
 
 // products of n_logits each that make one tensor: it stays below 256 MiB

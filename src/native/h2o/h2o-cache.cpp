@@ -8,25 +8,24 @@
 
 #include "llama-cparams.h"
 #include "llama-impl.h"
+#include "llama-kv-cache.h"
 #include "llama-model.h"
 
 #include <algorithm>
 
 static std::vector<h2o_store_layer> h2o_store_layers(
-        const llama_model           & model,
-        const llama_cparams         & cparams,
-        const std::vector<uint32_t> & layer_ids,
-        const h2o_policy            & policy,
-        ggml_type                     type_k,
-        ggml_type                     type_v) {
+        const llama_model    & model,
+        const llama_cparams  & cparams,
+        const llama_kv_cache & attn,
+        const h2o_policy     & policy) {
     const llama_hparams & hparams = model.hparams;
 
     std::vector<h2o_store_layer> res;
 
-    for (const uint32_t il : layer_ids) {
+    for (const uint32_t il : attn.get_layer_ids()) {
         const h2o_layer_shape shape = {
             hparams.n_head(il), hparams.n_head_kv(il), hparams.n_embd_head_k(il), hparams.n_embd_head_v(il),
-            type_k, type_v, cparams.n_ctx_seq,
+            attn.type_k(), attn.type_v(), cparams.n_ctx_seq,
         };
 
         ggml_backend_dev_t dev = cparams.offload_kqv ? model.dev_layer(il) : nullptr;
@@ -38,7 +37,7 @@ static std::vector<h2o_store_layer> h2o_store_layers(
         res.push_back({
             (int32_t) il,
             buft_of(dev),
-            buft_of(h2o_device_runs_query(dev, shape.d_k, type_k) ? dev : nullptr),
+            buft_of(h2o_device_runs_query(dev, shape.d_k, shape.type_k) ? dev : nullptr),
             policy.tensors(shape),
             {},
             policy.index(shape),
@@ -50,16 +49,11 @@ static std::vector<h2o_store_layer> h2o_store_layers(
     return res;
 }
 
-h2o_cache::h2o_cache(
-        const llama_model           & model,
-        const llama_cparams         & cparams,
-        const std::vector<uint32_t> & layer_ids,
-        ggml_type                     type_k,
-        ggml_type                     type_v) :
-    cparams(cparams), is_fused(h2o_has_fused_attn(model, cparams, layer_ids, type_k, type_v)),
+h2o_cache::h2o_cache(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn) :
+    cparams(cparams), is_fused(h2o_has_fused_attn(model, cparams, attn)),
     n_graph_chunks(h2o_n_graph_chunks(model, cparams)),
     policy(h2o_make_policy(cparams.h2o, cparams.n_ubatch)),
-    store(h2o_store_layers(model, cparams, layer_ids, *policy, type_k, type_v), model.hparams.no_alloc),
+    store(h2o_store_layers(model, cparams, attn, *policy), model.hparams.no_alloc),
     state(*policy) {
     trace.level = cparams.h2o.trace;
 }

@@ -15,6 +15,7 @@
 struct llama_cparams;
 struct llama_model;
 
+class llama_kv_cache;
 class llama_kv_cache_context;
 class llama_kv_cells;
 
@@ -60,13 +61,8 @@ private:
 
 class h2o_cache {
 public:
-    // layer_ids: the layers that H2O serves
-    h2o_cache(
-            const llama_model           & model,
-            const llama_cparams         & cparams,
-            const std::vector<uint32_t> & layer_ids,
-            ggml_type                     type_k,
-            ggml_type                     type_v);
+    // attn: K and V of the layers that H2O serves
+    h2o_cache(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn);
 
     virtual ~h2o_cache() = default;
 

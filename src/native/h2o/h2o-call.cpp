@@ -54,14 +54,17 @@ h2o_reason h2o_refuse_batch(
     return H2O_REASON_NONE;
 }
 
-std::vector<llama_ubatch> h2o_split_batch(llama_batch_allocr & balloc, const std::vector<h2o_plan> & plans) {
+std::vector<llama_ubatch> h2o_split_batch(
+        llama_batch_allocr & balloc, const std::vector<h2o_plan> & plans, bool is_equal) {
     std::vector<llama_ubatch> res;
 
     for (const h2o_plan & plan : plans) {
         if (plan.is_first()) {
             balloc.split_reset();
         }
-        res.push_back(balloc.split_simple(plan.n_graph_tokens()));
+        const uint32_t n_tokens = plan.n_graph_tokens();
+
+        res.push_back(is_equal ? balloc.split_equal(n_tokens, false, 0) : balloc.split_simple(n_tokens));
 
         if (plan.phase == H2O_PHASE_INTRA) {
             // phase 1 has no outputs, and the order of the outputs is that of the chunks
@@ -69,4 +72,13 @@ std::vector<llama_ubatch> h2o_split_batch(llama_batch_allocr & balloc, const std
         }
     }
     return res;
+}
+
+bool h2o_is_in_place(const llama_kv_cache::slot_info_vec_t & sinfos, const std::vector<h2o_plan> & plans) {
+    for (size_t i = 0; i < sinfos.size(); ++i) {
+        if (!sinfos[i].is_contiguous() || sinfos[i].head() != (uint32_t) plans[i].chunk_pos(plans[i].ic_begin)) {
+            return false;
+        }
+    }
+    return true;
 }

@@ -4,6 +4,8 @@
 
 #include "h2o-plan.h"
 
+#include "llama-kv-cache.h"
+
 #include <vector>
 
 struct llama_cparams;
@@ -21,4 +23,9 @@ h2o_reason h2o_refuse_batch(
         const llama_kv_cells & cells);
 
 // one ubatch per plan; those of phase 2 repeat the tokens of phase 1
-std::vector<llama_ubatch> h2o_split_batch(llama_batch_allocr & balloc, const std::vector<h2o_plan> & plans);
+// is_equal: as recurrent layers want them, one sequence of many tokens
+std::vector<llama_ubatch> h2o_split_batch(
+        llama_batch_allocr & balloc, const std::vector<h2o_plan> & plans, bool is_equal = false);
+
+// whether the tokens of these graphs get the cells of their positions; graphs of phase 2 have no slot
+bool h2o_is_in_place(const llama_kv_cache::slot_info_vec_t & sinfos, const std::vector<h2o_plan> & plans);

@@ -23,11 +23,13 @@ struct h2o_chunks {
 // intra attention of all chunks of the graph: batches of full ones, but for those that read positions before them; then the
 // tail
 static std::vector<h2o_chunks> h2o_build_chunks(
-        const h2o_layer & l, const h2o_plan & plan, const llm_graph_input_attn_h2o & inp) {
+        const h2o_layer & l, const h2o_plan & plan, const llm_graph_input_h2o & inp) {
     std::vector<h2o_chunks> res;
 
-    const auto add = [&](int32_t ic, int32_t n_chunks, ggml_tensor * mask) {
+    const auto add = [&](int32_t ic, int32_t n_chunks) {
         const int32_t n = plan.chunk_len(ic);
+
+        ggml_tensor * mask = l.is_fused ? nullptr : inp.get_mask(l.ctx, n, l.n_group);
 
         ggml_tensor * q = h2o_build_queries(l, plan.chunk_token(ic), n, n_chunks);
 
@@ -50,11 +52,11 @@ static std::vector<h2o_chunks> h2o_build_chunks(
         while (n < n_batched && ic + n < ic_tail && plan.n_near(ic + n) == 0) {
             ++n;
         }
-        add(ic, n, inp.mask_full);
+        add(ic, n);
         ic += n;
     }
     if (plan.has_graph_tail()) {
-        add(ic_tail, 1, inp.mask_tail);
+        add(ic_tail, 1);
     }
     return res;
 }
@@ -78,10 +80,10 @@ static ggml_tensor * h2o_view_votes(const h2o_layer & l, ggml_tensor * votes, in
 
 // the chunks of the graph in order: set, inter and fuse, learn
 static void h2o_build_chain(
-        const h2o_layer                & l,
-        const h2o_plan                 & plan,
-        const llm_graph_input_attn_h2o & inp,
-        std::vector<h2o_chunks>        & batches) {
+        const h2o_layer           & l,
+        const h2o_plan            & plan,
+        const llm_graph_input_h2o & inp,
+        std::vector<h2o_chunks>   & batches) {
     const h2o_store & store = inp.cache.get_store();
 
     const auto memory = inp.cache.get_policy().begin_layer(
@@ -122,13 +124,13 @@ static void h2o_build_chain(
 }
 
 ggml_tensor * h2o_build_attn_layer(
-        const llm_graph_context        & g,
-        const llm_graph_input_attn_h2o & inp,
-        ggml_tensor                    * q,
-        ggml_tensor                    * k,
-        ggml_tensor                    * v,
-        float                            kq_scale,
-        int                              il) {
+        const llm_graph_context   & g,
+        const llm_graph_input_h2o & inp,
+        ggml_tensor               * q,
+        ggml_tensor               * k,
+        ggml_tensor               * v,
+        float                       kq_scale,
+        int                         il) {
     const h2o_plan & plan     = inp.plan;
     const bool       is_fused = inp.cache.get_fused();
 
@@ -140,7 +142,7 @@ ggml_tensor * h2o_build_attn_layer(
     const bool with_votes = inp.cache.get_policy().wants_votes();
 
     const h2o_layer l = {
-        g.ctx0, g.gf, q, k, v, kq_scale, il, inp.n_group, is_fused, with_votes,
+        g.ctx0, g.gf, q, k, v, kq_scale, il, q->ne[1]/k->ne[1], is_fused, with_votes,
         with_votes && !is_fused ? inp.ones : nullptr,
     };
 

@@ -8,10 +8,10 @@
 // q [d_k, n_head, n_tokens] as handed to build_attn_mha; k and v as llama_kv_cache::get_k and get_v return them
 // -> [d_v*n_head, n_tokens]
 ggml_tensor * h2o_build_attn_layer(
-        const llm_graph_context        & g,
-        const llm_graph_input_attn_h2o & inp,
-        ggml_tensor                    * q,
-        ggml_tensor                    * k,
-        ggml_tensor                    * v,
-        float                            kq_scale,
-        int                              il);
+        const llm_graph_context   & g,
+        const llm_graph_input_h2o & inp,
+        ggml_tensor               * q,
+        ggml_tensor               * k,
+        ggml_tensor               * v,
+        float                       kq_scale,
+        int                         il);

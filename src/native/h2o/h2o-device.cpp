@@ -1,9 +1,12 @@
 #include "h2o-device.h"
 
+#include "h2o-coverage.h"
+
 #include "ops/ggml-h2o.h"
 
 #include "llama-cparams.h"
 #include "llama-impl.h"
+#include "llama-kv-cache.h"
 #include "llama-model.h"
 
 #include "ggml-cpp.h"
@@ -82,12 +85,7 @@ bool h2o_device_runs_query(ggml_backend_dev_t dev, int64_t d_k, ggml_type type_k
         ggml_backend_dev_supports_op(dev, ggml_h2o_query(ctx.get(), q, lse, k, pages, landmarks, n_cells, 64, 64, 1.0f));
 }
 
-bool h2o_has_fused_attn(
-        const llama_model           & model,
-        const llama_cparams         & cparams,
-        const std::vector<uint32_t> & layer_ids,
-        ggml_type                     type_k,
-        ggml_type                     type_v) {
+bool h2o_has_fused_attn(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn) {
     const char * H2O_FUSED = getenv("H2O_FUSED");
     if (H2O_FUSED && atoi(H2O_FUSED) == 0) {
         LLAMA_LOG_INFO("%s: fused attention disabled (H2O_FUSED)\n", __func__);
@@ -96,8 +94,11 @@ bool h2o_has_fused_attn(
     if (!cparams.offload_kqv) {
         return true; // all of it runs on the CPU
     }
-    for (const uint32_t il : layer_ids) {
+    for (const uint32_t il : attn.get_layer_ids()) {
         ggml_backend_dev_t dev = model.dev_layer(il);
+
+        const ggml_type type_k = attn.type_k();
+        const ggml_type type_v = attn.type_v();
 
         const int64_t d_k     = model.hparams.n_embd_head_k(il);
         const int64_t d_v     = model.hparams.n_embd_head_v(il);
@@ -120,8 +121,12 @@ static constexpr uint32_t h2o_max_graph_tokens = 16384;
 
 // On a device a graph holds the whole call if it can, so that all chunks' intra attention is one launch. The CPU gains
 // nothing from more than one chunk, and pays with compute buffers that grow with n_batch and with activations that
-// leave its caches.
+// leave its caches. A window cache has no more room than for its window and a ubatch, and an unrolled recurrence takes
+// nodes for every few tokens.
 int32_t h2o_n_graph_chunks(const llama_model & model, const llama_cparams & cparams) {
+    if (!h2o_is_plain(model)) {
+        return 1;
+    }
     for (uint32_t il = 0; il < model.hparams.n_layer(); ++il) {
         ggml_backend_dev_t dev = model.dev_layer(il);
 

@@ -9,50 +9,46 @@
 #include <cmath>
 #include <vector>
 
-static ggml_tensor * h2o_new_mask(const llm_graph_context & g, int64_t n_keys, int64_t n_group, const char * name) {
-    ggml_tensor * mask = ggml_new_tensor_2d(g.ctx0, GGML_TYPE_F16, n_keys, n_group*n_keys);
-    ggml_set_input(mask);
-    ggml_set_name(mask, name);
-    return mask;
+// column sums of the largest layer
+static int64_t h2o_n_ones(const llm_graph_context & g, const h2o_plan & plan, const h2o_store & store) {
+    int64_t res = 0;
+
+    for (const int32_t il : store.layer_ids()) {
+        const int64_t n_head    = g.hparams.n_head(il);
+        const int64_t n_batched =
+            std::clamp<int64_t>(plan.n_graph_full(), 1, h2o_n_chunks_batched(plan.n_chunk, n_head));
+
+        res = std::max(res, n_head*plan.n_chunk*n_batched);
+    }
+    return res;
 }
 
-llm_graph_input_attn_h2o::llm_graph_input_attn_h2o(const llm_graph_context & g, const h2o_sparse_context & sparse) :
-    llm_graph_input_attn_kv(g.hparams, g.cparams, &sparse.get_attn()),
-    plan(sparse.get_plan()), cache(sparse.get_cache()), n_kv(mctx->get_n_kv()), n_group(g.n_head/g.n_head_kv) {
-    self_k_rot = mctx->build_input_k_rot(g.ctx0);
-    self_v_rot = mctx->build_input_v_rot(g.ctx0);
-
-    if (plan.stores_kv()) {
-        self_k_idxs = mctx->build_input_k_idxs(g.ctx0, g.ubatch);
-        self_v_idxs = mctx->build_input_v_idxs(g.ctx0, g.ubatch);
-    }
-
-    const bool is_composed = !cache.get_fused();
-    const bool has_intra   = plan.phase != H2O_PHASE_INTER;
-    const bool has_inter   = plan.phase != H2O_PHASE_INTRA;
-
-    int64_t n_batched = 1;
-
-    if (is_composed && has_intra) {
-        if (plan.n_graph_full() > 0) {
-            mask_full = h2o_new_mask(g, plan.n_chunk, n_group, "h2o_mask_full");
-            n_batched = std::min<int64_t>(plan.n_graph_full(), h2o_n_chunks_batched(plan.n_chunk, g.n_head));
-        }
-        if (plan.has_graph_tail()) {
-            mask_tail = h2o_new_mask(g, plan.n_tail(), n_group, "h2o_mask_tail");
-        }
-    }
+llm_graph_input_h2o::llm_graph_input_h2o(const llm_graph_context & g, const h2o_sparse_context & sparse) :
+    plan(sparse.get_plan()), cache(sparse.get_cache()), n_kv(sparse.get_attn().get_n_kv()) {
+    const bool has_intra = plan.phase != H2O_PHASE_INTER;
+    const bool has_inter = plan.phase != H2O_PHASE_INTRA;
 
     // without intra and without a memory the cached intra attention passes through
     const bool has_votes =
-        is_composed && cache.get_policy().wants_votes() && (has_intra || plan.n_mem(plan.ic_begin) > 0);
+        !cache.get_fused() && cache.get_policy().wants_votes() && (has_intra || plan.n_mem(plan.ic_begin) > 0);
     const bool has_mass = plan.trace == H2O_TRACE_MASS && has_inter;
 
     if (has_votes || has_mass) {
-        ones = ggml_new_tensor_1d(g.ctx0, GGML_TYPE_F32, n_group*plan.n_chunk*g.n_head_kv*n_batched);
+        ones = ggml_new_tensor_1d(g.ctx0, GGML_TYPE_F32, h2o_n_ones(g, plan, cache.get_store()));
         ggml_set_input(ones);
         ggml_set_name(ones, "h2o_ones");
     }
+}
+
+ggml_tensor * llm_graph_input_h2o::get_mask(ggml_context * ctx, int64_t n_keys, int64_t n_group) const {
+    ggml_tensor * & mask = masks[{ n_keys, n_group }];
+
+    if (!mask) {
+        mask = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, n_keys, n_group*n_keys);
+        ggml_set_input(mask);
+        ggml_set_name(mask, "h2o_mask");
+    }
+    return mask;
 }
 
 static void h2o_set_mask(ggml_tensor * mask, int64_t n_group) {
@@ -69,39 +65,22 @@ static void h2o_set_mask(ggml_tensor * mask, int64_t n_group) {
     ggml_backend_tensor_set(mask, data.data(), 0, ggml_nbytes(mask));
 }
 
-void llm_graph_input_attn_h2o::set_input(const llama_ubatch * ubatch) {
-    if (self_k_idxs) {
-        llm_graph_input_attn_kv::set_input(ubatch);
-    } else {
-        if (self_k_rot && self_k_rot->buffer) {
-            mctx->set_input_k_rot(self_k_rot);
-        }
-        if (self_v_rot && self_v_rot->buffer) {
-            mctx->set_input_v_rot(self_v_rot);
-        }
+void llm_graph_input_h2o::set_input(const llama_ubatch * ubatch) {
+    GGML_UNUSED(ubatch);
+
+    for (const auto & [size, mask] : masks) {
+        h2o_set_mask(mask, size.second);
     }
 
-    for (ggml_tensor * mask : { mask_full, mask_tail }) {
-        if (mask) {
-            h2o_set_mask(mask, n_group);
-        }
-    }
-
-    if (ones) {
+    if (ones && ones->buffer) {
         const std::vector<float> data(ggml_nelements(ones), 1.0f);
         ggml_backend_tensor_set(ones, data.data(), 0, ggml_nbytes(ones));
     }
 }
 
-bool llm_graph_input_attn_h2o::can_reuse(const llm_graph_params & params) {
+bool llm_graph_input_h2o::can_reuse(const llm_graph_params & params) {
     const auto * sparse = dynamic_cast<const h2o_sparse_context *>(params.mctx);
 
-    if (!sparse || &sparse->get_cache() != &cache || !(sparse->get_plan() == plan) ||
-        sparse->get_attn().get_n_kv() != n_kv) {
-        return false;
-    }
-
-    mctx = &sparse->get_attn();
-
-    return true;
+    return sparse && &sparse->get_cache() == &cache && sparse->get_plan() == plan &&
+        sparse->get_attn().get_n_kv() == n_kv;
 }

@@ -1,6 +1,6 @@
-// The attention input of a sparse call: the plain KV input without the [n_kv, n_tokens] mask, and the one object that
-// owns everything a sparse graph depends on, so that it alone decides whether the graph may run again (README.md,
-// "State").
+// What a sparse graph gets beside the inputs of its family of memories, whose [n_kv, n_tokens] mask it leaves unused: the
+// one object that owns everything a sparse graph depends on, so that it decides whether the graph may run again
+// (README.md, "State").
 
 #pragma once
 
@@ -8,12 +8,16 @@
 
 #include "llama-graph.h"
 
+#include <map>
+#include <set>
+#include <utility>
+
 class h2o_cache;
 class h2o_sparse_context;
 
-class llm_graph_input_attn_h2o : public llm_graph_input_attn_kv {
+class llm_graph_input_h2o : public llm_graph_input_i {
 public:
-    llm_graph_input_attn_h2o(const llm_graph_context & g, const h2o_sparse_context & sparse);
+    llm_graph_input_h2o(const llm_graph_context & g, const h2o_sparse_context & sparse);
 
     void set_input(const llama_ubatch * ubatch) override;
 
@@ -25,19 +29,17 @@ public:
 
     const uint32_t n_kv;
 
-    // query heads per KV head; a graph of stock ops folds them into the rows of the group, row = token*n_group + head
-    const int64_t n_group;
+    // For attention as a graph of stock ops: visibility inside a chunk of n_keys tokens, F16 [n_keys, n_group*n_keys],
+    // key j for the rows of token i >= j. Row = token*n_group + head of the group.
+    ggml_tensor * get_mask(ggml_context * ctx, int64_t n_keys, int64_t n_group) const;
 
-    // for attention as a graph of stock ops, the ones for a trace of the mass too; null where this graph has no use for
-    // it
+    // the right-hand side of column sums, as many as any layer needs: F32 [n_head*n_chunk*n_batched_chunks]; null where
+    // this graph has no use for it
+    ggml_tensor * ones = nullptr;
 
-    // visibility inside a chunk: key j for the rows of token i >= j
-    ggml_tensor * mask_full = nullptr; // F16 [n_chunk, n_group*n_chunk]
-    ggml_tensor * mask_tail = nullptr; // F16 [n_tail,  n_group*n_tail]
+    // layers that were built; the coverage probe wants all of them
+    mutable std::set<int32_t> built;
 
-    // ones, the right-hand side of column sums
-    ggml_tensor * ones = nullptr; // F32 [n_group*n_chunk*n_head_kv*n_batched_chunks]
-
-    // layers that were built on this input; the coverage probe wants all of them
-    mutable int32_t n_layers_built = 0;
+private:
+    mutable std::map<std::pair<int64_t, int64_t>, ggml_tensor *> masks; // by n_keys and n_group
 };

@@ -29,14 +29,6 @@ void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & para
     }
 }
 
-llama_memory_i * h2o_create_memory(
-        const llama_model & model, const llama_memory_params & params, const llama_cparams & cparams) {
-    if (h2o_coverage(model, cparams) != H2O_REASON_NONE || params.mem_other) {
-        return nullptr;
-    }
-    return h2o_make_memory(model, params, cparams);
-}
-
 std::unique_ptr<h2o_record> h2o_create_record(
         const llama_model & model, const llama_cparams & cparams, llama_memory_i * memory) {
     auto h2o = std::make_unique<h2o_record>();
@@ -95,39 +87,45 @@ static const h2o_sparse_context * h2o_sparse(const llama_memory_context_i * mctx
     return dynamic_cast<const h2o_sparse_context *>(mctx);
 }
 
-llm_graph_input_attn_kv * h2o_build_attn_inp(const llm_graph_context & g) {
-    const h2o_sparse_context * sparse = h2o_sparse(g.mctx);
-    if (!sparse) {
-        return nullptr;
+// null in a dense call's graph
+static const llm_graph_input_h2o * h2o_input(const llm_graph_result & res) {
+    for (const auto & input : res.inputs) {
+        if (const auto * h2o = dynamic_cast<const llm_graph_input_h2o *>(input.get())) {
+            return h2o;
+        }
     }
-
-    sparse->get_cache().trace.begin_graph();
-
-    return (llm_graph_input_attn_kv *) g.res->add_input(std::make_unique<llm_graph_input_attn_h2o>(g, *sparse));
+    return nullptr;
 }
 
-bool h2o_is_sparse(const llama_memory_context_i * mctx) {
-    return h2o_sparse(mctx);
+void h2o_build_inp(const llm_graph_context & g) {
+    if (const h2o_sparse_context * sparse = h2o_sparse(g.mctx)) {
+        sparse->get_cache().trace.begin_graph();
+
+        g.res->add_input(std::make_unique<llm_graph_input_h2o>(g, *sparse));
+    }
 }
 
-bool h2o_stores_kv(const llm_graph_input_attn_kv * inp) {
-    const auto * h2o = dynamic_cast<const llm_graph_input_attn_h2o *>(inp);
+bool h2o_can_reuse(const llm_graph_result & res, const llm_graph_params & params) {
+    return !h2o_sparse(params.mctx) || h2o_input(res);
+}
 
-    return !h2o || h2o->plan.stores_kv();
+bool h2o_stores_kv(const llm_graph_context & g) {
+    const h2o_sparse_context * sparse = h2o_sparse(g.mctx);
+
+    return !sparse || sparse->get_plan().stores_kv();
 }
 
 ggml_tensor * h2o_build_attn(
-        const llm_graph_context       & g,
-        const llm_graph_input_attn_kv * inp,
-        ggml_tensor                   * q,
-        ggml_tensor                   * k,
-        ggml_tensor                   * v,
-        ggml_tensor                   * kq_b,
-        ggml_tensor                   * sinks,
-        float                           kq_scale,
-        int                             il) {
-    const auto * h2o = dynamic_cast<const llm_graph_input_attn_h2o *>(inp);
-    if (!h2o) {
+        const llm_graph_context & g,
+        ggml_tensor             * q,
+        ggml_tensor             * k,
+        ggml_tensor             * v,
+        ggml_tensor             * kq_b,
+        ggml_tensor             * sinks,
+        float                     kq_scale,
+        int                       il) {
+    const llm_graph_input_h2o * h2o = h2o_input(*g.res);
+    if (!h2o || !h2o->cache.get_store().has_layer(il)) {
         return nullptr;
     }
     if (kq_b || sinks) {
@@ -142,7 +140,7 @@ ggml_tensor * h2o_build_attn(
         ggml_backend_sched_set_tensor_backend(g.sched, cur->view_src ? cur->view_src : cur, g.backend_cpu);
     }
 
-    h2o->n_layers_built++;
+    h2o->built.insert(il);
 
     return cur;
 }

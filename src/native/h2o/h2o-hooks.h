@@ -1,5 +1,6 @@
 // Everything that the patched llama.cpp asks of H2O, in the order in which a context meets it. Each function names its
-// call site; with H2O off each does nothing, and what follows in the caller is stock. See patches/README.md.
+// call site; with H2O off each does nothing, and what follows in the caller is stock. What llama_model::create_memory asks is
+// in h2o-families.h. See patches/README.md.
 
 #pragma once
 
@@ -8,15 +9,10 @@
 #include "llama-graph.h"
 
 struct llama_context_params;
-struct llama_memory_params;
 
 // llama_context::llama_context, after n_batch and n_ubatch are final: the parameters go into cparams, with L and H
 // clamped and a warning if they had to be
 void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & params);
-
-// llama_model::create_memory, before a plain llama_kv_cache is made: the cache to use instead, or null
-llama_memory_i * h2o_create_memory(
-        const llama_model & model, const llama_memory_params & params, const llama_cparams & cparams);
 
 // llama_context::llama_context, after the memory was made: the context's record
 std::unique_ptr<h2o_record> h2o_create_record(
@@ -30,26 +26,27 @@ uint32_t h2o_graph_max_nodes(const h2o_record & h2o, const llama_context & lctx)
 // graphs throws std::runtime_error, naming -b, if they do not fit
 void h2o_sched_reserve(h2o_record & h2o, llama_context & lctx, size_t * sizes);
 
-// llm_graph_context::build_attn_inp_kv: the attention input of a sparse call, or null
-llm_graph_input_attn_kv * h2o_build_attn_inp(const llm_graph_context & g);
+// llm_graph_context::llm_graph_context: a sparse call's graph gets an input of its own
+void h2o_build_inp(const llm_graph_context & g);
 
-// llm_graph_input_attn_kv::can_reuse: whether the ubatch is of a sparse call, which no graph of a dense one serves
-bool h2o_is_sparse(const llama_memory_context_i * mctx);
+// llm_graph_result::can_reuse, before the inputs are asked: no graph of a dense call serves a sparse one
+bool h2o_can_reuse(const llm_graph_result & res, const llm_graph_params & params);
 
-// llm_graph_context::build_attn: whether this graph stores K and V; false in phase 2, whose tokens phase 1 has stored
-bool h2o_stores_kv(const llm_graph_input_attn_kv * inp);
+// llm_graph_context::build_attn, for a plain cache: whether this graph stores K and V; false in phase 2, whose tokens
+// phase 1 has stored
+bool h2o_stores_kv(const llm_graph_context & g);
 
-// llm_graph_context::build_attn, in place of build_attn_mha: the attention of one layer of a sparse call, or null
+// llm_graph_context::build_attn, in place of build_attn_mha: the attention of one layer of a sparse call; null in a
+// dense one, and for a layer that H2O does not serve
 ggml_tensor * h2o_build_attn(
-        const llm_graph_context       & g,
-        const llm_graph_input_attn_kv * inp,
-        ggml_tensor                   * q,
-        ggml_tensor                   * k,
-        ggml_tensor                   * v,
-        ggml_tensor                   * kq_b,
-        ggml_tensor                   * sinks,
-        float                           kq_scale,
-        int                             il);
+        const llm_graph_context & g,
+        ggml_tensor             * q,
+        ggml_tensor             * k,
+        ggml_tensor             * v,
+        ggml_tensor             * kq_b,
+        ggml_tensor             * sinks,
+        float                     kq_scale,
+        int                       il);
 
 // llama_context::decode: whether the current ubatch is phase 1 of a call, whose outputs come with phase 2
 bool h2o_defers_outputs(const llama_memory_context_i * mctx);

@@ -11,19 +11,49 @@
 #include <algorithm>
 #include <numeric>
 
-// every attention node went through h2o_build_attn, and nothing built a mask
-static h2o_reason h2o_coverage_of_graph(const llm_graph_result & res, size_t n_layers) {
-    size_t n_built = 0;
+// whether a node of the graph looks at the whole cache that H2O serves; by name, since ggml shows no leafs and a
+// scheduler puts copies in their place
+static bool h2o_reads_mask(const llm_graph_result & res, ggml_cgraph * gf) {
+    bool found = false;
 
+    const auto look_for = [&](const auto * input) {
+        if (input && input->get_kq_mask()) {
+            ggml_set_name(input->get_kq_mask(), "h2o_unused_mask");
+            found = found || ggml_graph_get_tensor(gf, "h2o_unused_mask");
+        }
+    };
+
+    for (const auto & it : res.inputs) {
+        const llm_graph_input_i * input = it.get();
+
+        look_for(dynamic_cast<const llm_graph_input_attn_kv      *>(input));
+        look_for(dynamic_cast<const llm_graph_input_attn_kv_iswa *>(input));
+
+        if (const auto * hybrid = dynamic_cast<const llm_graph_input_mem_hybrid *>(input)) {
+            look_for(hybrid->get_attn());
+        }
+    }
+    return found;
+}
+
+// every layer of the cache went through h2o_build_attn, and nothing else looks at it as a whole
+static h2o_reason h2o_coverage_of_graph(const llm_graph_result & res, ggml_cgraph * gf, const h2o_store & store) {
     for (const auto & input : res.inputs) {
-        if (const auto * h2o = dynamic_cast<const llm_graph_input_attn_h2o *>(input.get())) {
-            n_built += h2o->n_layers_built;
-        } else if (dynamic_cast<const llm_graph_input_attn_kv       *>(input.get()) ||
-                   dynamic_cast<const llm_graph_input_attn_no_cache *>(input.get())) {
+        if (const auto * h2o = dynamic_cast<const llm_graph_input_h2o *>(input.get())) {
+            for (const int32_t il : store.layer_ids()) {
+                if (h2o->built.count(il) == 0) {
+                    return H2O_REASON_UNSUPPORTED_ATTENTION;
+                }
+            }
+        } else if (dynamic_cast<const llm_graph_input_attn_no_cache *>(input.get())) {
             return H2O_REASON_UNSUPPORTED_ATTENTION;
         }
     }
-    return n_built == n_layers ? H2O_REASON_NONE : H2O_REASON_UNSUPPORTED_ATTENTION;
+
+    if (store.layer_ids().empty() || h2o_reads_mask(res, gf)) {
+        return H2O_REASON_UNSUPPORTED_ATTENTION;
+    }
+    return H2O_REASON_NONE;
 }
 
 // reserves one graph of a call of n_tokens tokens
@@ -64,7 +94,7 @@ static void h2o_probe_graph(
     }
     res.n_nodes = std::max(res.n_nodes, ggml_graph_n_nodes(gf));
     res.size    = std::max(res.size, std::accumulate(sizes_here.begin(), sizes_here.end(), size_t(0)));
-    res.reason  = h2o_coverage_of_graph(*lctx.get_gf_res_reserve(), cache.get_store().layer_ids().size());
+    res.reason  = h2o_coverage_of_graph(*lctx.get_gf_res_reserve(), gf, cache.get_store());
 }
 
 h2o_probe_result h2o_probe(llama_context & lctx, h2o_cache & cache, size_t * sizes) {
@@ -99,9 +129,13 @@ uint32_t h2o_max_nodes(const llama_context & lctx, const h2o_cache & cache) {
     uint64_t n_per_chunk = 80 + cache.get_policy().n_nodes_per_chunk();
 
     if (cparams.h2o.trace == H2O_TRACE_MASS) {
+        uint32_t n_head_max = 0;
+        for (const int32_t il : cache.get_store().layer_ids()) {
+            n_head_max = std::max(n_head_max, hparams.n_head(il));
+        }
         const int64_t n_per_sum = cparams.h2o.policy == H2O_POLICY_QUERY ? GGML_H2O_BLOCK : cparams.n_ubatch;
 
-        n_per_chunk += h2o_mass_max_nodes(cparams.n_ubatch, n_per_sum, cparams.n_ctx_seq, hparams.n_head(0));
+        n_per_chunk += h2o_mass_max_nodes(cparams.n_ubatch, n_per_sum, cparams.n_ctx_seq, n_head_max);
     }
 
     const uint64_t n_nodes = hparams.n_layer()*(128 + n_per_chunk*cache.get_n_graph_chunks());

@@ -31,6 +31,8 @@ public:
     const h2o_tensors & working(int32_t il)               const { return layers.at(il).working; }
     const h2o_tensors & index  (int32_t il)               const { return layers.at(il).index; }
 
+    bool has_layer(int32_t il) const { return layers.count(il); }
+
     // all layers, in order of their ids
     std::vector<int32_t> layer_ids() const;
 
