@@ -23,6 +23,14 @@ export function writeResult(base, result, drawing) {
   draw(base, result, drawing)
 }
 
+/** The same without a plot. */
+export function writeReport(base, result, markdown) {
+  mkdirSync(dirname(base), { recursive: true })
+  writeFileSync(`${base}.json`, `${JSON.stringify(result)}\n`)
+  writeFileSync(`${base}.md`, markdown(result))
+  console.error(`wrote ${relative(process.cwd(), base)}.{json,md}`)
+}
+
 /** The report and the plot of a result's JSON file again. */
 export function redraw(file, drawing) {
   draw(file.replace(/\.json$/, ''), JSON.parse(readFileSync(file, 'utf8')), drawing)

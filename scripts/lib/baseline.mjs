@@ -43,7 +43,7 @@ function provideUpstream(git, { pin, cache, from, pack, scratch }) {
     bundle = join(scratch, 'upstream.bundle')
     writeFileSync(
       bundle,
-      from ? bundleInTarball(readTarball(from, pin), pin) : bundleFromNpm(pin, cache, pack),
+      from ? bundleInTarball(readTarball(from, pin.npm.integrity), pin) : bundleFromNpm(pin, cache, pack),
     )
   } else if (!existsSync(from)) {
     throw new Failure(`--from ${from}: there is no such file or folder.`)

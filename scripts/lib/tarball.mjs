@@ -11,7 +11,8 @@ export function integrityOf(bytes) {
   return `sha512-${createHash('sha512').update(bytes).digest('base64')}`
 }
 
-function npmPack(spec, into) {
+/** The archive of a package, as npm serves it, into a folder. `otherwise`: what to do where npm cannot be reached */
+export function packFromNpm(spec, into, otherwise) {
   const args = ['pack', spec, '--ignore-scripts', '--silent'] // into the working directory
   const cli = process.env.npm_execpath
   const [command, rest] = /npm-cli\.js$/.test(cli ?? '') ? [process.execPath, [cli, ...args]] : ['npm', args]
@@ -25,19 +26,26 @@ function npmPack(spec, into) {
   if (run.status !== 0) {
     throw new Failure(
       `npm could not fetch ${spec}:\n${(run.stderr || String(run.error ?? '')).trim()}`,
-      'Name a local copy instead: h2o-prefill build --from PATH, in a checkout npm run vendor -- --from PATH\n' +
-        '(a llama.cpp checkout that has the pinned tree, a git bundle, or the .tgz of that package).',
+      otherwise,
     )
   }
 }
 
+const npmPack = (spec, into) =>
+  packFromNpm(
+    spec,
+    into,
+    'Name a local copy instead: h2o-prefill build --from PATH, in a checkout npm run vendor -- --from PATH\n' +
+      '(a llama.cpp checkout that has the pinned tree, a git bundle, or the .tgz of that package).',
+  )
+
 /** The bytes of a tarball that has the pinned integrity. */
-export function readTarball(file, pin) {
+export function readTarball(file, integrity) {
   const bytes = readFileSync(file)
   const found = integrityOf(bytes)
-  if (found !== pin.npm.integrity) {
+  if (found !== integrity) {
     throw new Failure(
-      `${file} is not the pinned tarball.\n  pinned: ${pin.npm.integrity}\n  found:  ${found}`,
+      `${file} is not the pinned tarball.\n  pinned: ${integrity}\n  found:  ${found}`,
       'Delete that file and try again. If it happens again, do not use what your registry serves.',
     )
   }
@@ -53,7 +61,7 @@ export function bundleFromNpm(pin, cache, pack = npmPack) {
     if (!existsSync(file)) throw new Failure(`npm pack wrote no ${file}.`)
   }
   try {
-    return bundleInTarball(readTarball(file, pin), pin)
+    return bundleInTarball(readTarball(file, pin.npm.integrity), pin)
   } catch (error) {
     rmSync(file, { force: true })
     throw error

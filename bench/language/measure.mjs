@@ -1,0 +1,96 @@
+// One report on a real model: tasks at several lengths, then windows of books.
+
+import { distinct, keyOf } from '../quality/settings.mjs'
+import { ask, open } from './ask.mjs'
+import { books } from './books.mjs'
+import { places } from './chat.mjs'
+import { makeItem } from './items.mjs'
+import { predict, windows } from './predict.mjs'
+import { tasks } from './ruler.mjs'
+import { settings } from './settings.mjs'
+
+/** A task that dense attention gets right less often says nothing of sparse attention. */
+export const ABLE = 0.5
+
+/**
+ * @param {typeof import('../../dist/index.js')} api
+ * @param {{ file: string, chat: string, lengths: number[], items: number, windows: number, seed: number, threads: number }} options
+ * @param {import('./journal.mjs').Journal} journal
+ */
+export async function measure(api, options, journal, say) {
+  const model = await api.loadModel(options.file)
+  try {
+    const library = books()
+    const rows = []
+    for (const length of options.lengths) {
+      rows.push(...(await askAll(api, model, library, length, options, journal, say)))
+    }
+    const predictions = []
+    for (const length of options.lengths) {
+      const few = settingsAt(length, options)
+      for (const [i, window] of windows(model, library, length, options.windows).entries()) {
+        const found = await journal.once(`window/${length}/${i}`, () =>
+          predict(few, window, { ...options, length }, say),
+        )
+        predictions.push(...found.map((row) => ({ ...row, length, book: window.book })))
+      }
+    }
+    return {
+      description: model.description,
+      books: library.map(({ texts, ...book }) => book),
+      settings: settings.map((one) => ({ ...one, key: keyOf(one) })),
+      rows,
+      predictions,
+    }
+  } finally {
+    await model.dispose()
+  }
+}
+
+function settingsAt(length, { lengths }) {
+  return distinct(settings.filter(({ short }) => !short || length === Math.min(...lengths)))
+}
+
+/** The question at the end in every setting, elsewhere in the first one and by votes. */
+async function askAll(api, model, library, length, options, journal, say) {
+  const contexts = new Map()
+  const contextOf = async (setting) => {
+    const key = setting ? keyOf(setting) : 'dense'
+    if (!contexts.has(key)) contexts.set(key, await open(api, model, setting, length, options.threads))
+    return contexts.get(key)
+  }
+  const rows = []
+  try {
+    for (const { name: task } of tasks) {
+      const items = Array.from({ length: options.items }, (_, index) =>
+        makeItem(model, { ...options, essay: library[0].texts[0] }, task, length, index),
+      )
+      const measured = async (setting, place) => {
+        const own = []
+        for (const item of items) {
+          const what = { task, length, place, setting: setting ? keyOf(setting) : 'dense', index: item.index }
+          const found = await journal.once(Object.values(what).join('/'), async () =>
+            ask(await contextOf(setting), item, place, options.chat),
+          )
+          own.push({ ...what, ...found })
+        }
+        rows.push(...own)
+        const share = sum(own, 'right') / sum(own, 'n')
+        say(`${task} ${length} ${place} ${setting?.label ?? 'dense'}: ${(100 * share).toFixed(0)} %`)
+        return share
+      }
+      for (const place of places) {
+        if ((await measured(null, place)) < ABLE) continue
+        const asked = settingsAt(length, options).filter((_, i) => place === 'end' || i === 0 || i === 2)
+        for (const setting of asked) await measured(setting, place)
+      }
+    }
+  } finally {
+    for (const context of contexts.values()) await context.dispose()
+  }
+  return rows
+}
+
+export function sum(rows, name) {
+  return rows.reduce((total, row) => total + row[name], 0)
+}

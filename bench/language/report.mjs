@@ -1,0 +1,125 @@
+// A result as Markdown.
+
+import { wilson } from '../quality/interval.mjs'
+import { ascending, unique } from '../quality/look-up.mjs'
+import { list, table } from '../quality/markdown.mjs'
+import { ABLE, sum } from './measure.mjs'
+
+const WHERE = {
+  end: 'the question ends the prompt',
+  turn: 'the question is a turn of its own, behind the text',
+  before: 'the question stands before the text, and again behind it',
+}
+
+export function markdown(result) {
+  const { machine, build, model, description, books, seed, threads, items } = result
+  return [
+    `# Quality on ${model.name}, ${result.date}`,
+    '[docs/quality.md](../../docs/quality.md) says what is measured, and how.',
+    list([
+      `${machine.cpu}, ${machine.cores} cores, ${machine.system}, Node ${machine.node}; ${threads} threads`,
+      `h2o-llama ${machine.h2o_llama}, commit ${build.commit}${build.uncommitted_changes ? ' with uncommitted changes' : ''}; llama.cpp ${build.upstream}`,
+      `model: ${model.file} (${description}), SHA-256 ${model.sha256}`,
+      ...books.map((book) => `text: ${book.name}, ${book.package}, ${book.licence}, SHA-256 ${book.sha256}`),
+      `${items} items per task and length, seed ${seed}`,
+    ]),
+    `## Tasks\n\nAnswers found of those asked for, with Wilson's 95 % interval in per cent. Tasks of which dense finds less than ${100 * ABLE} % are not scored.`,
+    ...Object.keys(WHERE).flatMap((place) => taskTables(result, place)),
+    '## Time of a prefill\n\nSeconds to the first token, median over the items above.',
+    timeTable(result),
+    '## Predictions\n\nMeans over windows of perplexity relative to dense, with their standard error; KL divergence of the prompt; the share of likeliest tokens that are the same.',
+    predictionTable(result),
+  ]
+    .join('\n\n')
+    .concat('\n')
+}
+
+const columns = ({ settings }) => [{ key: 'dense', label: 'dense' }, ...settings]
+
+function taskTables({ rows, ...result }, place) {
+  const here = rows.filter((row) => row.place === place)
+  return ascending(here.map(({ length }) => length)).map((length) => {
+    const some = here.filter((row) => row.length === length)
+    const used = columns(result).filter(({ key }) => some.some(({ setting }) => setting === key))
+    const able = (task) => share(some, task, 'dense') >= ABLE
+    const names = unique(some.map(({ task }) => task))
+    const scored = names.filter(able)
+    const line = (task) => [
+      task,
+      ...used.map(({ key }) => counts(some.filter((row) => row.setting === key && row.task === task))),
+    ]
+    const all = [
+      'all scored',
+      ...used.map(({ key }) => counts(some.filter((row) => row.setting === key && able(row.task)))),
+    ]
+    const unable = names
+      .filter((task) => !able(task))
+      .map((task) => `${task} ${counts(some.filter((row) => row.task === task))}`)
+    return [
+      `### ${length} tokens: ${WHERE[place]}`,
+      table(
+        ['', ...used.map(({ label }) => label)],
+        [...scored.map(line), ...(scored.length > 1 ? [all] : [])],
+      ),
+      ...(unable.length > 0 ? [`Not scored, dense: ${unable.join(', ')}.`] : []),
+    ].join('\n\n')
+  })
+}
+
+function share(rows, task, setting) {
+  const own = rows.filter((row) => row.task === task && row.setting === setting)
+  return sum(own, 'right') / sum(own, 'n')
+}
+
+function counts(rows) {
+  if (rows.length === 0) return ''
+  const [right, n] = [sum(rows, 'right'), sum(rows, 'n')]
+  const { low, high } = wilson(right, n)
+  return `${right}/${n} (${(100 * low).toFixed(0)}–${(100 * high).toFixed(0)})`
+}
+
+function timeTable({ rows, ...result }) {
+  const ends = rows.filter(({ place }) => place === 'end')
+  return table(
+    ['tokens', ...columns(result).map(({ label }) => label)],
+    ascending(ends.map(({ length }) => length)).map((length) => [
+      length,
+      ...columns(result).map(({ key }) => {
+        const seconds = ascending(
+          ends.filter((row) => row.length === length && row.setting === key).map((row) => row.seconds),
+        )
+        return seconds.length === 0 ? '' : seconds[Math.floor(seconds.length / 2)].toFixed(2)
+      }),
+    ]),
+  )
+}
+
+function predictionTable({ predictions, settings }) {
+  const rows = ascending(predictions.map(({ length }) => length)).flatMap((length) =>
+    settings.flatMap(({ key, label }) => {
+      const own = predictions.filter((row) => row.length === length && row.key === key)
+      if (own.length === 0) return []
+      const of = (part, name) => own.map((row) => row[part][name])
+      return [
+        [
+          `${length}, ${label}`,
+          own.length,
+          plusMinus(of('prompt', 'ratio')),
+          mean(of('prompt', 'kld')).toFixed(3),
+          `${mean(of('prompt', 'same_top_percent')).toFixed(1)} %`,
+          plusMinus(of('continuation', 'ratio')),
+        ],
+      ]
+    }),
+  )
+  return table(['tokens, setting', 'windows', 'prompt', 'KL', 'same likeliest', 'continuation'], rows)
+}
+
+const mean = (values) => values.reduce((total, value) => total + value, 0) / values.length
+
+function plusMinus(values) {
+  const middle = mean(values)
+  if (values.length === 1) return middle.toFixed(4)
+  const variance = values.reduce((total, value) => total + (value - middle) ** 2, 0) / (values.length - 1)
+  return `${middle.toFixed(4)} ± ${Math.sqrt(variance / values.length).toFixed(4)}`
+}

@@ -1,0 +1,87 @@
+#!/usr/bin/env node
+// npm run quality:language: what H2O costs on a real language model, as a dated report. `--help` lists the options.
+
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { describeMachine } from '../../dist/cli/machine.js'
+import * as api from '../../dist/index.js'
+import { Failure, main } from '../../scripts/lib/fail.mjs'
+import { PROJECT_ROOT } from '../../scripts/lib/layout.mjs'
+import { catalogue, modelNamed, whereIs } from '../../scripts/lib/models.mjs'
+import { buildInfo } from '../build-info.mjs'
+import { resultBase, writeReport } from '../result-files.mjs'
+import { Journal } from './journal.mjs'
+import { measure } from './measure.mjs'
+import { markdown } from './report.mjs'
+
+const HELP = `usage: npm run quality:language -- [options]
+
+  -m NAME           ${catalogue.map(({ name }) => name).join(', ')} (smollm2-135m)
+  --lengths LIST    prompts of so many tokens (4096,8192)
+  --items N         of each task and length (10)
+  --windows N       of each length, for perplexities (10)
+  --seed N          of the items (1)
+  -t N              threads (all cores)
+  --out FOLDER      where the result goes (bench/results)
+
+Needs npm run build and npm run models -- NAME, and fetches its texts from npm once. A run that was interrupted goes on
+where it was when it is started again with the same options: build/quality/ keeps what is measured.
+`
+
+await main(async () => {
+  const { values } = parseArgs({
+    options: {
+      model: { type: 'string', short: 'm', default: 'smollm2-135m' },
+      lengths: { type: 'string', default: '4096,8192' },
+      items: { type: 'string', default: '10' },
+      windows: { type: 'string', default: '10' },
+      seed: { type: 'string', default: '1' },
+      threads: { type: 'string', short: 't', default: String(availableParallelism()) },
+      out: { type: 'string', default: join(PROJECT_ROOT, 'bench/results') },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  })
+  if (values.help) return console.log(HELP)
+  const model = modelNamed(values.model)
+  const file = whereIs(model)
+  if (!file) throw new Failure(`${model.file} is not in models/.`, `npm run models -- ${model.name}`)
+  const options = {
+    lengths: values.lengths.split(',').map((text) => count('--lengths', text, 2048)),
+    items: count('--items', values.items, 1),
+    windows: count('--windows', values.windows, 0),
+    seed: count('--seed', values.seed, 0),
+  }
+  for (const length of options.lengths)
+    if (length > model.context) throw new Failure(`${model.name} reads ${model.context} tokens at most.`)
+
+  const threads = count('-t', values.threads, 1)
+  const { lengths, items, seed } = options
+  const machine = describeMachine()
+  const name = ['language', model.name, ...(seed === 1 ? [] : [`seed-${seed}`])].join('-')
+  // more items or windows go on from the same journal
+  const journal = new Journal(join(PROJECT_ROOT, `build/quality/${name}-${lengths.join('-')}.jsonl`), {
+    sha256: model.sha256,
+    machine: machine.cpu,
+  })
+  const { chat, sha256 } = model
+  const figures = await measure(api, { ...options, file, chat, threads }, journal, (line) =>
+    console.error(line),
+  )
+  const result = {
+    date: new Date().toISOString().slice(0, 10),
+    machine,
+    build: buildInfo(PROJECT_ROOT),
+    model: { name: model.name, file: model.file, sha256 },
+    ...{ threads, seed, items },
+    ...figures,
+  }
+  writeReport(resultBase(values.out, result.date, name, machine), result, markdown)
+})
+
+function count(flag, text, least) {
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < least)
+    throw new Failure(`${flag} ${text} is no whole number from ${least} on.`)
+  return value
+}
