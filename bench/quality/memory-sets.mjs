@@ -58,7 +58,7 @@ export async function memorySets(api, setting, { model, ids, threads }) {
   try {
     const traces = []
     for (let i = 0; i < 2; i++) {
-      await ctx.prefill(ids, { logits: 'none' })
+      await ctx.prefill(ids, { logits: 'none', reuse: false })
       traces.push(ctx.takeTrace())
     }
     return { turnovers: turnovers(traces[0], setting), repeated: leastAlike(...traces) }

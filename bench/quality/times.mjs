@@ -20,7 +20,7 @@ export async function prefillTimes(api, settings, { model, ids, threads, rounds 
     }
     for (let round = 0; round <= rounds; round++) {
       for (const { ctx, ms } of runners) {
-        const { timings } = await ctx.prefill(ids)
+        const { timings } = await ctx.prefill(ids, { reuse: false })
         if (round > 0) ms.push(timings.promptMs)
       }
     }

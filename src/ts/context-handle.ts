@@ -5,6 +5,7 @@
  */
 
 import { callNative, disposedError, fromNative, H2oError } from './errors.js'
+import { History } from './history.js'
 import type { NativeCall, NativeContext, NativeContextInfo, NativeSampling } from './native/surface.js'
 import { outputs } from './native/surface.js'
 import { OperationQueue } from './operation-queue.js'
@@ -18,6 +19,7 @@ export class ContextHandle {
   /** Tokens in the context, as of the last native call that ended. */
   position = 0
   readonly places = new Places()
+  readonly history: History
   #queue = new OperationQueue()
   #disposal: Promise<void> | undefined
 
@@ -27,7 +29,9 @@ export class ContextHandle {
     readonly nVocab: number,
     /** Of a prompt: its last tokens that are to go in dense calls. */
     readonly denseTail = 0,
-  ) {}
+  ) {
+    this.history = new History(info, denseTail)
+  }
 
   get disposed(): boolean {
     return this.#disposal !== undefined
@@ -104,13 +108,14 @@ export class ContextHandle {
   ): Promise<NativeCall> {
     const call = await this.#call(() => this.native.decode(tokens, outputs[mode], out, draw))
     this.#moved(call.position)
+    this.history.add(tokens, call.pos, call.path)
     return call
   }
 
   /** Forgets the positions [from, to); without `to`, everything from there on. */
   async forget(from: number, to = -1): Promise<void> {
     const position = await this.#call(() => this.native.forget(from, to))
-    this.places.cut(from)
+    this.#cut(from)
     this.#moved(position)
   }
 
@@ -121,7 +126,7 @@ export class ContextHandle {
   /** `state` must be nobody else's: another thread reads it. */
   async restore(state: Uint8Array): Promise<LoadedState> {
     const loaded = await this.#call(() => this.native.restore(state))
-    this.places.cut(0)
+    this.#cut(0)
     this.#moved(loaded.position)
     return this.places.add({ ...loaded, reason: loaded.reason as LoadedState['reason'] })
   }
@@ -136,8 +141,13 @@ export class ContextHandle {
   }
 
   #moved(position: number): void {
-    if (position < this.position) this.places.cut(position)
+    if (position < this.position) this.#cut(position)
     this.position = position
+  }
+
+  #cut(at: number): void {
+    this.places.cut(at)
+    this.history.cut(at)
   }
 
   /** Native failures become H2oErrors, and tell the position after a rollback. */

@@ -2,6 +2,7 @@
 
 import { types } from 'node:util'
 import { ContextHandle, type LogitsMode } from './context-handle.js'
+import { Document } from './document.js'
 import { fromNative, H2oError, invalidArgument } from './errors.js'
 import { type GenerateOptions, runGenerate } from './generate.js'
 import { markForInstanceof } from './instanceof-mark.js'
@@ -38,6 +39,8 @@ import type {
 import { count, oneOf, optionalSignal, tokenIds } from './validate.js'
 import { emitProcessWarning } from './warnings.js'
 
+export type ReadOptions = Omit<PrefillOptions, 'logits' | 'append'>
+
 export interface DecodeOptions {
   /** 'last' */
   logits?: LogitsMode
@@ -45,6 +48,8 @@ export interface DecodeOptions {
 }
 
 const prefillOptionNames = namesOf<PrefillOptions>(prefillNames)
+const { logits: _, append: __, ...ofRead } = prefillNames
+const readOptionNames = namesOf<ReadOptions>(ofRead)
 const decodeOptionNames = namesOf<DecodeOptions>({ logits: true, signal: true })
 
 /**
@@ -120,6 +125,20 @@ export class Context {
       runPrefill(this.#handle, own, options),
     )
     return result
+  }
+
+  /**
+   * Reads a text to be asked about: prefill() without logits. What it gives answers questions behind the text, any number of
+   * them, also at once.
+   */
+  async read(text: Prompt, given?: ReadOptions): Promise<Document> {
+    const options = readOptions('read', given, readOptionNames)
+    return new Document(this.#handle, await this.prefill(text, { ...options, logits: 'none' }))
+  }
+
+  /** Puts back what Document.save() gave; throws what loadState() throws. */
+  async loadDocument(state: Uint8Array): Promise<Document> {
+    return new Document(this.#handle, await this.loadState(state))
   }
 
   /** Exactly one native decode call, appended: at most nBatch tokens (ERR_H2O_BATCH_TOO_LARGE). */

@@ -3,7 +3,7 @@
  *
  * The library is an ES module, which CommonJS can only import asynchronously on every Node.js that we support. So:
  * - every function is here and returns a promise, planPrefill and setLogLevel too; the module is loaded at first use;
- * - H2oError, Model and Context are here for `instanceof` (objects of theirs come from the functions), and `new` refuses.
+ * - H2oError, Model, Context and Document are here for `instanceof` (objects of theirs come from the functions), and `new` refuses.
  */
 
 import type * as library from './index.js' with { 'resolution-mode': 'import' }
@@ -55,6 +55,7 @@ const api = {
   H2oError: standIn<Library['H2oError']>('H2oError'),
   Model: standIn<Library['Model']>('Model'),
   Context: standIn<Library['Context']>('Context'),
+  Document: standIn<Library['Document']>('Document'),
 }
 
 declare namespace api {
@@ -63,9 +64,11 @@ declare namespace api {
   export type ContextH2o = library.ContextH2o
   export type ContextMemory = library.ContextMemory
   export type ContextOptions = library.ContextOptions
+  export type AskOptions = library.AskOptions
   export type DecodeOptions = library.DecodeOptions
   export type DecodeResult = library.DecodeResult
   export type DetokenizeOptions = library.DetokenizeOptions
+  export type Document = library.Document
   export type FlashAttn = library.FlashAttn
   export type GeneratedToken = library.GeneratedToken
   export type GenerateOptions = library.GenerateOptions
@@ -91,6 +94,7 @@ declare namespace api {
   export type PrefillTimings = library.PrefillTimings
   export type Prompt = library.Prompt
   export type Reason = library.Reason
+  export type ReadOptions = library.ReadOptions
   export type SamplingOptions = library.SamplingOptions
   export type Schedule = library.Schedule
   export type TokenizeAsyncOptions = library.TokenizeAsyncOptions

@@ -23,8 +23,13 @@ export function ownPrompt(prompt: Prompt, nVocab: number): OwnPrompt {
 }
 
 export interface PrefillOptions {
-  /** Continue after what is in the context; otherwise it is cleared first: false */
+  /** Continue after what is in the context; otherwise it is cleared first, but for `reuse`: false */
   append?: boolean
+  /**
+   * A beginning that the context holds already is not read again, where that changes nothing: `cached` says how much. In
+   * whole chunks, with select 'query'. true; never with logits 'all'.
+   */
+  reuse?: boolean
   /**
    * Go back first, in the same turn: what is behind is forgotten, and the prompt follows. Not together with `append`.
    *
@@ -46,6 +51,7 @@ export interface PrefillOptions {
 export const prefillNames = {
   append: true,
   from: true,
+  reuse: true,
   logits: true,
   addSpecial: true,
   parseSpecial: true,
@@ -65,6 +71,7 @@ export function checkPrefillOptions(options: PrefillOptions): void {
       from,
     })
   }
+  boolean('reuse', options.reuse, true)
   boolean('addSpecial', options.addSpecial, true)
   boolean('parseSpecial', options.parseSpecial, false)
   oneOf('logits', options.logits, 'last', logitsModes)
@@ -83,12 +90,17 @@ export async function runPrefill(
   options: PrefillOptions,
   draw = false,
 ): Promise<{ result: PrefillResult; token: number | null }> {
-  const wanted = options.append ? context.position : startOf(context, options.from)
-  checkPosition('from', wanted, context.position)
-  const tokens = await promptTokens(context, prompt, wanted, options)
-  checkFit(context, tokens.length, wanted)
+  const start = options.append ? context.position : startOf(context, options.from)
+  checkPosition('from', start, context.position)
+  const whole = await promptTokens(context, prompt, start, options)
+  checkFit(context, whole.length, start)
 
   const mode = options.logits ?? 'last'
+  const isNew = !options.append && options.from === undefined
+  const isReused = isNew && mode !== 'all' && options.reuse !== false
+  const known = isReused ? await goBack(context, context.history.reusable(whole)) : 0
+  const tokens = whole.subarray(known)
+  const wanted = start + known
   const logits = allocateLogits(mode, tokens.length, context.nVocab)
   const { nCallMax, nUbatch } = context.info
   const plan = planPrefill(tokens.length, nCallMax, nUbatch, context.covered, context.denseTail)
@@ -98,7 +110,7 @@ export async function runPrefill(
 
   const progress = followProgress(context.native, tokens.length, options.onProgress)
   const calls: Call[] = []
-  const start = performance.now()
+  const began = performance.now()
   let done = 0
   let token: number | null = null
   try {
@@ -123,10 +135,23 @@ export async function runPrefill(
     progress.stop()
   }
   options.signal?.throwIfAborted()
-  const promptMs = performance.now() - start
+  const promptMs = performance.now() - began
   const schedule = context.info.schedule as Schedule
   const result = context.places.add(summarize(calls, tokens.length, base, logits, schedule, promptMs))
   return { result, token }
+}
+
+/** To a position, or to 0 where the memory cannot: sliding windows and recurrent states forget. */
+async function goBack(context: ContextHandle, position: number): Promise<number> {
+  if (position === 0 || position === context.position) return position
+  try {
+    await context.forget(position)
+    return position
+  } catch (error) {
+    if (!(error instanceof H2oError)) throw error
+    await context.forget(0)
+    return 0
+  }
 }
 
 function isPlace(from: PrefillOptions['from']): from is Place {

@@ -41,9 +41,9 @@ describe('prefill', () => {
     await using context = await tinyContext()
     const text = 'It was the best of times, it was the worst of times. '.repeat(6)
     const first = await context.prefill(text)
-    const second = await context.prefill(text)
-    const third = await context.prefill(context.model.tokenize(text))
-    const fourth = await context.prefill(Array.from(context.model.tokenize(text)))
+    const second = await context.prefill(text, { reuse: false })
+    const third = await context.prefill(context.model.tokenize(text), { reuse: false })
+    const fourth = await context.prefill(Array.from(context.model.tokenize(text)), { reuse: false })
     for (const other of [second, third, fourth]) {
       expect(other.logits).toEqual(first.logits)
       expect(other.calls).toEqual(first.calls)

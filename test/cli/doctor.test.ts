@@ -53,7 +53,7 @@ describe('doctor', () => {
   })
 
   it('says why a model is served densely', async () => {
-    const { code, out } = await doctor('-m', f.gemma)
+    const { code, out } = await doctor('-m', f.alibi)
     expect(code).toBe(0)
     expect(out).toMatch(/^trial +prefill: 256 tokens, dense \(unsupported-\w+: /m)
   })

@@ -166,7 +166,7 @@ class Session {
       if (p.call?.path === 'h2o') take(context.takeTrace())
     }
     try {
-      const result = await context.prefill(tokens, { logits: 'none', signal, onProgress })
+      const result = await context.prefill(tokens, { logits: 'none', reuse: false, signal, onProgress })
       if (result.path === 'dense' && result.reason) throw denseError(result.reason, context)
       return result
     } finally {

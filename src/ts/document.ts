@@ -1,0 +1,52 @@
+/** A text that a context has read, to be asked about. */
+
+import type { ContextHandle } from './context-handle.js'
+import { type GenerateOptions, runGenerate } from './generate.js'
+import { markForInstanceof } from './instanceof-mark.js'
+import type { Place } from './places.js'
+import type { Prompt } from './prefill.js'
+import type { GeneratedToken, GenerateSummary, LoadedState, PrefillResult } from './types.js'
+
+export type AskOptions = Omit<GenerateOptions, 'from' | 'append' | 'reuse'>
+
+/**
+ * Questions go behind the text, each behind the text alone: what was asked before is forgotten, and questions that come at
+ * once are answered one after the other. A question of a chunk or less is dense and sees all of the text.
+ *
+ * The text stays until something else is read in its place: then ask() and save() throw ERR_H2O_POSITION_STALE.
+ */
+export class Document {
+  static {
+    markForInstanceof(Document.prototype, 'Document')
+  }
+
+  /** How it was read, or what loadDocument() took over. */
+  readonly read: PrefillResult | LoadedState
+  #context: ContextHandle
+
+  /** Use Context.read() or Context.loadDocument(). */
+  constructor(context: ContextHandle, read: (PrefillResult | LoadedState) & Place) {
+    this.#context = context
+    this.read = read
+  }
+
+  /** Tokens of the text. */
+  get length(): number {
+    return this.read.position
+  }
+
+  /** As Context.generate(). Throws ERR_H2O_POSITION_STALE if the text was forgotten. */
+  ask(question: Prompt, options?: AskOptions): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
+    return runGenerate(this.#context, question, { ...options, from: this.read })
+  }
+
+  /** The text as bytes for Context.loadDocument(), without what was asked. Throws ERR_H2O_POSITION_STALE. */
+  async save(): Promise<Uint8Array> {
+    const context = this.#context
+    return context.operate(undefined, async () => {
+      const end = context.places.positionOf(this.read)
+      if (end < context.position) await context.forget(end)
+      return context.save()
+    })
+  }
+}

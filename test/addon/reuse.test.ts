@@ -1,0 +1,102 @@
+/** A prompt whose beginning is in the context reads the rest, and gives the bits that reading all of it gives. */
+
+import { describe, expect, it } from 'vitest'
+import { someTokens, tinyContext } from './support.js'
+
+const S = 64
+const longest = someTokens(900)
+/** The first `same` tokens of the longest prompt, then others. */
+const branch = (same: number, length: number) => {
+  const prompt = someTokens(length, 5)
+  prompt.set(longest.subarray(0, same))
+  return prompt
+}
+const query = { local: 16, heavy: 16, select: 'query' } as const
+
+describe.each([
+  // nBatch, what is cached of `same` equal tokens of a prompt of `length` behind one of `read`
+  [
+    'query',
+    { h2o: query },
+    (same: number, length: number, read: number) => floor(Math.min(same, read, length - S - 1), S),
+  ],
+  [
+    'query, dense tail',
+    { h2o: { ...query, denseTail: 40 } },
+    (same: number, length: number, read: number) => floor(Math.min(same, read - 40, length - 40 - S - 1), S),
+  ],
+  ['votes', { h2o: { local: 16, heavy: 16, select: 'votes' } }, () => 0],
+  [
+    'dense',
+    { h2o: false },
+    (same: number, length: number, read: number) => floor(Math.min(same, read, length - 1), 192),
+  ],
+] as const)('%s', (_, settings, expected) => {
+  it.each([
+    [900, 900, 900],
+    [640, 900, 640],
+    [639, 700, 900],
+    [300, 500, 900],
+    [128, 193, 900],
+    [100, 130, 700],
+    [20, 60, 900],
+    [0, 400, 900],
+  ])('%i equal tokens of %i, behind %i', async (same, length, read) => {
+    const prompt = branch(same, length)
+    await using fresh = await tinyContext(settings)
+    const alone = await fresh.prefill(prompt)
+    await using context = await tinyContext(settings)
+    await context.prefill(longest.subarray(0, read))
+    const result = await context.prefill(prompt)
+    const common = prompt.findIndex((token, i) => token !== longest[i])
+    expect(result.cached).toBe(expected(common < 0 ? length : common, length, read))
+    expect(result.cached + result.tokens).toBe(length)
+    expect(result.position).toBe(length)
+    expect(result.logits).toEqual(alone.logits)
+    // and what follows
+    const after = someTokens(30, 8)
+    expect((await context.decode(after)).logits).toEqual((await fresh.decode(after)).logits)
+  })
+})
+
+describe('with query', () => {
+  const settings = { h2o: query }
+
+  it('is off where it is not wanted, and for all logits', async () => {
+    await using context = await tinyContext(settings)
+    await context.prefill(longest)
+    expect(await context.prefill(longest, { reuse: false })).toMatchObject({ cached: 0, tokens: 900 })
+    expect(await context.prefill(longest, { logits: 'all' })).toMatchObject({ cached: 0, tokens: 900 })
+    expect((await context.prefill(longest)).cached).toBe(832)
+  })
+
+  it('does not take for read what a cut, a hole, a state or a dense call has left', async () => {
+    await using context = await tinyContext(settings)
+    await context.prefill(longest.subarray(0, 700))
+    await context.truncate(300)
+    expect((await context.prefill(longest)).cached).toBe(256)
+    await context.removeRange(200, 210)
+    expect((await context.prefill(longest)).cached).toBe(192)
+    await context.loadState(await context.saveState())
+    expect((await context.prefill(longest)).cached).toBe(0)
+    await context.clear()
+    for (let i = 0; i < 640; i += S) await context.decode(longest.subarray(i, i + S)) // dense: one chunk
+    expect((await context.prefill(longest)).cached).toBe(0)
+  })
+
+  it('survives an abort with whole calls', async () => {
+    await using context = await tinyContext(settings)
+    await using fresh = await tinyContext(settings)
+    const controller = new AbortController()
+    const onProgress = ({ done }: { done: number }) => done >= 300 && controller.abort()
+    await expect(context.prefill(longest, { signal: controller.signal, onProgress })).rejects.toThrow()
+    const kept = context.position
+    const result = await context.prefill(longest)
+    expect(result.cached).toBe(floor(kept, S))
+    expect(result.logits).toEqual((await fresh.prefill(longest)).logits)
+  })
+})
+
+function floor(n: number, unit: number): number {
+  return Math.max(0, Math.floor(n / unit) * unit)
+}
