@@ -17,9 +17,9 @@ const CATALOGUE = JSON.parse(readFileSync(new URL('books.json', import.meta.url)
  *   with one line per paragraph
  */
 
-/** @returns {Book[]} */
+/** Without what stands before `begin`. @returns {Book[]} */
 export function books() {
-  return CATALOGUE.map(({ package: name, version, integrity, files, ...book }) => {
+  return CATALOGUE.map(({ package: name, version, integrity, files, begin = '', ...book }) => {
     const archive = join(FOLDER, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
     if (!existsSync(archive)) {
       mkdirSync(FOLDER, { recursive: true })
@@ -29,7 +29,8 @@ export function books() {
     const texts = files.map((file) => {
       const text = fileInTarball(bytes, `package/${file}`)
       if (!text) throw new Failure(`${archive} holds no ${file}.`)
-      return paragraphs(text.toString('utf8'))
+      const whole = text.toString('utf8')
+      return paragraphs(whole.slice(whole.indexOf(begin)))
     })
     const sha256 = createHash('sha256').update(texts.join('\n')).digest('hex')
     return { ...book, package: `${name} ${version}`, sha256, texts }

@@ -15,6 +15,9 @@ import { Journal } from './journal.mjs'
 import { measure } from './measure.mjs'
 import { markdown } from './report.mjs'
 
+/** Of what the items and windows are: one more where what they hold changes. */
+const ITEMS = 2
+
 const HELP = `usage: npm run quality:language -- [options]
 
   -m NAME           ${catalogue.map(({ name }) => name).join(', ')} (smollm2-135m)
@@ -63,6 +66,7 @@ await main(async () => {
   const journal = new Journal(join(PROJECT_ROOT, `build/quality/${name}-${lengths.join('-')}.jsonl`), {
     sha256: model.sha256,
     machine: machine.cpu,
+    items: ITEMS,
   })
   const { chat, sha256 } = model
   const figures = await measure(api, { ...options, file, chat, threads }, journal, (line) =>
