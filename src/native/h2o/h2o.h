@@ -73,9 +73,9 @@ enum h2o_reason {
     H2O_REASON_OFF,                      // L + H = 0
     H2O_REASON_ONE_CHUNK,                // the call holds no more than S tokens
     H2O_REASON_BATCH_TOO_SMALL,          // n_batch <= n_ubatch: no call can hold more than one chunk
-    H2O_REASON_UNSUPPORTED_ARCHITECTURE, // not on the list of architectures that the tests cover
-    H2O_REASON_UNSUPPORTED_MEMORY,       // sliding window, recurrent, hybrid, shared or MLA cache
-    H2O_REASON_UNSUPPORTED_ATTENTION,    // ALiBi, sinks, soft cap, a bias on the logits, more than one head size
+    H2O_REASON_UNSUPPORTED_ARCHITECTURE, // attention that the graph does not show: a cap by name, a router, an encoder
+    H2O_REASON_UNSUPPORTED_MEMORY,       // no KV cache that H2O can serve: all layers recurrent, or an index
+    H2O_REASON_UNSUPPORTED_ATTENTION,    // MLA, ALiBi, sinks, soft cap, a bias on the logits
     H2O_REASON_UNSUPPORTED_CONTEXT,      // pooling, a special context type, tensor split
     H2O_REASON_UNSUPPORTED_DEVICE,       // a device that cannot say whether it runs the op
     H2O_REASON_UNSUPPORTED_SCHEDULE,     // the policy has no two-pass
