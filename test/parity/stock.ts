@@ -9,6 +9,7 @@ import type { KvType } from '../../src/ts/index.js'
 export interface StockSettings {
   nBatch: number
   nUbatch: number
+  nThreads: number
   flashAttn: 'on' | 'off'
   type: KvType
 }
@@ -23,12 +24,12 @@ export async function runStock(name: string, args: readonly string[]): Promise<v
 export async function stockLogits(
   model: string,
   tokens: readonly number[],
-  { nBatch, nUbatch, flashAttn, type }: StockSettings,
+  { nBatch, nUbatch, nThreads, flashAttn, type }: StockSettings,
 ): Promise<Float32Array> {
   const input = `${model}.tokens`
   const output = `${model}.logits`
   writeFileSync(input, Int32Array.from(tokens))
-  const sizes = ['-c', '1024', '-b', String(nBatch), '-ub', String(nUbatch), '-t', '2']
+  const sizes = ['-c', '1024', '-b', String(nBatch), '-ub', String(nUbatch), '-t', String(nThreads)]
   const types = ['-fa', flashAttn, '-ctk', type, '-ctv', type]
   await runStock('stock-logits', [model, input, output, ...sizes, ...types, '--all'])
   const bytes = readFileSync(output)
