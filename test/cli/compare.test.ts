@@ -184,9 +184,9 @@ describe('exit codes', () => {
     ],
     [
       'a model that H2O does not serve',
-      async () => ['-m', f.gemma, '-f', await f.text(3000)],
+      async () => ['-m', f.refused, '-f', await f.text(3000)],
       1,
-      /unsupported-memory/,
+      /unsupported-attention/,
     ],
   ])('%s', async (_, argv, expected, message) => {
     const { code, out, err } = await cli(...(await argv()))

@@ -74,5 +74,5 @@ test('a context that cannot be sparse says why', async () => {
   expect(await why({ arch: 'qwen3' }, '--h2o-select', 'query', '--h2o-schedule', 'two-pass')).toEqual([
     line('unsupported-schedule'),
   ])
-  expect((await why({ arch: 'gemma3' }))[0]).toBe(line('unsupported-memory'))
+  expect((await why({ arch: 'mpt' }))[0]).toBe(line('unsupported-attention'))
 })
