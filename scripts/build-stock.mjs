@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Builds the unpatched pin and its two programs into build-stock/: stock-logits for the parity tests, stock-bench for
-// `h2o-prefill bench`. `--target NAME` builds one of them (npm run bench:stock).
+// Builds the unpatched pin and its programs into build-stock/: stock-logits and stock-fill for the parity tests, stock-bench
+// for `h2o-prefill bench`. `--target NAME` builds one of them (npm run bench:stock).
 
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -14,7 +14,7 @@ import { vendorStock } from './lib/vendor.mjs'
 await main(async () => {
   const { values } = parseArgs({
     options: {
-      target: { type: 'string', multiple: true, default: ['stock-logits', 'stock-bench'] },
+      target: { type: 'string', multiple: true, default: ['stock-logits', 'stock-fill', 'stock-bench'] },
       define: { type: 'string', short: 'D', multiple: true },
     },
   })

@@ -30,6 +30,7 @@ import type {
   GeneratedToken,
   GenerateSummary,
   H2oTraceEntry,
+  LayerKind,
   LoadedState,
   PrefillResult,
   Reason,
@@ -90,6 +91,13 @@ export class Context {
       local: info.local,
       heavy: info.heavy,
       denseTail: handle.denseTail,
+      layers: info.layers as LayerKind[],
+      cost: {
+        linear: info.linearFlops,
+        pair: info.pairFlops,
+        windowPair: info.windowPairFlops,
+        window: info.window,
+      },
     }
     this.memory = {
       h2oStateBytes: info.stateBytes,

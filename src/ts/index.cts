@@ -82,12 +82,14 @@ declare namespace api {
   export type H2oWarning = library.H2oWarning
   export type H2oWarningCode = library.H2oWarningCode
   export type KvType = library.KvType
+  export type LayerKind = library.LayerKind
   export type LoadedState = library.LoadedState
   export type LogitsMode = library.LogitsMode
   export type LogLevel = library.LogLevel
   export type Model = library.Model
   export type ModelOptions = library.ModelOptions
   export type Path = library.Path
+  export type PrefillCost = library.PrefillCost
   export type PrefillOptions = library.PrefillOptions
   export type PrefillProgress = library.PrefillProgress
   export type PrefillResult = library.PrefillResult

@@ -42,7 +42,7 @@ export class Model {
   }
 
   readonly path: string
-  /** Architecture, size and type in words: "qwen3 0.6B Q8_0". */
+  /** Architecture, parameters and type in words: "llama 135M Q4_1". */
   readonly description: string
   readonly architecture: string
   readonly nParams: number
@@ -61,7 +61,7 @@ export class Model {
   /** Use loadModel(). */
   constructor(path: string, nativeModel: NativeModel, info: NativeModelInfo) {
     this.path = path
-    this.description = info.description
+    this.description = describe(info)
     this.architecture = info.architecture
     this.nParams = info.nParams
     this.sizeBytes = info.sizeBytes
@@ -134,6 +134,15 @@ export class Model {
     return this.#native
   }
 }
+
+/** llama.cpp's description with the size that the tensors say: its own is a guess from the number of layers. */
+function describe({ architecture, nParams, description }: NativeModelInfo): string {
+  const type = description.split(' ').slice(2)
+  const size = nParams < 1e9 ? `${roundTo(3, nParams / 1e6)}M` : `${roundTo(3, nParams / 1e9)}B`
+  return [architecture, size, ...type].join(' ')
+}
+
+const roundTo = (digits: number, n: number) => Number(n.toPrecision(digits))
 
 function tokenizeArguments(text: string, options: TokenizeOptions): [string, boolean, boolean] {
   if (typeof text !== 'string') throw invalidArgument('tokenize takes a text', { text: typeof text })

@@ -180,6 +180,26 @@ export interface ContextH2o {
   heavy: number
   /** Tokens at the end of every prompt that are prefilled densely. */
   denseTail: number
+  /** How each layer attends in a sparse call. */
+  layers: LayerKind[]
+  cost: PrefillCost
+}
+
+/**
+ * sparse: to what H2O chooses. dense: to all positions, in a context that is not covered. window: to the last positions, as
+ * always. recurrent: it keeps a state instead of K and V. none: it has no attention.
+ */
+export type LayerKind = 'sparse' | 'dense' | 'window' | 'recurrent' | 'none'
+
+/** Floating-point operations of a prefill, as the sparse graph shows them; all 0 in a context that is not covered. */
+export interface PrefillCost {
+  /** Of the products with weights, per token. */
+  linear: number
+  /** Of attention in all sparse layers, per query and key that it reads. */
+  pair: number
+  /** The same in layers with a window, and the positions that these see at most. */
+  windowPair: number
+  window: number
 }
 
 export interface ContextMemory {

@@ -263,6 +263,24 @@ describe('a context that H2O does not serve', () => {
   })
 })
 
+describe('h2o', () => {
+  it('says how the layers attend, and what a prefill costs', async () => {
+    await using context = await tinyContext()
+    expect(context.h2o.layers).toEqual(['sparse', 'sparse'])
+    const [hidden, ffn, heads, kvHeads, size] = [64, 128, 4, 2, 16]
+    const projections = 2 * hidden * size * (2 * heads + 2 * kvHeads)
+    // the last layer's FFN and the output are for tokens whose logits are asked for
+    const linear = 2 * projections + 6 * hidden * ffn
+    expect(context.h2o.cost).toMatchObject({ pair: 2 * heads * 4 * size, windowPair: 0 })
+    expect(context.h2o.cost.linear).toBeGreaterThan(linear)
+    expect(context.h2o.cost.linear).toBeLessThan(1.02 * linear)
+
+    await using dense = await tinyContext({ h2o: false })
+    expect(dense.h2o.layers).toEqual(['dense', 'dense'])
+    expect(dense.h2o.cost).toMatchObject({ linear: 0, pair: 0, windowPair: 0 })
+  })
+})
+
 describe('takeTrace', () => {
   it('gives what the last sparse call recorded, once', async () => {
     await using context = await tinyContext({ h2o: { local: 16, heavy: 16, select: 'votes', trace: true } })

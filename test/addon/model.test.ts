@@ -19,7 +19,7 @@ describe('a model', () => {
     })
     expect(model.nParams).toBeGreaterThan(0)
     expect(model.sizeBytes).toBeGreaterThanOrEqual(model.nParams * 4)
-    expect(model.description).toContain('llama')
+    expect(model.description).toMatch(/^llama [\d.]+M all F32/)
   })
 
   it('tokenizes and back', async () => {

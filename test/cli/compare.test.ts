@@ -184,7 +184,7 @@ describe('exit codes', () => {
     ],
     [
       'a model that H2O does not serve',
-      async () => ['-m', f.alibi, '-f', await f.text(3000)],
+      async () => ['-m', f.refused, '-f', await f.text(3000)],
       1,
       /unsupported-attention/,
     ],

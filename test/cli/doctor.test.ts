@@ -53,9 +53,20 @@ describe('doctor', () => {
   })
 
   it('says why a model is served densely', async () => {
-    const { code, out } = await doctor('-m', f.alibi)
+    const { code, out } = await doctor('-m', f.refused)
     expect(code).toBe(0)
     expect(out).toMatch(/^trial +prefill: 256 tokens, dense \(unsupported-\w+: /m)
+    expect(out).toMatch(/^layers +2: 0 sparse, 2 dense$/m)
+    expect(out).toMatch(/^gain +none$/m)
+  })
+
+  it('says which layers are sparse, and what that should gain', async () => {
+    const { code, out, err } = await doctor('-m', f.windows)
+    expect(code, err).toBe(0)
+    expect(out).toMatch(/^layers +6: 1 sparse \(5\), 5 with a sliding window$/m)
+    expect(out).toMatch(
+      /^gain +predicted .*: \S+ to \S+ at 8192, \S+ to \S+ at 32768, \S+ to \S+ at 131072 tokens$/m,
+    )
   })
 
   it('tells what it knows before what failed: the model', async () => {

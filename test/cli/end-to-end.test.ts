@@ -76,7 +76,7 @@ describe('the main job', () => {
 
   it('names the reason for a model that H2O does not serve', async () => {
     const file = await f.text(2000)
-    const { code, err } = await cli(['-m', f.alibi, '-f', file, '-n', '1', '-ub', '512'])
+    const { code, err } = await cli(['-m', f.refused, '-f', file, '-n', '1', '-ub', '512'])
     expect(code).toBe(0)
     expect(err).toMatch(/prefill: 2000 tokens, dense \(unsupported-\w+: /)
   })

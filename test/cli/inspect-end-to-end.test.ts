@@ -79,7 +79,7 @@ it('ends with 2 for a prompt of one chunk, and says what would do', async () => 
 })
 
 it('ends with 1 for a model that H2O does not serve', async () => {
-  const { code, err } = await cli('-m', f.alibi, '-f', await f.text(300), '-o', '/dev/null', ...sizes)
+  const { code, err } = await cli('-m', f.refused, '-f', await f.text(300), '-o', '/dev/null', ...sizes)
   expect(code).toBe(1)
   expect(err).toMatch(/nothing to inspect, the prefill is dense \(unsupported-\w+: /)
 })

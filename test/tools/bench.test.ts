@@ -30,7 +30,9 @@ test('runs with H2O unless told otherwise, and says what was sparse', async () =
 test('a refused prompt is told too', async () => {
   const model = await modelFile({ arch: 'mpt' })
   const outcome = await run('llama-bench', ['-m', model, ...sizes])
-  expect(calls(outcome)).toEqual(['h2o (0 calls, 0 tokens), dense unsupported-attention (2 calls, 400 tokens)'])
+  expect(calls(outcome)).toEqual([
+    'h2o (0 calls, 0 tokens), dense unsupported-attention (2 calls, 400 tokens)',
+  ])
 })
 
 test('lists and ranges make every combination', async () => {

@@ -189,6 +189,10 @@ void context_open_job::run() {
     state->trace      = options.h2o.trace;
 
     info = h2o_get_info(state->ctx);
+    cost = h2o_get_cost(state->ctx);
+    for (int32_t il = 0; il < h2o_n_layers(state->ctx); ++il) {
+        layers.push_back(h2o_get_layer(state->ctx, il));
+    }
 
     if (!options.on_gpu) {
         // mapped by now, but not used before the first call
@@ -225,6 +229,16 @@ Napi::Value context_open_job::result(Napi::Env env) {
     object.Set("computeBytes", Napi::Number::New(env, (double) info.size_compute));
     object.Set("sparseBytes",  Napi::Number::New(env, (double) info.size_sparse));
     object.Set("sparseNodes",  Napi::Number::New(env, info.n_nodes));
+    object.Set("linearFlops",  Napi::Number::New(env, cost.linear));
+    object.Set("pairFlops",    Napi::Number::New(env, cost.pair));
+    object.Set("windowPairFlops", Napi::Number::New(env, cost.pair_window));
+    object.Set("window",       Napi::Number::New(env, cost.n_window));
+
+    Napi::Array names = Napi::Array::New(env, layers.size());
+    for (size_t il = 0; il < layers.size(); ++il) {
+        names.Set((uint32_t) il, Napi::String::New(env, h2o_layer_name(layers[il])));
+    }
+    object.Set("layers", names);
 
     return object;
 }

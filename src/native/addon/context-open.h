@@ -7,6 +7,7 @@
 #include "job.h"
 
 #include <string>
+#include <vector>
 
 namespace addon {
 
@@ -44,6 +45,8 @@ private:
     context_options                options;
     std::shared_ptr<context_state> state;
     h2o_info                       info{};
+    h2o_cost                       cost{};
+    std::vector<h2o_layer_type>    layers;
 };
 
 } // namespace addon

@@ -23,6 +23,9 @@ static std::vector<h2o_store_layer> h2o_store_layers(
     std::vector<h2o_store_layer> res;
 
     for (const uint32_t il : attn.get_layer_ids()) {
+        if (hparams.n_head_kv(il) == 0) {
+            continue; // a layer without attention
+        }
         const h2o_layer_shape shape = {
             hparams.n_head(il), hparams.n_head_kv(il), hparams.n_embd_head_k(il), hparams.n_embd_head_v(il),
             attn.type_k(), attn.type_v(), cparams.n_ctx_seq,

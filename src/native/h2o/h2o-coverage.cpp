@@ -10,16 +10,12 @@ bool h2o_is_plain(const llama_model & model) {
     return model.hparams.swa_type == LLAMA_SWA_TYPE_NONE && !llm_arch_is_hybrid(model.arch);
 }
 
-// Attention that the graph does not show to be more than plain, or that a context may use beside the decoder's.
-// Everything else is for the probe to find.
-static bool h2o_is_denied_arch(llm_arch arch) {
-    switch (arch) {
-        case LLM_ARCH_GROK: // build_attn_mha caps its logits by the name
-        case LLM_ARCH_T5:
-            return true;
-        default:
-            return false;
-    }
+// what the graph does not show; everything else is for the probe to find
+static bool h2o_is_denied(const llama_model & model) {
+    return
+        model.arch == LLM_ARCH_GROK ||        // build_attn_mha caps its logits, by the name
+        model.hparams.router_layer >= 0 ||    // a layer finds the token that named an adapter: it has to see all of them
+        llama_model_has_encoder(&model);      // decoders that read something else than their own tokens
 }
 
 static bool h2o_is_plain_attention(const llama_hparams & hparams) {
@@ -35,7 +31,7 @@ h2o_reason h2o_coverage(const llama_model & model, const llama_cparams & cparams
     if (!h2o_is_plain_attention(hparams)) {
         return H2O_REASON_UNSUPPORTED_ATTENTION;
     }
-    if (h2o_is_denied_arch(model.arch)) {
+    if (h2o_is_denied(model)) {
         return H2O_REASON_UNSUPPORTED_ARCHITECTURE;
     }
     if (cparams.ctx_type != LLAMA_CONTEXT_TYPE_DEFAULT || cparams.ctx_other || cparams.embeddings ||

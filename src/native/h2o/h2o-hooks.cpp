@@ -73,6 +73,9 @@ void h2o_sched_reserve(h2o_record & h2o, llama_context & lctx, size_t * sizes) {
         return;
     }
 
+    h2o.layers       = found.layers;
+    h2o.flops_linear = found.flops;
+
     const h2o_info info = h2o_get_info(&lctx);
 
     LLAMA_LOG_INFO("%s: schedule = %s, chunk = %u, local = %u, heavy = %u, nodes = %d\n", __func__,

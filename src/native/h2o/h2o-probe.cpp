@@ -1,6 +1,7 @@
 #include "h2o-probe.h"
 
 #include "h2o-cache.h"
+#include "h2o-cost.h"
 #include "h2o-graph-input.h"
 #include "h2o-mass.h"
 
@@ -37,9 +38,11 @@ static bool h2o_reads_mask(const llm_graph_result & res, ggml_cgraph * gf) {
 }
 
 // every layer of the cache went through h2o_build_attn, and nothing else looks at it as a whole
-static h2o_reason h2o_coverage_of_graph(const llm_graph_result & res, ggml_cgraph * gf, const h2o_store & store) {
+static h2o_reason h2o_coverage_of_graph(
+        const llm_graph_result & res, ggml_cgraph * gf, const h2o_store & store, std::set<int32_t> & layers) {
     for (const auto & input : res.inputs) {
         if (const auto * h2o = dynamic_cast<const llm_graph_input_h2o *>(input.get())) {
+            layers = h2o->built;
             for (const int32_t il : store.layer_ids()) {
                 if (h2o->built.count(il) == 0) {
                     return H2O_REASON_UNSUPPORTED_ATTENTION;
@@ -94,7 +97,8 @@ static void h2o_probe_graph(
     }
     res.n_nodes = std::max(res.n_nodes, ggml_graph_n_nodes(gf));
     res.size    = std::max(res.size, std::accumulate(sizes_here.begin(), sizes_here.end(), size_t(0)));
-    res.reason  = h2o_coverage_of_graph(*lctx.get_gf_res_reserve(), gf, cache.get_store());
+    res.flops   = h2o_linear_flops(gf)/plan.n_graph_tokens();
+    res.reason  = h2o_coverage_of_graph(*lctx.get_gf_res_reserve(), gf, cache.get_store(), res.layers);
 }
 
 h2o_probe_result h2o_probe(llama_context & lctx, h2o_cache & cache, size_t * sizes) {

@@ -6,6 +6,7 @@
 #include "h2o.h"
 
 #include <cstddef>
+#include <set>
 #include <stdexcept>
 
 struct llama_context;
@@ -21,6 +22,9 @@ struct h2o_probe_result {
     h2o_reason reason  = H2O_REASON_NONE; // why the model is not covered after all
     int32_t    n_nodes = 0;               // of the largest graph
     size_t     size    = 0;               // bytes of compute buffers that it needs
+    double     flops   = 0.0;             // of its products with weights, per token
+
+    std::set<int32_t> layers; // built through the hook
 };
 
 // Builds and reserves the largest sparse graphs. sizes: by backend, raised to what they need.

@@ -5,6 +5,8 @@
 
 #include "h2o.h"
 
+#include <set>
+
 class h2o_cache;
 
 struct llama_memory_i;
@@ -22,8 +24,11 @@ struct h2o_record {
     bool     has_call = false;
     h2o_call last     = {};
 
-    int32_t n_nodes     = 0; // of the largest reserved sparse graph
-    size_t  size_sparse = 0; // bytes of compute buffers that it needs
+    int32_t n_nodes      = 0;   // of the largest reserved sparse graph
+    size_t  size_sparse  = 0;   // bytes of compute buffers that it needs
+    double  flops_linear = 0.0; // of its products with weights, per token
+
+    std::set<int32_t> layers; // those that attend to what H2O chooses
 
     h2o_count counts[H2O_REASON_COUNT] = {};
 };

@@ -73,9 +73,9 @@ enum h2o_reason {
     H2O_REASON_OFF,                      // L + H = 0
     H2O_REASON_ONE_CHUNK,                // the call holds no more than S tokens
     H2O_REASON_BATCH_TOO_SMALL,          // n_batch <= n_ubatch: no call can hold more than one chunk
-    H2O_REASON_UNSUPPORTED_ARCHITECTURE, // not on the list of architectures that the tests cover
-    H2O_REASON_UNSUPPORTED_MEMORY,       // sliding window, recurrent, hybrid, shared or MLA cache
-    H2O_REASON_UNSUPPORTED_ATTENTION,    // ALiBi, sinks, soft cap, a bias on the logits, more than one head size
+    H2O_REASON_UNSUPPORTED_ARCHITECTURE, // attention that the graph does not show: a cap by name, a router, an encoder
+    H2O_REASON_UNSUPPORTED_MEMORY,       // no KV cache that H2O can serve: all layers recurrent, or an index
+    H2O_REASON_UNSUPPORTED_ATTENTION,    // MLA, ALiBi, sinks, soft cap, a bias on the logits
     H2O_REASON_UNSUPPORTED_CONTEXT,      // pooling, a special context type, tensor split
     H2O_REASON_UNSUPPORTED_DEVICE,       // a device that cannot say whether it runs the op
     H2O_REASON_UNSUPPORTED_SCHEDULE,     // the policy has no two-pass
@@ -136,6 +136,36 @@ struct h2o_info {
 };
 
 LLAMA_API struct h2o_info h2o_get_info(const struct llama_context * ctx);
+
+//
+// what a sparse prefill saves
+//
+
+// how a layer attends in a sparse call; a closed list, the names are permanent
+enum h2o_layer_type {
+    H2O_LAYER_SPARSE = 0,   // to what H2O chooses
+    H2O_LAYER_DENSE,        // to all positions: the context is not covered
+    H2O_LAYER_WINDOW,       // to the last positions alone, as it always does
+    H2O_LAYER_RECURRENT,    // it keeps a state instead of K and V
+    H2O_LAYER_NO_ATTENTION,
+};
+
+// "sparse", "dense", "window", "recurrent" or "none"
+LLAMA_API const char * h2o_layer_name(enum h2o_layer_type type);
+
+// layers of the trunk; those that predict further tokens do not count
+LLAMA_API int32_t             h2o_n_layers (const struct llama_context * ctx);
+LLAMA_API enum h2o_layer_type h2o_get_layer(const struct llama_context * ctx, int32_t il);
+
+// floating-point operations of a prefill, as the sparse graph shows them; all 0 if the context is not covered
+struct h2o_cost {
+    double  linear;      // of the weights' matrices, per token
+    double  pair;        // of attention in sparse layers, per query and key that it reads, all heads
+    double  pair_window; // the same in layers with a window
+    int32_t n_window;    // positions that these see at most
+};
+
+LLAMA_API struct h2o_cost h2o_get_cost(const struct llama_context * ctx);
 
 // whether the next sparse call goes on from what was read before: always, where the policy chooses from the cache itself
 LLAMA_API bool h2o_has_memory(const struct llama_context * ctx);

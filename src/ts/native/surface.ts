@@ -79,6 +79,12 @@ export interface NativeContextInfo {
   computeBytes: number
   sparseBytes: number
   sparseNodes: number
+  linearFlops: number
+  pairFlops: number
+  windowPairFlops: number
+  window: number
+  /** By layer: sparse, dense, window, recurrent or none. */
+  layers: string[]
 }
 
 export interface NativeSampling {

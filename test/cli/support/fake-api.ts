@@ -40,6 +40,8 @@ export const h2oInfo: Context['h2o'] = {
   local: 2,
   heavy: 1,
   denseTail: 0,
+  layers: ['sparse', 'sparse'],
+  cost: { linear: 1, pair: 1, windowPair: 0, window: 0 },
 }
 
 export function prefillResult(calls: Call[] = [sparseCall]): PrefillResult {

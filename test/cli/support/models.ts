@@ -10,8 +10,10 @@ export interface Fixtures {
   model: string
   /** larger, so that a prefill takes a while */
   slowModel: string
-  /** with a sliding window, which H2O does not serve */
-  alibi: string
+  /** with ALiBi, which H2O does not serve */
+  refused: string
+  /** six layers, of which the last attends to all positions and the others to a window */
+  windows: string
   notAModel: string
   truncated: string
   /** A file of exactly n tokens. */
@@ -26,7 +28,8 @@ export async function makeFixtures(): Promise<Fixtures> {
     folder,
     model: at('tiny.gguf'),
     slowModel: at('slow.gguf'),
-    alibi: at('mpt.gguf'),
+    refused: at('mpt.gguf'),
+    windows: at('gemma3.gguf'),
     notAModel: at('not-a-model.gguf'),
     truncated: at('truncated.gguf'),
     async text(n) {
@@ -38,7 +41,8 @@ export async function makeFixtures(): Promise<Fixtures> {
   }
   await writeModel(fixtures.model, { arch: 'llama', hidden: 64, heads: 4 })
   await writeModel(fixtures.slowModel, { arch: 'llama', layers: 8, hidden: 128 })
-  await writeModel(fixtures.alibi, { arch: 'mpt' })
+  await writeModel(fixtures.refused, { arch: 'mpt' })
+  await writeModel(fixtures.windows, { arch: 'gemma3', layers: 6 })
   await writeFile(fixtures.notAModel, 'this is a text and no model\n'.repeat(100))
   await writeModel(fixtures.truncated, { arch: 'llama', hidden: 64, heads: 4 })
   const file = await open(fixtures.truncated, 'r+')

@@ -9,6 +9,7 @@ set(H2O_SOURCES
     ${H2O_DIR}/h2o-cache.cpp
     ${H2O_DIR}/h2o-call.cpp
     ${H2O_DIR}/h2o-chain.cpp
+    ${H2O_DIR}/h2o-cost.cpp
     ${H2O_DIR}/h2o-coverage.cpp
     ${H2O_DIR}/h2o-debug.cpp
     ${H2O_DIR}/h2o-device.cpp

@@ -1,0 +1,38 @@
+// What a sparse prefill should gain over a dense one, from what both have to compute. docs/models.md says how good a
+// prediction that is.
+import type { ContextH2o, PrefillCost } from '../../index.js'
+
+/** The settings that are predicted: those of the README. */
+export const SETTINGS = { chunk: 1024, local: 256, heavy: 256 }
+
+/** What a floating-point operation of attention costs, as one of a product with weights: 1 on a good GPU, 4 on a CPU. */
+export const RATIOS = [1, 4] as const
+
+export const LENGTHS = [8192, 32768, 131072] as const
+
+export interface Gain {
+  tokens: number
+  /** Dense time over sparse time for each of RATIOS. */
+  times: number[]
+}
+
+/** Empty if the context is not covered. */
+export function predictGains({ covered, cost }: Pick<ContextH2o, 'covered' | 'cost'>): Gain[] {
+  if (!covered) return []
+  return LENGTHS.map((tokens) => ({
+    tokens,
+    times: RATIOS.map((ratio) => timeOf(cost, ratio, tokens / 2) / timeOf(cost, ratio, keysRead(tokens))),
+  }))
+}
+
+/** Of one token that reads `keys` keys, in operations of a product with weights. */
+function timeOf({ linear, pair, windowPair, window }: PrefillCost, ratio: number, keys: number): number {
+  const inWindows = windowPair * (window + SETTINGS.chunk)
+  return linear + ratio * (pair * keys + inWindows)
+}
+
+/** On average: half of the own chunk, and the memory in all chunks but the first. */
+function keysRead(tokens: number): number {
+  const { chunk, local, heavy } = SETTINGS
+  return chunk / 2 + (local + heavy) * (1 - chunk / tokens)
+}
