@@ -128,11 +128,12 @@ ggml_tensor * h2o_build_attn(
     if (!h2o || !h2o->cache.get_store().has_layer(il)) {
         return nullptr;
     }
-    if (kq_b || sinks) {
+    if (kq_b) {
         throw h2o_not_covered();
     }
+    const float cap = g.hparams.attn_soft_cap ? g.hparams.f_attn_logit_softcapping : 0.0f;
 
-    ggml_tensor * cur = h2o_build_attn_layer(g, *h2o, q, k, v, kq_scale, il);
+    ggml_tensor * cur = h2o_build_attn_layer(g, *h2o, q, k, v, { kq_scale, cap, sinks }, il);
     ggml_build_forward_expand(g.gf, cur);
 
     if (!g.cparams.offload_kqv) {
