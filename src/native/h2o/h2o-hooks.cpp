@@ -158,6 +158,8 @@ bool h2o_ubatch_done(h2o_record & h2o, llama_context & lctx, const llama_memory_
         return false;
     }
 
+    h2o.cache->graph_done(sparse->get_plan());
+
     if (sparse->get_plan().is_first()) {
         h2o.cache->trace.clear();
     }
@@ -187,9 +189,13 @@ void h2o_decode_done(h2o_record & h2o, const llama_batch & batch) {
     count.n_tokens += h2o.last.n_tokens;
 }
 
-// every sequence of the batch loses what it got and all that follows
+// every sequence of the batch loses what it got and all that follows, where the memory can go back that far
 void h2o_decode_failed(h2o_record & h2o, const llama_batch & batch) {
     if (!h2o.cache) {
+        return;
+    }
+    if (h2o.cache->keeps_graphs()) {
+        h2o.cache->commit(); // upstream has removed the graph that failed
         return;
     }
 
