@@ -186,7 +186,10 @@ export class Context {
     return runGenerate(this.#handle, prompt, options)
   }
 
-  /** Forgets everything from `position` on. Throws ERR_H2O_POSITION_OUT_OF_RANGE beyond the end. */
+  /**
+   * Forgets everything from `position` on. Throws ERR_H2O_POSITION_OUT_OF_RANGE beyond the end, and ERR_H2O_POSITION_GONE
+   * where a model's sliding windows no longer reach back (swaFull); nothing is forgotten then.
+   */
   async truncate(position: number): Promise<void> {
     count('position', position, 0, this.nCtx)
     await this.#handle.operate(undefined, async () => {

@@ -20,6 +20,7 @@ export type H2oErrorCode =
   | 'ERR_H2O_INTERRUPTED'
   | 'ERR_H2O_POSITION_OUT_OF_RANGE'
   | 'ERR_H2O_POSITION_STALE'
+  | 'ERR_H2O_POSITION_GONE'
   | 'ERR_H2O_INSIDE_GENERATE'
   | 'ERR_H2O_THREAD_LIMIT'
 
@@ -59,6 +60,8 @@ const hints: { [code in H2oErrorCode]?: string } = {
   ERR_H2O_PROMPT_TOO_LONG: 'raise nCtx (-c) or shorten the prompt',
   ERR_H2O_POSITION_OUT_OF_RANGE: 'read what should be there first; position says how many tokens there are',
   ERR_H2O_POSITION_STALE: 'read it again: another prompt, truncate, clear or loadState took its place',
+  ERR_H2O_POSITION_GONE:
+    'make the context with swaFull (--swa-full), or clear it and read again; details.earliest is how far back it can go',
   ERR_H2O_INSIDE_GENERATE:
     'leave the loop first, or use another context: one model serves any number of them',
   ERR_H2O_THREAD_LIMIT:

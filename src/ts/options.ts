@@ -66,6 +66,11 @@ export interface ContextOptions {
   flashAttn?: FlashAttn
   typeK?: KvType
   typeV?: KvType
+  /**
+   * Keep all positions of layers with a sliding window, too: false. Without, such a model cannot go back further than its
+   * windows reach (ERR_H2O_POSITION_GONE). With it the cache is as large as a model's without windows.
+   */
+  swaFull?: boolean
   /** false: stock attention. Local and heavy of 0 mean the same. */
   h2o?: false | H2oOptions
   /** As an embedding context of llama.cpp: every token becomes an output, and the prefill is dense. Nothing here returns them. */
@@ -97,6 +102,7 @@ const contextOptionNames = namesOf<ContextOptions>({
   flashAttn: true,
   typeK: true,
   typeV: true,
+  swaFull: true,
   h2o: true,
   embeddings: true,
   nSeqMax: true,
@@ -175,6 +181,7 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
       flashAttn,
       typeK: oneOf('typeK', options.typeK, 'f16', kvTypes),
       typeV,
+      swaFull: boolean('swaFull', options.swaFull, false),
       h2oLocal: budget.local,
       h2oHeavy: budget.heavy,
       select: budget.select,

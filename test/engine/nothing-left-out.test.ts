@@ -26,6 +26,8 @@ const models: Record<string, ModelSpec> = {
   qwen3moe: { arch: 'qwen3moe' },
   phi3: { arch: 'phi3', hidden: 256 },
   'gemma3 (windows)': { arch: 'gemma3', layers: 6, slidingWindow: 32 },
+  'gemma2 (capped logits)': { arch: 'gemma2', slidingWindow: 32, attentionGain: 20 },
+  'gpt-oss (sinks)': { arch: 'gpt-oss', slidingWindow: 32 },
   'jamba (recurrent layers)': { arch: 'jamba', layers: 8 },
 }
 
@@ -34,7 +36,7 @@ const models: Record<string, ModelSpec> = {
 const limits: Partial<Record<KvType, { on: number; off?: number; fused?: number }>> = {
   f32: { on: 1e-5, off: 1e-9 },
   f16: { on: 1e-5, off: 1e-5 },
-  bf16: { on: 1e-4, off: 1e-4 },
+  bf16: { on: 2e-4, off: 2e-4 },
   q8_0: { on: 1e-5, fused: 1e-3 },
   q4_0: { on: 1e-5, fused: 1e-2 },
 }

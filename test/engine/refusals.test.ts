@@ -21,8 +21,6 @@ interface Refusal {
 const refusals: Refusal[] = [
   { name: 'off', reason: 'off', settings: { h2o: { local: 0, heavy: 0 } } },
   { name: 'off, query', reason: 'off', settings: { h2o: { local: 0, heavy: 0, select: 'query' } } },
-  { name: 'a capped logit (gemma2)', reason: 'unsupported-attention', spec: { arch: 'gemma2' } },
-  { name: 'sinks (gpt-oss)', reason: 'unsupported-attention', spec: { arch: 'gpt-oss' } },
   { name: 'ALiBi (mpt)', reason: 'unsupported-attention', spec: { arch: 'mpt' } },
   { name: 'a recurrent model (mamba)', reason: 'unsupported-memory', spec: { arch: 'mamba' } },
   {

@@ -44,7 +44,7 @@ static void test_block(test_random & rnd) {
         ggml_tensor * t_v    = ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, n_keys, d, 1, 1);
         ggml_tensor * t_ones = ggml_new_tensor_1d(g.ctx.get(), GGML_TYPE_F32, n_rows);
 
-        const h2o_attn_block block = h2o_build_attn_block(g.ctx.get(), t_q, t_k, t_v, nullptr, t_ones, 1.0f);
+        const h2o_attn_block block = h2o_build_attn_block(g.ctx.get(), t_q, t_k, t_v, nullptr, t_ones, { 1.0f });
 
         g.alloc();
         test_set(t_q,    q);

@@ -45,7 +45,7 @@ static void test_block(test_random & rnd) {
     ggml_tensor * t_mask = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F16, n, n_rows);
     ggml_tensor * t_ones = ggml_new_tensor_1d(g.ctx.get(), GGML_TYPE_F32, n_rows*n_head*n_chunks);
 
-    const h2o_attn_block block = h2o_build_attn_block(g.ctx.get(), t_q, t_k, t_v, t_mask, t_ones, scale);
+    const h2o_attn_block block = h2o_build_attn_block(g.ctx.get(), t_q, t_k, t_v, t_mask, t_ones, { scale });
 
     g.alloc();
     test_set(t_q,    q);

@@ -112,8 +112,8 @@ static void test_blocks(test_random & rnd, float range) {
     const inputs in_a = new_inputs(g.ctx.get(), n_rows, intra.n_keys);
     const inputs in_b = new_inputs(g.ctx.get(), n_rows, inter.n_keys);
 
-    const h2o_attn_block a = h2o_build_attn_block(g.ctx.get(), in_a.q, in_a.k, in_a.v_t, in_a.mask, in_a.ones, scale);
-    const h2o_attn_block b = h2o_build_attn_block(g.ctx.get(), in_b.q, in_b.k, in_b.v_t, nullptr,   in_b.ones, scale);
+    const h2o_attn_block a = h2o_build_attn_block(g.ctx.get(), in_a.q, in_a.k, in_a.v_t, in_a.mask, in_a.ones, { scale });
+    const h2o_attn_block b = h2o_build_attn_block(g.ctx.get(), in_b.q, in_b.k, in_b.v_t, nullptr,   in_b.ones, { scale });
 
     ggml_tensor * ab = h2o_build_fuse(g.ctx.get(), a.o, a.lse, b.o, b.lse);
     ggml_tensor * ba = h2o_build_fuse(g.ctx.get(), b.o, b.lse, a.o, a.lse);
@@ -194,8 +194,8 @@ static void test_extremes() {
             const inputs in_a = new_inputs(g.ctx.get(), 1, n_a);
             const inputs in_b = new_inputs(g.ctx.get(), 1, n_b);
 
-            const h2o_attn_block got_a = h2o_build_attn_block(g.ctx.get(), in_a.q, in_a.k, in_a.v_t, nullptr, in_a.ones, 1.0f);
-            const h2o_attn_block got_b = h2o_build_attn_block(g.ctx.get(), in_b.q, in_b.k, in_b.v_t, nullptr, in_b.ones, 1.0f);
+            const h2o_attn_block got_a = h2o_build_attn_block(g.ctx.get(), in_a.q, in_a.k, in_a.v_t, nullptr, in_a.ones, { 1.0f });
+            const h2o_attn_block got_b = h2o_build_attn_block(g.ctx.get(), in_b.q, in_b.k, in_b.v_t, nullptr, in_b.ones, { 1.0f });
             ggml_tensor * fused = h2o_build_fuse(g.ctx.get(), got_a.o, got_a.lse, got_b.o, got_b.lse);
 
             g.alloc();

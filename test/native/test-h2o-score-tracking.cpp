@@ -22,8 +22,8 @@ static void test_on_paper() {
     ggml_tensor * mask = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F16, 3, 3);
     ggml_tensor * ones = ggml_new_tensor_1d(g.ctx.get(), GGML_TYPE_F32, 3);
 
-    const h2o_attn_block intra = h2o_build_attn_block(g.ctx.get(), q, k, v_t, mask,    ones, 1.0f);
-    const h2o_attn_block inter = h2o_build_attn_block(g.ctx.get(), q, k, v_t, nullptr, ones, 1.0f);
+    const h2o_attn_block intra = h2o_build_attn_block(g.ctx.get(), q, k, v_t, mask,    ones, { 1.0f });
+    const h2o_attn_block inter = h2o_build_attn_block(g.ctx.get(), q, k, v_t, nullptr, ones, { 1.0f });
 
     const ggml_fp16_t on  = ggml_fp32_to_fp16(0.0f);
     const ggml_fp16_t off = ggml_fp32_to_fp16(-INFINITY);

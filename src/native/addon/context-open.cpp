@@ -33,6 +33,7 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.flash_attn      = get_string(object, "flashAttn",  o.flash_attn);
     o.type_k          = get_string(object, "typeK",      o.type_k);
     o.type_v          = get_string(object, "typeV",      o.type_v);
+    o.swa_full        = get_bool  (object, "swaFull",    o.swa_full);
     o.embeddings      = get_bool  (object, "embeddings", o.embeddings);
 
     return o;
@@ -158,6 +159,7 @@ void context_open_job::run() {
     params.flash_attn_type = flash_attn_type(options.flash_attn);
     params.type_k          = type_k;
     params.type_v          = type_v;
+    params.swa_full        = options.swa_full;
     params.embeddings      = options.embeddings;
     params.h2o             = &options.h2o;
 

@@ -21,6 +21,7 @@ struct context_options {
     std::string flash_attn      = "auto";
     std::string type_k          = "f16";
     std::string type_v          = "f16";
+    bool        swa_full        = false;
     h2o_params  h2o             = h2o_default_params();
     bool        embeddings      = false;
     double      memory_limit    = 0.0; // bytes of host memory, 0 = unknown

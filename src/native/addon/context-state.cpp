@@ -41,8 +41,18 @@ int32_t context_state::position() const {
     return llama_memory_seq_pos_max(memory, 0) + 1;
 }
 
-int32_t context_state::rollback(int32_t base) {
-    if (!llama_memory_seq_rm(memory, 0, base, -1)) {
+int32_t context_state::earliest() const {
+    const int32_t n_swa   = llama_model_n_swa(model.get());
+    const int32_t pos_min = llama_memory_seq_pos_min(memory, 0);
+
+    return n_swa > 0 && pos_min > 0 ? pos_min + n_swa - 1 : 0;
+}
+
+int32_t context_state::rollback(int32_t base, bool is_torn) {
+    if (llama_model_n_swa(model.get()) > 0 && !is_torn) {
+        return position();
+    }
+    if (base < earliest() || !llama_memory_seq_rm(memory, 0, base, -1)) {
         llama_memory_clear(memory, false);
     }
     return position();

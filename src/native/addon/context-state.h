@@ -45,8 +45,13 @@ struct context_state {
     // tokens in the context: one more than the last position
     int32_t position() const;
 
-    // removes everything from `base` on; a memory that cannot do that (recurrent models) is cleared. Returns position()
-    int32_t rollback(int32_t base);
+    // the lowest position, besides 0, from which on everything can be forgotten: a token there needs a whole window
+    int32_t earliest() const;
+
+    // After a call from `base` on failed: removes what it has left. A memory that cannot do that (recurrent models) is
+    // cleared. One with sliding windows keeps the ubatches that ended, as llama_decode leaves them: what they have pushed
+    // out of the windows is needed to go back; is_torn says that llama_decode did not get to tidy up. Returns position()
+    int32_t rollback(int32_t base, bool is_torn);
 
     // llama.cpp asks after every node that the CPU computed: counts it, and says whether the running job was aborted
     static bool on_node(void * self);

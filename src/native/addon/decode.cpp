@@ -120,6 +120,7 @@ void decode_job::run() {
     const int64_t t_start_us = llama_time_us();
 
     int         status  = 0;
+    bool        is_torn = false;
     std::string message = "llama_decode failed";
 
     state->running = this;
@@ -131,12 +132,13 @@ void decode_job::run() {
         }
     } catch (const std::exception & err) {
         status  = -3;
+        is_torn = true;
         message = err.what();
     }
     state->running = nullptr;
 
     if (status != 0) {
-        position = state->rollback(base);
+        position = state->rollback(base, is_torn);
         if (is_aborted()) {
             throw failure_interrupted(position);
         }

@@ -8,6 +8,9 @@ forget_job::forget_job(Napi::Env env, std::shared_ptr<context_state> state, int3
 void forget_job::run() {
     if (from <= 0 && to < 0) {
         llama_memory_clear(state->memory, false);
+    } else if ((to < 0 || to >= state->position()) && from < state->earliest()) {
+        throw failure("ERR_H2O_POSITION_GONE", "the sliding windows of this model no longer reach that far back",
+            {{"from", (double) from}, {"earliest", (double) state->earliest()}, {"position", (double) state->position()}});
     } else if (!llama_memory_seq_rm(state->memory, 0, from, to)) {
         throw failure("ERR_H2O_INVALID_ARGUMENT", "this model's memory cannot forget a part of what it read",
             {{"from", (double) from}, {"to", (double) to}, {"position", (double) state->position()}});

@@ -28,6 +28,14 @@ void h2o_expand(const h2o_layer & l, std::initializer_list<ggml_tensor *> tensor
 // composed of stock ops
 //
 
+ggml_tensor * h2o_build_cap(ggml_context * ctx, ggml_tensor * kq, const h2o_softmax & softmax) {
+    return softmax.cap > 0.0f ? ggml_tanh(ctx, ggml_scale(ctx, kq, softmax.scale/softmax.cap)) : kq;
+}
+
+float h2o_scale(const h2o_softmax & softmax) {
+    return softmax.cap > 0.0f ? softmax.cap : softmax.scale;
+}
+
 // ones as [1, rows, n_head_kv, n_chunks]
 static ggml_tensor * h2o_view_ones(ggml_context * ctx, ggml_tensor * ones, const ggml_tensor * w) {
     const size_t nb = ggml_element_size(ones);
@@ -35,18 +43,34 @@ static ggml_tensor * h2o_view_ones(ggml_context * ctx, ggml_tensor * ones, const
     return ggml_view_4d(ctx, ones, 1, w->ne[1], w->ne[2], w->ne[3], nb, nb*w->ne[1], nb*w->ne[1]*w->ne[2], 0);
 }
 
+// Adds the sinks to what the keys of a block gave; sinks repeats along lse. Returns the share that is left to the keys,
+// of the shape of lse.
+static ggml_tensor * h2o_build_sinks(ggml_context * ctx, ggml_tensor * sinks, ggml_tensor * & o, ggml_tensor * & lse) {
+    ggml_tensor * diff  = ggml_sub(ctx, lse, sinks);
+    ggml_tensor * share = ggml_sigmoid(ctx, diff);
+
+    o   = ggml_mul(ctx, o, share);
+    lse = ggml_add(ctx, lse, ggml_softplus(ctx, ggml_neg(ctx, diff)));
+
+    return share;
+}
+
 h2o_attn_block h2o_build_attn_block(
-        ggml_context * ctx,
-        ggml_tensor  * q,
-        ggml_tensor  * k,
-        ggml_tensor  * v_t,
-        ggml_tensor  * mask,
-        ggml_tensor  * ones,
-        float          kq_scale) {
+        ggml_context      * ctx,
+        ggml_tensor       * q,
+        ggml_tensor       * k,
+        ggml_tensor       * v_t,
+        ggml_tensor       * mask,
+        ggml_tensor       * ones,
+        const h2o_softmax & softmax) {
     ggml_tensor * kq = ggml_mul_mat(ctx, k, q); // [n_keys, rows, n_head_kv, n_chunks]
     ggml_prec_set_acc(kq, GGML_PREC_F32);
 
-    ggml_tensor * w = ggml_soft_max_ext(ctx, kq, mask, kq_scale, 0.0f);
+    kq = h2o_build_cap(ctx, kq, softmax);
+
+    const float scale = h2o_scale(softmax);
+
+    ggml_tensor * w = ggml_soft_max_ext(ctx, kq, mask, scale, 0.0f);
 
     // the largest weight of a row is 1/l, and it stands where the logit is m
     const int64_t n_rows = ggml_nrows(w);
@@ -55,13 +79,21 @@ h2o_attn_block h2o_build_attn_block(
     ggml_tensor * m     = ggml_get_rows(ctx, ggml_reshape_3d(ctx, kq, 1, kq->ne[0], n_rows), i_max);
     ggml_tensor * l_inv = ggml_get_rows(ctx, ggml_reshape_3d(ctx, w,  1, w->ne[0],  n_rows), i_max);
 
-    ggml_tensor * lse = ggml_sub(ctx, ggml_scale(ctx, m, kq_scale), ggml_log(ctx, l_inv));
+    ggml_tensor * o   = ggml_mul_mat(ctx, v_t, w);
+    ggml_tensor * lse = ggml_sub(ctx, ggml_scale(ctx, m, scale), ggml_log(ctx, l_inv));
 
-    return {
-        ggml_mul_mat(ctx, v_t, w),
-        ggml_reshape_4d(ctx, lse, 1, w->ne[1], w->ne[2], w->ne[3]),
-        ones ? ggml_out_prod(ctx, w, h2o_view_ones(ctx, ones, w)) : nullptr,
-    };
+    lse = ggml_reshape_4d(ctx, lse, 1, w->ne[1], w->ne[2], w->ne[3]);
+
+    ggml_tensor * shares = ones ? h2o_view_ones(ctx, ones, w) : nullptr; // of a row's weights in its votes
+
+    if (softmax.sinks) {
+        const int64_t n_group = softmax.sinks->ne[0]/w->ne[2];
+
+        ggml_tensor * left = h2o_build_sinks(ctx, ggml_reshape_3d(ctx, softmax.sinks, 1, n_group, w->ne[2]), o, lse);
+
+        shares = ones ? left : nullptr;
+    }
+    return { o, lse, shares ? ggml_out_prod(ctx, w, shares) : nullptr };
 }
 
 ggml_tensor * h2o_build_fuse(
@@ -81,7 +113,7 @@ ggml_tensor * h2o_build_fuse(
 // fused
 //
 
-// set, o and lse: null for intra attention
+// Set, o and lse: null for intra attention. Knows no sinks: see h2o_build_intra.
 static h2o_attn_block h2o_build_fused(
         const h2o_layer & l,
         ggml_tensor     * q,
@@ -92,7 +124,7 @@ static h2o_attn_block h2o_build_fused(
         ggml_tensor     * lse) {
     const bool v_trans = h2o_is_transposed(l.v);
 
-    ggml_tensor * t = ggml_h2o_attn(l.ctx, q, k, v, set, o, lse, v_trans, !set, l.with_votes, l.kq_scale);
+    ggml_tensor * t = ggml_h2o_attn(l.ctx, q, k, v, set, o, lse, v_trans, !set, l.with_votes, l.softmax.scale);
 
     // the result holds its parts one after the other
     size_t offset = 0;
@@ -127,6 +159,12 @@ ggml_tensor * h2o_by_token(const h2o_layer & l, ggml_tensor * t) {
                       : h2o_unfold(l.ctx, t, l.n_group);
 }
 
+// of a block that is merged with one that counts them
+static h2o_softmax h2o_without_sinks(h2o_softmax softmax) {
+    softmax.sinks = nullptr;
+    return softmax;
+}
+
 // the log-sum-exp over two disjoint sets of keys
 static ggml_tensor * h2o_build_lse(ggml_context * ctx, ggml_tensor * lse_a, ggml_tensor * lse_b) {
     return ggml_add(ctx, lse_a, ggml_softplus(ctx, ggml_sub(ctx, lse_b, lse_a)));
@@ -140,16 +178,16 @@ static h2o_attn_block h2o_build_intra_composed(
         int64_t           n,
         int64_t           n_chunks,
         ggml_tensor     * mask) {
-    const auto over = [&](int64_t pos, int64_t n_keys, ggml_tensor * mask, ggml_tensor * ones) {
+    const auto over = [&](int64_t pos, int64_t n_keys, ggml_tensor * mask, ggml_tensor * ones, const h2o_softmax & softmax) {
         return h2o_build_attn_block(l.ctx, q,
                 h2o_view_k  (l.ctx, l.k, pos, n_keys, n_chunks),
-                h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks), mask, ones, l.kq_scale);
+                h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks), mask, ones, softmax);
     };
 
-    h2o_attn_block own = over(pos, n, mask, n_near > 0 ? nullptr : l.ones);
+    h2o_attn_block own = over(pos, n, mask, n_near > 0 ? nullptr : l.ones, l.softmax);
 
     if (n_near > 0) {
-        const h2o_attn_block near = over(pos - n_near, n_near, nullptr, nullptr);
+        const h2o_attn_block near = over(pos - n_near, n_near, nullptr, nullptr, h2o_without_sinks(l.softmax));
 
         own.o   = h2o_build_fuse(l.ctx, own.o, own.lse, near.o, near.lse);
         own.lse = h2o_build_lse (l.ctx, own.lse, near.lse);
@@ -175,7 +213,12 @@ h2o_attn_block h2o_build_intra(
     ggml_tensor * v = h2o_is_transposed(l.v) ? h2o_view_v_t(l.ctx, l.v, pos, n, n_chunks)
                                              : h2o_view_k  (l.ctx, l.v, pos, n, n_chunks);
 
-    return h2o_build_fused(l, q, h2o_view_k(l.ctx, l.k, pos, n, n_chunks), v, nullptr, nullptr, nullptr);
+    h2o_attn_block res = h2o_build_fused(l, q, h2o_view_k(l.ctx, l.k, pos, n, n_chunks), v, nullptr, nullptr, nullptr);
+
+    if (l.softmax.sinks) {
+        h2o_build_sinks(l.ctx, ggml_reshape_2d(l.ctx, l.softmax.sinks, 1, q->ne[1]), res.o, res.lse);
+    }
+    return res;
 }
 
 // a set for each block: blocks become a dimension of the products, and the last block's missing queries zeros
@@ -199,7 +242,7 @@ static h2o_attn_block h2o_build_blocks_composed(const h2o_layer & l, ggml_tensor
     const h2o_attn_block b = h2o_build_attn_block(l.ctx,
             ggml_reshape_4d(l.ctx, q, q->ne[0], n_block, n_sets, n_head_kv),
             ggml_reshape_4d(l.ctx, k, k->ne[0], n_mem,   n_sets, n_head_kv),
-            v_t, nullptr, nullptr, l.kq_scale);
+            v_t, nullptr, nullptr, h2o_without_sinks(l.softmax));
 
     // without the rows that are none
     const auto join = [&](ggml_tensor * t) {
@@ -218,7 +261,8 @@ h2o_attn_block h2o_build_inter(
     h2o_attn_block res = set->ne[2] > 1
         ? h2o_build_blocks_composed(l, q, set)
         : h2o_build_attn_block(l.ctx, q,
-                h2o_gather_k(l.ctx, l.k, set), h2o_gather_v_t(l.ctx, l.v, set), nullptr, l.ones, l.kq_scale);
+                h2o_gather_k(l.ctx, l.k, set), h2o_gather_v_t(l.ctx, l.v, set), nullptr, l.ones,
+                h2o_without_sinks(l.softmax));
 
     res.o = h2o_build_fuse(l.ctx, o, lse, res.o, res.lse);
     return res;

@@ -18,6 +18,13 @@ struct h2o_attn_block {
                          // queries; null unless somebody wants votes
 };
 
+// how the products of queries and keys become weights
+struct h2o_softmax {
+    float         scale;
+    float         cap   = 0.0f;    // logits become cap*tanh(logit/cap); 0: they stay
+    ggml_tensor * sinks = nullptr; // F32 [n_head] one more logit of each head, with a value of zero; null: none
+};
+
 // one layer of one graph
 struct h2o_layer {
     ggml_context * ctx;
@@ -27,11 +34,12 @@ struct h2o_layer {
     ggml_tensor * k; // as llama_kv_cache::get_k and get_v return them
     ggml_tensor * v;
 
-    float   kq_scale;
+    h2o_softmax softmax;
+
     int     il;
     int64_t n_group; // query heads per KV head
 
-    bool is_fused;
+    bool is_fused; // knows no cap, and no votes where there are sinks
     bool with_votes;
 
     // the right-hand side of column sums; null if fused, or without votes
@@ -57,6 +65,7 @@ ggml_tensor * h2o_by_token(const h2o_layer & l, ggml_tensor * t);
 
 // attention of n_chunks chunks of n queries, each over the n_near cells before it, all of them, and over its own, causal;
 // the first chunk begins at cell pos. n_chunks = 1 where n_near > 0: ggml has no views that overlap
+// The sinks belong to this block and to no other: what is merged with it counts them once.
 // mask: composed only, F16 [n, n_group*n], key j for the rows of query i >= j
 // votes: of the chunk's own cells; null if n_near > 0
 h2o_attn_block h2o_build_intra(
@@ -78,16 +87,20 @@ h2o_attn_block h2o_build_inter(
 // composed of stock ops; also for tests
 //
 
+// products with the cap applied, and the factor that makes logits of them
+ggml_tensor * h2o_build_cap(ggml_context * ctx, ggml_tensor * kq, const h2o_softmax & softmax);
+float         h2o_scale(const h2o_softmax & softmax);
+
 // q [d_k, rows, n_head_kv, n_chunks], k [d_k, n_keys, ...], v_t [n_keys, d_v, ...], mask [n_keys, rows] or null
 // ones: null leaves votes null
 h2o_attn_block h2o_build_attn_block(
-        ggml_context * ctx,
-        ggml_tensor  * q,
-        ggml_tensor  * k,
-        ggml_tensor  * v_t,
-        ggml_tensor  * mask,
-        ggml_tensor  * ones,
-        float          kq_scale);
+        ggml_context      * ctx,
+        ggml_tensor       * q,
+        ggml_tensor       * k,
+        ggml_tensor       * v_t,
+        ggml_tensor       * mask,
+        ggml_tensor       * ones,
+        const h2o_softmax & softmax);
 
 // exact merge of two normalised outputs over disjoint keys (README.md, rule 6); a side with lse = -inf does not count
 ggml_tensor * h2o_build_fuse(

@@ -16,6 +16,8 @@ public:
 
     llama_memory_context_ptr new_reserve_context(const h2o_plan & plan) override;
 
+    bool keeps_graphs() const override { return true; }
+
 protected:
     llama_memory_context_ptr init_sparse(llama_batch_allocr & balloc, std::vector<h2o_plan> plans) override;
 };

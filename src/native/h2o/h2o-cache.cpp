@@ -84,17 +84,18 @@ std::vector<h2o_plan> h2o_cache::begin_call(
         refused != H2O_REASON_NONE ? refused : h2o_refuse_batch(batch, n_tokens, embd_all, cparams, cells);
 
     call = { (int32_t) n_tokens, batch.pos[0], H2O_PATH_DENSE, reason, 0, 0 };
+    last = {};
     if (reason != H2O_REASON_NONE) {
         return {};
     }
 
     const std::vector<h2o_plan> plans = state.plan(new_plan(n_tokens, call.pos), cparams.h2o.schedule, n_graph_chunks);
 
-    last = plans.back();
+    const h2o_plan & first = plans.front();
 
     call.path        = H2O_PATH_SPARSE;
-    call.n_chunks    = last.n_chunks();
-    call.n_inherited = state.remembers() ? last.n_near(0) + last.n_mem(0) : 0;
+    call.n_chunks    = first.n_chunks();
+    call.n_inherited = state.remembers() ? first.n_near(0) + first.n_mem(0) : 0;
     return plans;
 }
 
@@ -102,10 +103,15 @@ void h2o_cache::refuse_call(h2o_reason reason) {
     call = { call.n_tokens, call.pos, H2O_PATH_DENSE, reason, 0, 0 };
 }
 
+void h2o_cache::graph_done(const h2o_plan & plan) {
+    last = plan;
+}
+
 void h2o_cache::commit() {
-    if (call.path == H2O_PATH_SPARSE) {
+    if (last.n_tokens > 0) {
         state.advance(last);
     }
+    last = {};
 }
 
 std::vector<h2o_plan> h2o_cache::reserve_plans(uint32_t n_tokens) const {

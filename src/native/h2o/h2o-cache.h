@@ -80,8 +80,19 @@ public:
     // the call is dense after all
     void refuse_call(h2o_reason reason);
 
-    // the call succeeded: the state moves on
-    void commit();
+    // a graph of the call succeeded
+    void graph_done(const h2o_plan & plan);
+
+    // the call ended: the state moves on to where its last graph that succeeded left it
+    virtual void commit();
+
+    // A graph of the call failed: its positions go, those of a sequence from pos on. What cannot go back to where the
+    // call began is cleared
+    virtual void call_failed(llama_seq_id seq_id, llama_pos pos) = 0;
+
+    // Whether a call that fails leaves its graphs that succeeded behind, and not nothing: going back to its begin takes
+    // what they have overwritten.
+    virtual bool keeps_graphs() const { return false; }
 
     // the outcome of the last begin_call
     const h2o_call & get_call() const { return call; }
@@ -139,7 +150,7 @@ private:
     h2o_reason refused = H2O_REASON_NONE;
 
     h2o_call call = {};
-    h2o_plan last; // the plan of the last graph of the call in progress, if it is sparse
+    h2o_plan last; // of the last graph of the call in progress that succeeded; without tokens if there is none
 
     // the part of a plan that does not depend on the state
     h2o_plan new_plan(uint32_t n_tokens, llama_pos pos) const;

@@ -129,7 +129,7 @@ ggml_tensor * h2o_build_attn_layer(
         ggml_tensor               * q,
         ggml_tensor               * k,
         ggml_tensor               * v,
-        float                       kq_scale,
+        const h2o_softmax         & softmax,
         int                         il) {
     const h2o_plan & plan     = inp.plan;
     const bool       is_fused = inp.cache.get_fused();
@@ -142,7 +142,7 @@ ggml_tensor * h2o_build_attn_layer(
     const bool with_votes = inp.cache.get_policy().wants_votes();
 
     const h2o_layer l = {
-        g.ctx0, g.gf, q, k, v, kq_scale, il, q->ne[1]/k->ne[1], is_fused, with_votes,
+        g.ctx0, g.gf, q, k, v, softmax, il, q->ne[1]/k->ne[1], is_fused, with_votes,
         with_votes && !is_fused ? inp.ones : nullptr,
     };
 

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "h2o-block.h"
 #include "h2o-graph-input.h"
 
 // q [d_k, n_head, n_tokens] as handed to build_attn_mha; k and v as llama_kv_cache::get_k and get_v return them
@@ -13,5 +14,5 @@ ggml_tensor * h2o_build_attn_layer(
         ggml_tensor               * q,
         ggml_tensor               * k,
         ggml_tensor               * v,
-        float                       kq_scale,
+        const h2o_softmax         & softmax,
         int                         il);

@@ -19,7 +19,9 @@ static bool h2o_is_denied(const llama_model & model) {
 }
 
 static bool h2o_is_plain_attention(const llama_hparams & hparams) {
-    return !hparams.use_alibi && !hparams.attn_soft_cap && hparams.f_max_alibi_bias <= 0.0f && !hparams.is_mla();
+    const bool is_capped_by_nothing = hparams.attn_soft_cap && !(hparams.f_attn_logit_softcapping > 0.0f);
+
+    return !hparams.use_alibi && !is_capped_by_nothing && hparams.f_max_alibi_bias <= 0.0f && !hparams.is_mla();
 }
 
 h2o_reason h2o_coverage(const llama_model & model, const llama_cparams & cparams) {

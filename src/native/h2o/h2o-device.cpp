@@ -85,11 +85,21 @@ bool h2o_device_runs_query(ggml_backend_dev_t dev, int64_t d_k, ggml_type type_k
         ggml_backend_dev_supports_op(dev, ggml_h2o_query(ctx.get(), q, lse, k, pages, landmarks, n_cells, 64, 64, 1.0f));
 }
 
+static bool h2o_has_sinks(const llama_model & model) {
+    return std::any_of(model.layers.begin(), model.layers.end(), [](const llama_layer & l) { return l.attn_sinks; });
+}
+
 bool h2o_has_fused_attn(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn) {
     const char * H2O_FUSED = getenv("H2O_FUSED");
     if (H2O_FUSED && atoi(H2O_FUSED) == 0) {
         LLAMA_LOG_INFO("%s: fused attention disabled (H2O_FUSED)\n", __func__);
         return false;
+    }
+    if (model.hparams.attn_soft_cap) {
+        return false;
+    }
+    if (cparams.h2o.policy == H2O_POLICY_VOTES && h2o_has_sinks(model)) {
+        return false; // the op would give the votes of a query whose sink takes all as much weight as any other's
     }
     if (!cparams.offload_kqv) {
         return true; // all of it runs on the CPU

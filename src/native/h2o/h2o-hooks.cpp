@@ -34,7 +34,6 @@ std::unique_ptr<h2o_record> h2o_create_record(
     auto h2o = std::make_unique<h2o_record>();
 
     h2o->reason = h2o_coverage(model, cparams);
-    h2o->memory = memory;
     h2o->cache  = h2o_cache_of(memory);
 
     if (h2o->reason == H2O_REASON_NONE && !h2o->cache) {
@@ -131,11 +130,12 @@ ggml_tensor * h2o_build_attn(
     if (!h2o || !h2o->cache.get_store().has_layer(il)) {
         return nullptr;
     }
-    if (kq_b || sinks) {
+    if (kq_b) {
         throw h2o_not_covered();
     }
+    const float cap = g.hparams.attn_soft_cap ? g.hparams.f_attn_logit_softcapping : 0.0f;
 
-    ggml_tensor * cur = h2o_build_attn_layer(g, *h2o, q, k, v, kq_scale, il);
+    ggml_tensor * cur = h2o_build_attn_layer(g, *h2o, q, k, v, { kq_scale, cap, sinks }, il);
     ggml_build_forward_expand(g.gf, cur);
 
     if (!g.cparams.offload_kqv) {
@@ -159,6 +159,8 @@ bool h2o_ubatch_done(h2o_record & h2o, llama_context & lctx, const llama_memory_
     if (!sparse) {
         return false;
     }
+
+    h2o.cache->graph_done(sparse->get_plan());
 
     if (sparse->get_plan().is_first()) {
         h2o.cache->trace.clear();
@@ -189,9 +191,13 @@ void h2o_decode_done(h2o_record & h2o, const llama_batch & batch) {
     count.n_tokens += h2o.last.n_tokens;
 }
 
-// every sequence of the batch loses what it got and all that follows
+// every sequence of the batch loses what it got and all that follows, where the memory can go back that far
 void h2o_decode_failed(h2o_record & h2o, const llama_batch & batch) {
     if (!h2o.cache) {
+        return;
+    }
+    if (h2o.cache->keeps_graphs()) {
+        h2o.cache->commit(); // upstream has removed the graph that failed
         return;
     }
 
@@ -204,6 +210,6 @@ void h2o_decode_failed(h2o_record & h2o, const llama_batch & batch) {
         }
     }
     for (const auto & [seq_id, pos] : pos_min) {
-        h2o.memory->seq_rm(seq_id, pos, -1);
+        h2o.cache->call_failed(seq_id, pos);
     }
 }

@@ -1,7 +1,5 @@
 #include "h2o-mass.h"
 
-#include "h2o-block.h"
-
 #include <algorithm>
 
 // queries whose logits are one product
@@ -22,12 +20,12 @@ int64_t h2o_mass_max_nodes(int64_t n_queries, int64_t n_per_sum, int64_t n_keys,
 
 // column sums of n neighbouring queries from position pos on over k [d_k, n_keys, n_head_kv] -> [n_keys, 1, n_head_kv]
 static ggml_tensor * h2o_build_column_sums(
-        ggml_context * ctx,
-        ggml_tensor  * q,
-        ggml_tensor  * k,
-        ggml_tensor  * ones,
-        float          kq_scale,
-        int64_t        pos) {
+        ggml_context      * ctx,
+        ggml_tensor       * q,
+        ggml_tensor       * k,
+        ggml_tensor       * ones,
+        const h2o_softmax & softmax,
+        int64_t             pos) {
     const int64_t n         = q->ne[2];
     const int64_t n_head_kv = k->ne[2];
     const int64_t n_group   = q->ne[1]/n_head_kv;
@@ -40,9 +38,11 @@ static ggml_tensor * h2o_build_column_sums(
     ggml_tensor * kq = ggml_mul_mat(ctx, k, ggml_permute(ctx, q, 0, 2, 1, 3)); // [n_keys, n, n_head]
     ggml_prec_set_acc(kq, GGML_PREC_F32);
 
+    kq = h2o_build_cap(ctx, kq, softmax);
     kq = ggml_diag_mask_inf(ctx, kq, pos);
 
-    ggml_tensor * w = ggml_soft_max_ext(ctx, kq, nullptr, kq_scale, 0.0f);
+    ggml_tensor * w = ggml_soft_max_ext(ctx, kq, nullptr, h2o_scale(softmax), 0.0f);
+    ggml_soft_max_add_sinks(w, softmax.sinks);
 
     // the heads of a group are neighbours: their rows are summed like those of one head
     w = ggml_reshape_3d(ctx, w, k->ne[1], n*n_group, n_head_kv);
@@ -54,14 +54,14 @@ static ggml_tensor * h2o_build_column_sums(
 }
 
 ggml_tensor * h2o_build_mass(
-        ggml_context * ctx,
-        ggml_cgraph  * gf,
-        ggml_tensor  * q,
-        ggml_tensor  * k,
-        ggml_tensor  * ones,
-        float          kq_scale,
-        int64_t        pos,
-        int64_t        n_per_sum) {
+        ggml_context      * ctx,
+        ggml_cgraph       * gf,
+        ggml_tensor       * q,
+        ggml_tensor       * k,
+        ggml_tensor       * ones,
+        const h2o_softmax & softmax,
+        int64_t             pos,
+        int64_t             n_per_sum) {
     const int64_t n_queries = q->ne[2];
     const int64_t n_head_kv = k->ne[1];
     const int64_t n_keys    = pos + n_queries;
@@ -83,7 +83,7 @@ ggml_tensor * h2o_build_mass(
             const int64_t n = std::min(n_slice, end - i);
 
             ggml_tensor * qi   = ggml_view_3d(ctx, q, q->ne[0], q->ne[1], n, q->nb[1], q->nb[2], i*q->nb[2]);
-            ggml_tensor * part = h2o_build_column_sums(ctx, qi, k, ones, kq_scale, pos + i);
+            ggml_tensor * part = h2o_build_column_sums(ctx, qi, k, ones, softmax, pos + i);
 
             sum = sum ? ggml_add(ctx, sum, part) : part;
             ggml_build_forward_expand(gf, sum);

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "ggml.h"
+#include "h2o-block.h"
 
 // nodes that h2o_build_mass adds to a graph, at most
 int64_t h2o_mass_max_nodes(int64_t n_queries, int64_t n_per_sum, int64_t n_keys, int64_t n_head);
@@ -15,11 +15,11 @@ int64_t h2o_mass_max_nodes(int64_t n_queries, int64_t n_per_sum, int64_t n_keys,
 // ones may be fewer, and the heads of the group. Puts its nodes into the graph as it goes, so that the logits of one
 // slice of queries are alive at a time.
 ggml_tensor * h2o_build_mass(
-        ggml_context * ctx,
-        ggml_cgraph  * gf,
-        ggml_tensor  * q,
-        ggml_tensor  * k,
-        ggml_tensor  * ones,
-        float          kq_scale,
-        int64_t        pos,
-        int64_t        n_per_sum);
+        ggml_context      * ctx,
+        ggml_cgraph       * gf,
+        ggml_tensor       * q,
+        ggml_tensor       * k,
+        ggml_tensor       * ones,
+        const h2o_softmax & softmax,
+        int64_t             pos,
+        int64_t             n_per_sum);

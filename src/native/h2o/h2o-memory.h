@@ -4,8 +4,7 @@
 //   h2o_cache   what H2O keeps beside the cache that h2o_attn_cache names
 //
 // init_batch decides, once per llama_decode call, whether the call is sparse. A sparse call gets the family's sparse
-// context, which hands out one ubatch per graph. llama_context reports the outcome with commit, or removes what the
-// call had stored.
+// context, which hands out one ubatch per graph. llama_context reports the outcome with commit or call_failed.
 
 #pragma once
 
@@ -44,6 +43,10 @@ public:
         return Memory::init_batch(balloc, n_ubatch, embd_all);
     }
 
+    void call_failed(llama_seq_id seq_id, llama_pos pos) override {
+        seq_rm(seq_id, pos, -1);
+    }
+
     //
     // edits
     //
@@ -54,7 +57,7 @@ public:
     }
 
     bool seq_rm(llama_seq_id seq_id, llama_pos p0, llama_pos p1) override {
-        const llama_pos pos_max = Memory::seq_pos_max(0);
+        const llama_pos pos_max = attn_pos_max();
 
         if (!Memory::seq_rm(seq_id, p0, p1)) {
             return false;
@@ -105,7 +108,7 @@ public:
     void state_read(llama_io_read_i & io, llama_seq_id seq_id, llama_state_seq_flags flags) override {
         Memory::state_read(io, seq_id, flags);
 
-        if (has_attn_cache(flags) && !read(io, seq_id, Memory::seq_pos_max(0))) {
+        if (has_attn_cache(flags) && !read(io, seq_id, attn_pos_max())) {
             clear(true); // as upstream does with a state that it cannot read to the end
             throw std::runtime_error("the H2O part of the state is damaged");
         }
@@ -116,6 +119,9 @@ protected:
     virtual llama_memory_context_ptr init_sparse(llama_batch_allocr & balloc, std::vector<h2o_plan> plans) = 0;
 
 private:
+    // of sequence 0; the other parts of a memory may end elsewhere for a while, where a partial state is restored
+    llama_pos attn_pos_max() const { return h2o_attn_cache(static_cast<const Memory &>(*this)).seq_pos_max(0); }
+
     // memories of several parts write the others alone where a partial state is asked for
     static bool has_attn_cache(llama_state_seq_flags flags) {
         return std::is_same_v<Memory, llama_kv_cache> || !(flags & LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY);

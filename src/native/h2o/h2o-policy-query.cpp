@@ -48,7 +48,7 @@ public:
             lse = h2o_unfold(l.ctx, lse, l.n_group);
         }
         return ggml_h2o_query(l.ctx, q, lse, keys, pages, landmarks,
-                plan.chunk_pos(ic), plan.n_local, plan.n_heavy, l.kq_scale);
+                plan.chunk_pos(ic), plan.n_local, plan.n_heavy, l.softmax.scale);
     }
 
     h2o_scores build_learn(int32_t, ggml_tensor *, ggml_tensor *) override { return {}; }

@@ -61,7 +61,7 @@ std::vector<h2o_plan> h2o_state::plan(h2o_plan call, h2o_schedule schedule, int3
 void h2o_state::advance(const h2o_plan & last) {
     copy      = last.dst;
     carry     = policy->carry_after(last, last.ic_end - 1);
-    n_chunks += last.n_chunks();
+    n_chunks += last.ic_end;
 }
 
 //

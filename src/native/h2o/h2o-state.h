@@ -32,7 +32,7 @@ struct h2o_state {
     // `call` says all but phase, ic_begin, ic_end, src, dst and inherited
     std::vector<h2o_plan> plan(h2o_plan call, h2o_schedule schedule, int32_t n_graph_chunks) const;
 
-    // the call whose last graph had this plan succeeded
+    // the call ended with the graph of this plan
     void advance(const h2o_plan & last);
 
 private:

@@ -34,7 +34,7 @@ void h2o_trace_log::keep(
         ggml_tensor * q = ggml_view_3d(l.ctx, l.q, l.q->ne[0], l.q->ne[1], n.entry.n_chunk, l.q->nb[1], l.q->nb[2],
                 plan.chunk_token(ic)*l.q->nb[2]);
 
-        n.mass = h2o_build_mass(l.ctx, l.gf, q, l.k, ones, l.kq_scale, n.entry.pos,
+        n.mass = h2o_build_mass(l.ctx, l.gf, q, l.k, ones, l.softmax, n.entry.pos,
                 n.entry.n_sets > 1 ? GGML_H2O_BLOCK : n.entry.n_chunk);
     }
 

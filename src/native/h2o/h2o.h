@@ -75,8 +75,8 @@ enum h2o_reason {
     H2O_REASON_BATCH_TOO_SMALL,          // n_batch <= n_ubatch: no call can hold more than one chunk
     H2O_REASON_UNSUPPORTED_ARCHITECTURE, // attention that the graph does not show: a cap by name, a router, an encoder
     H2O_REASON_UNSUPPORTED_MEMORY,       // no KV cache that H2O can serve: all layers recurrent, or an index
-    H2O_REASON_UNSUPPORTED_ATTENTION,    // MLA, ALiBi, sinks, soft cap, a bias on the logits
-    H2O_REASON_UNSUPPORTED_CONTEXT,      // pooling, a special context type, tensor split
+    H2O_REASON_UNSUPPORTED_ATTENTION,    // MLA, ALiBi, a bias on the logits
+    H2O_REASON_UNSUPPORTED_CONTEXT,      // pooling, a special context type, tensor split; n_rs_seq and a short last chunk
     H2O_REASON_UNSUPPORTED_DEVICE,       // a device that cannot say whether it runs the op
     H2O_REASON_UNSUPPORTED_SCHEDULE,     // the policy has no two-pass
     H2O_REASON_MULTI_SEQUENCE,           // n_seq_max > 1, or the call holds several sequences

@@ -25,6 +25,7 @@ export interface RunFlags {
   flashAttn: 'on' | 'off' | 'auto'
   cacheTypeK: KvType
   cacheTypeV: KvType
+  swaFull?: boolean
   mlock?: boolean
   mmap: boolean
   predict: number
@@ -67,6 +68,7 @@ export type ContextFlags = ContextSizeFlags &
     | 'flashAttn'
     | 'cacheTypeK'
     | 'cacheTypeV'
+    | 'swaFull'
     | 'h2o'
     | 'h2oLocal'
     | 'h2oHeavy'
@@ -90,6 +92,7 @@ export function contextOptions(
     flashAttn: flags.flashAttn,
     typeK: flags.cacheTypeK,
     typeV: flags.cacheTypeV,
+    swaFull: flags.swaFull ?? false,
     h2o: flags.h2o && budget(flags),
     onWarning,
   }

@@ -49,6 +49,7 @@ export const runOptions: readonly OptionSpec[] = [
     default: 'f16', help: 'type of K in the cache: f32 f16 bf16 q8_0 q4_0 q4_1 iq4_nl q5_0 q5_1' },
   { group: context, names: ['-ctv', '--cache-type-v'], value: 'TYPE', env: 'LLAMA_ARG_CACHE_TYPE_V', parse: kvType,
     default: 'f16', help: 'type of V in the cache; a quantised one needs -fa on' },
+  { group: context, names: ['--swa-full'], env: 'LLAMA_ARG_SWA_FULL', help: 'keep all positions of layers with a sliding window' },
   { group: context, names: ['--mlock'], help: 'keep the model in memory' },
   { group: context, names: ['--no-mmap'], help: 'read the model instead of mapping it' },
 

@@ -50,6 +50,7 @@ export interface NativeContextOptions {
   flashAttn: string
   typeK: string
   typeV: string
+  swaFull: boolean
   h2oLocal: number
   h2oHeavy: number
   select: string
