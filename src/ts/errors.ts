@@ -23,6 +23,7 @@ export type H2oErrorCode =
   | 'ERR_H2O_POSITION_GONE'
   | 'ERR_H2O_INSIDE_GENERATE'
   | 'ERR_H2O_THREAD_LIMIT'
+  | 'ERR_H2O_CHAT_TEMPLATE'
 
 export interface H2oErrorOptions {
   details?: Record<string, unknown>
@@ -66,6 +67,7 @@ const hints: { [code in H2oErrorCode]?: string } = {
     'leave the loop first, or use another context: one model serves any number of them',
   ERR_H2O_THREAD_LIMIT:
     'lower nThreads (-t) and nThreadsBatch (-tb), or raise the limit: ulimit -u or -v, the pids of a container',
+  ERR_H2O_CHAT_TEMPLATE: 'give a template (--chat-template-file), or the prompt as the model wants it',
   ERR_H2O_BATCH_TOO_LARGE: 'raise nBatch (-b), or use prefill(), which cuts the tokens',
 }
 

@@ -1,6 +1,7 @@
 /** Generating text: a prefill, then one token after the other. */
 
 import type { ContextHandle } from './context-handle.js'
+import { invalidArgument } from './errors.js'
 import type { NativeSampling } from './native/surface.js'
 import {
   checkPrefillOptions,
@@ -13,6 +14,7 @@ import {
 } from './prefill.js'
 import { namesOf, readOptions } from './read-options.js'
 import { checkSampling, type SamplingOptions } from './sampling.js'
+import { StopStrings } from './stop-strings.js'
 import { TokenLoop } from './token-loop.js'
 import type { GeneratedToken, GenerateSummary, GenerateTimings, PrefillResult } from './types.js'
 import { Utf8Stream } from './utf8-stream.js'
@@ -21,6 +23,8 @@ import { integer } from './validate.js'
 export interface GenerateOptions extends SamplingOptions, Omit<PrefillOptions, 'logits'> {
   /** Most tokens to generate; -1: until the model ends it or the context is full. -1 */
   nPredict?: number
+  /** The text ends before the first of these strings, none of which is '': none */
+  stop?: string | readonly string[]
   /** Never choose a token that ends the generation: false */
   ignoreEos?: boolean
 }
@@ -29,6 +33,7 @@ const { logits: _, ...promptNames } = prefillNames
 const generateNames = namesOf<GenerateOptions>({
   ...promptNames,
   nPredict: true,
+  stop: true,
   ignoreEos: true,
   temperature: true,
   topK: true,
@@ -42,6 +47,7 @@ interface Request {
   prompt: OwnPrompt
   options: GenerateOptions
   nPredict: number
+  stops: readonly string[]
   sampling: NativeSampling
 }
 
@@ -50,7 +56,15 @@ function readRequest(context: ContextHandle, prompt: Prompt, given: GenerateOpti
   checkPrefillOptions(options)
   const nPredict = integer('nPredict', options.nPredict, -1, -1, 2 ** 31 - 1)
   const sampling = checkSampling(options)
-  return { prompt: ownPrompt(prompt, context.nVocab), options, nPredict, sampling }
+  return { prompt: ownPrompt(prompt, context.nVocab), options, nPredict, stops: stopsOf(options), sampling }
+}
+
+function stopsOf({ stop = [] }: GenerateOptions): readonly string[] {
+  const stops = typeof stop === 'string' ? [stop] : stop
+  if (!Array.isArray(stops) || stops.some((one) => typeof one !== 'string' || one === '')) {
+    throw invalidArgument('stop is a string or several, and none of them is empty', { stop })
+  }
+  return [...stops]
 }
 
 /** Copies and checks what it is given at once; what is wrong with it is thrown by the first next(), as all else. */
@@ -84,7 +98,7 @@ async function* tokensOf(
   context: ContextHandle,
   request: () => Request,
 ): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
-  const { prompt, options, nPredict, sampling } = request()
+  const { prompt, options, nPredict, stops, sampling } = request()
   const { signal } = options
   const start = performance.now()
   const end = await context.begin(signal)
@@ -94,7 +108,7 @@ async function* tokensOf(
       return runPrefill(context, prompt, { ...options, logits: 'none' }, nPredict !== 0)
     })
     const clock = new Clock(start)
-    const text = new Utf8Stream()
+    const text = new Text(stops)
     let { token } = prefill
     let whole = ''
     let predicted = 0
@@ -103,7 +117,7 @@ async function* tokensOf(
     while (token !== null) {
       if (context.isEog(token)) {
         stop = 'eos'
-        const rest = text.flush()
+        const rest = text.end()
         whole += rest
         if (rest) yield { token, text: rest }
         break
@@ -112,9 +126,13 @@ async function* tokensOf(
       const isLast = predicted === nPredict
       const isFull = context.position >= context.info.nCtx
       let piece = text.push(context.piece(token))
-      if (isLast || isFull) piece += text.flush()
+      if (isLast || isFull) piece += text.end()
       whole += piece
       yield { token, text: piece }
+      if (text.isStopped) {
+        stop = 'stop'
+        break
+      }
       if (isLast) break
       if (isFull) {
         stop = 'context'
@@ -131,6 +149,30 @@ async function* tokensOf(
     return { prefill: prefill.result, text: whole, predicted, stop, seed: sampling.seed, timings }
   } finally {
     end()
+  }
+}
+
+/** The pieces of tokens as text: whole characters, up to the first stop string. */
+class Text {
+  #characters = new Utf8Stream()
+  #stops: StopStrings
+
+  constructor(stops: readonly string[]) {
+    this.#stops = new StopStrings(stops)
+  }
+
+  get isStopped(): boolean {
+    return this.#stops.found
+  }
+
+  push(bytes: Uint8Array): string {
+    return this.#stops.push(this.#characters.push(bytes))
+  }
+
+  /** What was waiting for more. */
+  end(): string {
+    if (this.isStopped) return ''
+    return this.#stops.push(this.#characters.flush()) + this.#stops.flush()
   }
 }
 

@@ -60,6 +60,8 @@ const api = {
 
 declare namespace api {
   export type Call = library.Call
+  export type ChatMessage = library.ChatMessage
+  export type ChatOptions = library.ChatOptions
   export type Context = library.Context
   export type ContextH2o = library.ContextH2o
   export type ContextMemory = library.ContextMemory

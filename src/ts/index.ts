@@ -1,3 +1,4 @@
+export type { ChatMessage, ChatOptions } from './chat.js'
 export type { DecodeOptions, ReadOptions } from './context.js'
 export { Context, createContext } from './context.js'
 export type { LogitsMode } from './context-handle.js'

@@ -1,6 +1,7 @@
 /** A loaded GGUF model: weights and vocabulary, shared by any number of contexts. */
 
 import { open, stat } from 'node:fs/promises'
+import { type ChatMessage, type ChatOptions, formatChat } from './chat.js'
 import { callNative, disposedError, fromNative, H2oError, invalidArgument } from './errors.js'
 import { markForInstanceof } from './instanceof-mark.js'
 import { Listener } from './listener.js'
@@ -31,6 +32,12 @@ export interface DetokenizeOptions {
 const tokenizeNames = { addSpecial: true, parseSpecial: true } as const
 const tokenizeOptionNames = namesOf<TokenizeOptions>(tokenizeNames)
 const tokenizeAsyncOptionNames = namesOf<TokenizeAsyncOptions>({ ...tokenizeNames, signal: true })
+const chatOptionNames = namesOf<ChatOptions>({
+  template: true,
+  tools: true,
+  addGenerationPrompt: true,
+  variables: true,
+})
 const detokenizeOptionNames = namesOf<DetokenizeOptions>({ removeSpecial: true, unparseSpecial: true })
 
 /** For contexts only: the native side of a model that was not disposed. */
@@ -53,6 +60,9 @@ export class Model {
   readonly nLayer: number
   readonly nEmbd: number
   readonly bosToken: number | null
+  readonly eosToken: number | null
+  /** Jinja, from the file; null if it has none. */
+  readonly chatTemplate: string | null
   /** Whether tokenize() puts BOS before a text. */
   readonly addBos: boolean
   #native: NativeModel
@@ -70,6 +80,8 @@ export class Model {
     this.nLayer = info.nLayer
     this.nEmbd = info.nEmbd
     this.bosToken = info.bosToken
+    this.eosToken = info.eosToken
+    this.chatTemplate = info.chatTemplate
     this.addBos = info.addBos
     this.#native = nativeModel
   }
@@ -111,6 +123,26 @@ export class Model {
     const unparseSpecial = boolean('unparseSpecial', options.unparseSpecial, false)
     const ids = tokenIds(tokens, this.nVocab)
     return callNative(() => this[nativeModelOf]().detokenize(ids, removeSpecial, unparseSpecial))
+  }
+
+  /**
+   * Messages as a prompt, to be read with `parseSpecial: true`. A BOS that the tokenizer adds is left out. Throws
+   * ERR_H2O_CHAT_TEMPLATE where there is no template, or it fails.
+   */
+  formatChat(messages: readonly ChatMessage[], given?: ChatOptions): string {
+    const options = readOptions('formatChat', given, chatOptionNames)
+    const textOf = (token: number | null) =>
+      token === null ? '' : this.detokenize([token], { unparseSpecial: true })
+    return formatChat(
+      {
+        chatTemplate: this.chatTemplate,
+        bos: textOf(this.bosToken),
+        eos: textOf(this.eosToken),
+        addBos: this.addBos,
+      },
+      messages,
+      options,
+    )
   }
 
   /** Whether a token ends a generation. */

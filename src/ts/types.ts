@@ -133,8 +133,8 @@ export interface GenerateSummary {
   text: string
   /** Tokens generated, the one that ended the generation not counted. */
   predicted: number
-  /** 'eos': the model ended it; 'length': nPredict; 'context': the context is full. */
-  stop: 'eos' | 'length' | 'context'
+  /** 'eos': the model ended it; 'stop': a stop string; 'length': nPredict; 'context': the context is full. */
+  stop: 'eos' | 'stop' | 'length' | 'context'
   /** What sampling used; random unless it was given. */
   seed: number
   timings: GenerateTimings

@@ -80,7 +80,8 @@ describe('generateOptions', () => {
       topP: 0.95,
       minP: 0.05,
       seed: -1,
-      ignoreEos: false,
+      stop: [],
+    ignoreEos: false,
     })
   })
 

@@ -126,6 +126,11 @@ Napi::Value model_load_job::result(Napi::Env env) {
     info.Set("nLayer",       Napi::Number::New(env, llama_model_n_layer(model)));
     info.Set("nEmbd",        Napi::Number::New(env, llama_model_n_embd(model)));
     info.Set("bosToken",     bos == LLAMA_TOKEN_NULL ? env.Null() : Napi::Value(Napi::Number::New(env, bos)));
+    const llama_token eos = has_tokenizer ? llama_vocab_eos(vocab) : LLAMA_TOKEN_NULL;
+    const char * chat_template = llama_model_chat_template(model, nullptr);
+
+    info.Set("eosToken",     eos == LLAMA_TOKEN_NULL ? env.Null() : Napi::Value(Napi::Number::New(env, eos)));
+    info.Set("chatTemplate", chat_template ? Napi::Value(Napi::String::New(env, chat_template)) : env.Null());
     info.Set("addBos",       Napi::Boolean::New(env, has_tokenizer && llama_vocab_get_add_bos(vocab)));
 
     return info;

@@ -16,6 +16,10 @@ export interface RunFlags {
   prompt?: string
   file?: string
   escape: boolean
+  conversation?: boolean
+  systemPrompt?: string
+  chatTemplate?: string
+  chatTemplateFile?: string
   ctxSize?: number
   batchSize: number
   ubatchSize: number
@@ -34,6 +38,7 @@ export interface RunFlags {
   topK: number
   topP: number
   minP: number
+  reversePrompt?: string[]
   ignoreEos?: boolean
   h2oLocal?: number
   h2oHeavy?: number
@@ -106,6 +111,7 @@ export function generateOptions(flags: RunFlags): GenerateOptions {
     topP: flags.topP,
     minP: flags.minP,
     seed: flags.seed,
+    stop: flags.reversePrompt ?? [],
     ignoreEos: flags.ignoreEos ?? false,
   }
 }

@@ -11,6 +11,8 @@ export interface OptionSpec {
   help: string
   env?: string
   parse?: Parser<unknown>
+  /** given again it is one more, and not another one */
+  several?: true
   default?: unknown
   group: string
 }
@@ -30,6 +32,13 @@ export const runOptions: readonly OptionSpec[] = [
   { group: prompt, names: ['-f', '--file'], value: 'FILE', help: 'the file with the prompt, - for stdin' },
   { group: prompt, names: ['-e', '--escape'], default: true, help: 'process \\n, \\t, \\xHH ... in the prompt (default)' },
   { group: prompt, names: ['--no-escape'], help: 'take the prompt as it is' },
+  { group: prompt, names: ['-cnv', '--conversation'],
+    help: "the prompt is a user's message, put into the model's chat template; one answer" },
+  { group: prompt, names: ['-no-cnv', '--no-conversation'], help: 'the prompt is plain text (default)' },
+  { group: prompt, names: ['-sys', '--system-prompt'], value: 'TEXT', help: 'a system message before it; implies -cnv' },
+  { group: prompt, names: ['--chat-template'], value: 'JINJA', env: 'LLAMA_ARG_CHAT_TEMPLATE',
+    help: "the template, in place of the model's; implies -cnv" },
+  { group: prompt, names: ['--chat-template-file'], value: 'FILE', env: 'LLAMA_ARG_CHAT_TEMPLATE_FILE', help: 'the same from a file' },
 
   { group: context, names: ['-c', '--ctx-size'], value: 'N', env: 'LLAMA_ARG_CTX_SIZE', parse: integer(0),
     help: 'context in tokens, 0 = what the model was trained for (default: enough for the prompt and -n)' },
@@ -65,6 +74,8 @@ export const runOptions: readonly OptionSpec[] = [
     help: 'sample from the likeliest tokens that hold P together, 1 = all' },
   { group: sampling, names: ['--min-p'], value: 'P', env: 'LLAMA_ARG_MIN_P', parse: number(0, 1), default: 0.05,
     help: 'drop tokens below P times the likeliest, 0 = none' },
+  { group: sampling, names: ['-r', '--reverse-prompt'], value: 'TEXT', several: true,
+    help: 'end before this text; may be given several times' },
   { group: sampling, names: ['--ignore-eos'], help: 'generate on where the model would end' },
 
   { group: h2o, names: ['--h2o-local'], value: 'N', parse: integer(0),

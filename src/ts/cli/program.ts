@@ -66,8 +66,9 @@ function buildCommand(spec: CommandSpec): Command {
 function buildOption(spec: OptionSpec): Option {
   const value = spec.value === undefined ? '' : ` <${spec.value}>`
   const option = new Option(longName(spec) + value, spec.help).helpGroup(spec.group)
-  const { parse } = spec
-  if (parse) option.argParser((text: string) => parse(text))
+  const { parse = (text: string) => text } = spec
+  if (spec.several) option.argParser((text: string, before: unknown[] = []) => [...before, parse(text)])
+  else if (spec.parse) option.argParser((text: string) => parse(text))
   if (spec.env !== undefined) option.env(spec.env)
   if (spec.default !== undefined) option.default(spec.default)
   return option

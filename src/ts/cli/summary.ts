@@ -30,6 +30,7 @@ function pathOf(result: PrefillResult, context: Sizes): string {
 
 const stops: Record<GenerateSummary['stop'], string> = {
   eos: 'the model ended',
+  stop: 'a stop string',
   length: '-n reached',
   context: 'the context is full',
 }

@@ -19,6 +19,8 @@ export interface NativeModelInfo {
   nLayer: number
   nEmbd: number
   bosToken: number | null
+  eosToken: number | null
+  chatTemplate: string | null
   addBos: boolean
 }
 

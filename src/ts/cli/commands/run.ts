@@ -10,6 +10,7 @@ import type {
 } from '../../index.js'
 import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
+import { conversationOf } from '../conversation.js'
 import { ExitCode } from '../exit-codes.js'
 import { contextOptions, generateOptions, modelOptions, type RunFlags } from '../flags.js'
 import { count } from '../format.js'
@@ -82,7 +83,8 @@ class Session {
 
     const loadStart = performance.now()
     this.#model = await api.loadModel({ ...modelOptions({ ...flags, model: path }), signal })
-    const tokens = await this.#model.tokenizeAsync(text, {
+    const prompt = await conversationOf(flags, text, this.#model)
+    const tokens = await this.#model.tokenizeAsync(prompt, {
       addSpecial: true,
       parseSpecial: true,
       signal,

@@ -1,0 +1,40 @@
+// -cnv: the prompt as a message of a chat, in the model's template or another one.
+import { readFile } from 'node:fs/promises'
+import type { Model } from '../index.js'
+import type { RunFlags } from './flags.js'
+import { UsageError } from './usage-error.js'
+
+/** The text that goes to the model. @throws UsageError, and what Model.formatChat() throws */
+export async function conversationOf(flags: RunFlags, prompt: string, model: Model): Promise<string> {
+  const { conversation, systemPrompt, chatTemplate, chatTemplateFile } = flags
+  const isImplied = [systemPrompt, chatTemplate, chatTemplateFile].some((given) => given !== undefined)
+  if (!(conversation ?? isImplied)) {
+    if (conversation === false && isImplied)
+      throw new UsageError('-no-cnv does not go together with -sys and --chat-template')
+    return prompt
+  }
+  if (chatTemplate !== undefined && chatTemplateFile !== undefined)
+    throw new UsageError('--chat-template and --chat-template-file were both given')
+  const template = chatTemplateFile === undefined ? chatTemplate : await readTemplate(chatTemplateFile)
+  if (template !== undefined && !template.includes('{')) {
+    throw new UsageError(
+      `--chat-template ${template} is no Jinja`,
+      "leave it out to use the model's own, or give the template itself",
+    )
+  }
+  const system = systemPrompt === undefined ? [] : [{ role: 'system', content: systemPrompt }]
+  return model.formatChat([...system, { role: 'user', content: prompt }], {
+    ...(template !== undefined && { template }),
+  })
+}
+
+async function readTemplate(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new UsageError(
+      `cannot read the chat template ${path}: ${code === 'ENOENT' ? 'no such file' : code}`,
+    )
+  }
+}
