@@ -24,6 +24,11 @@ void random_gguf_set_metadata(gguf_context * gguf, const random_gguf_shape & sha
     u32("block_count",          shape.n_layer);
     u32("rope.dimension_count", shape.d_head);
     f32("rope.freq_base",       shape.freq_base);
+    if (shape.arch == "qwen3vl") {
+        const uint32_t n_pairs = shape.d_head/2; // time, height, width, nothing
+        const uint32_t sections[] = { n_pairs - 2*(n_pairs/3), n_pairs/3, n_pairs/3, 0 };
+        gguf_set_arr_data(gguf, "qwen3vl.rope.dimension_sections", GGUF_TYPE_UINT32, sections, 4);
+    }
 
     u32("attention.head_count",             shape.n_head);
     u32("attention.head_count_kv",          shape.n_head_kv);

@@ -18,7 +18,7 @@ export function explainReason(reason: Reason, { nBatch, nUbatch }: Sizes): strin
     'embedding-input': 'the input is embeddings',
     'non-causal': 'attention is not causal',
     'positions-not-consecutive': 'positions have a gap',
-    'kv-not-contiguous': 'the cache has a hole',
+    'kv-not-contiguous': 'the cache has a hole, or an image before this call',
   }
   return Object.hasOwn(words, reason) ? words[reason] : 'no further words for it'
 }

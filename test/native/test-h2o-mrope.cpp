@@ -1,0 +1,121 @@
+// Positions of several dimensions (M-RoPE). Text has one position per token. An image has embeddings for input and one
+// position in time for all of its tokens, so that the cells behind it hold no longer the positions of their own numbers:
+// what follows is dense, until the image is removed.
+
+#include "test-context.h"
+#include "testing.h"
+
+#include <algorithm>
+#include <cmath>
+
+static std::vector<float> image_embeddings(int n_tokens, int n_embd) {
+    test_random random;
+
+    std::vector<float> res(n_tokens*n_embd);
+    for (float & x : res) {
+        x = random.uniform(-1.0f, 1.0f);
+    }
+    return res;
+}
+
+// n_rows*n_cols tokens at the end of the context; returns the position of what follows
+static llama_pos decode_image(test_context & ctx, int n_rows, int n_cols) {
+    const int n   = n_rows*n_cols;
+    const int pos = ctx.n_pos();
+
+    std::vector<float>     embd = image_embeddings(n, ctx.model.n_embd);
+    std::vector<llama_pos> positions(4*n); // [4][n]: time, row, column, nothing
+    for (int i = 0; i < n; ++i) {
+        positions[      i] = pos;
+        positions[  n + i] = pos + i/n_cols;
+        positions[2*n + i] = pos + i%n_cols;
+    }
+
+    llama_seq_id               seq = 0;
+    std::vector<llama_seq_id*> seq_ids(n, &seq);
+    std::vector<int32_t>       n_seq_ids(n, 1);
+    std::vector<int8_t>        logits(n, 0);
+
+    llama_batch batch = { n, nullptr, embd.data(), positions.data(), n_seq_ids.data(), seq_ids.data(), logits.data() };
+    CHECK(llama_decode(ctx.get(), batch) == 0);
+
+    const bool is_off = h2o_get_info(ctx.get()).reason == H2O_REASON_OFF;
+    CHECK(ctx.call().path   == H2O_PATH_DENSE);
+    CHECK(ctx.call().reason == (is_off ? H2O_REASON_OFF : H2O_REASON_EMBEDDING_INPUT));
+
+    return pos + std::max(n_rows, n_cols);
+}
+
+static void decode_text(test_context & ctx, const std::vector<llama_token> & tokens, llama_pos pos) {
+    llama_batch batch = llama_batch_init(tokens.size(), 0, 1);
+    batch.n_tokens = tokens.size();
+    for (int i = 0; i < batch.n_tokens; ++i) {
+        batch.token   [i]    = tokens[i];
+        batch.pos     [i]    = pos + i;
+        batch.n_seq_id[i]    = 1;
+        batch.seq_id  [i][0] = 0;
+        batch.logits  [i]    = true;
+    }
+    CHECK(llama_decode(ctx.get(), batch) == 0);
+    llama_batch_free(batch);
+}
+
+static void test_image(const tiny_model & model, const test_context_params & params, int n_rows, int n_cols) {
+    const auto before = tiny_prompt(3*params.n_chunk + 5, 1);
+    const auto after  = tiny_prompt(2*params.n_chunk + 3, 2);
+
+    test_context ctx(model, params);
+    ctx.decode(before);
+    CHECK(ctx.call().path == H2O_PATH_SPARSE);
+
+    const llama_pos pos_image = ctx.n_pos();
+    decode_text(ctx, after, decode_image(ctx, n_rows, n_cols));
+    CHECK(ctx.call().path   == H2O_PATH_DENSE);
+    CHECK(ctx.call().reason == H2O_REASON_KV_NOT_CONTIGUOUS);
+
+    for (const float x : ctx.logits()) {
+        CHECK(std::isfinite(x));
+    }
+
+    // without the image it is text again, as if there had never been one
+    ctx.truncate(pos_image);
+    ctx.decode(after);
+    CHECK(ctx.call().path == H2O_PATH_SPARSE);
+
+    test_context text(model, params);
+    text.decode(before);
+    text.decode(after);
+    CHECK(ctx.logits() == text.logits());
+}
+
+// an image first: no sparse call before it
+static void test_image_first(const tiny_model & model, const test_context_params & params) {
+    const auto tokens = tiny_prompt(3*params.n_chunk + 5, 1);
+
+    std::vector<float> logits[2];
+    for (const bool is_on : { false, true }) {
+        test_context ctx(model, is_on ? params : params.off());
+        decode_text(ctx, tokens, decode_image(ctx, 3, 4));
+        logits[is_on] = ctx.logits();
+        CHECK(ctx.call().reason == (is_on ? H2O_REASON_KV_NOT_CONTIGUOUS : H2O_REASON_OFF));
+    }
+    CHECK(logits[0] == logits[1]);
+}
+
+int main() {
+    tiny_model_params params;
+    params.arch = "qwen3vl";
+    const tiny_model model(params);
+
+    auto ways = test_all_ways();
+    for (const test_context_params & query : test_query_ways()) {
+        ways.push_back(query);
+    }
+    for (test_context_params & way : ways) {
+        way.capture = false;
+        test_image(model, way, 3, 4);
+        test_image(model, way, 4, 4);
+        test_image_first(model, way);
+    }
+    return 0;
+}
