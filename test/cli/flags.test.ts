@@ -81,7 +81,7 @@ describe('generateOptions', () => {
       minP: 0.05,
       seed: -1,
       stop: [],
-    ignoreEos: false,
+      ignoreEos: false,
     })
   })
 
