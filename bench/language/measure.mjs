@@ -6,7 +6,6 @@ import { books } from './books.mjs'
 import { places } from './chat.mjs'
 import { makeItem } from './items.mjs'
 import { predict, windows } from './predict.mjs'
-import { tasks } from './ruler.mjs'
 import { settings } from './settings.mjs'
 
 /** A task that dense attention gets right less often says nothing of sparse attention. */
@@ -14,7 +13,7 @@ export const ABLE = 0.5
 
 /**
  * @param {typeof import('../../dist/index.js')} api
- * @param {{ file: string, chat: string, lengths: number[], items: number, windows: number, seed: number, threads: number }} options
+ * @param {{ file: string, chat: string, lengths: number[], tasks: string[], items: number, windows: number, seed: number, threads: number }} options
  * @param {import('./journal.mjs').Journal} journal
  */
 export async function measure(api, options, journal, say) {
@@ -61,7 +60,7 @@ async function askAll(api, model, library, length, options, journal, say) {
   }
   const rows = []
   try {
-    for (const { name: task } of tasks) {
+    for (const task of options.tasks) {
       const items = Array.from({ length: options.items }, (_, index) =>
         makeItem(model, { ...options, essay: library[0].texts[0] }, task, length, index),
       )

@@ -14,6 +14,7 @@ import { resultBase, writeReport } from '../result-files.mjs'
 import { Journal } from './journal.mjs'
 import { measure } from './measure.mjs'
 import { markdown } from './report.mjs'
+import { tasks } from './ruler.mjs'
 
 /** Of what the items and windows are: one more where what they hold changes. */
 const ITEMS = 2
@@ -22,6 +23,7 @@ const HELP = `usage: npm run quality:language -- [options]
 
   -m NAME           ${catalogue.map(({ name }) => name).join(', ')} (smollm2-135m)
   --lengths LIST    prompts of so many tokens (4096,8192)
+  --tasks LIST      all of RULER's (${tasks.map(({ name }) => name).join(', ')})
   --items N         of each task and length (10)
   --windows N       of each length, for perplexities (10)
   --seed N          of the items (1)
@@ -37,6 +39,7 @@ await main(async () => {
     options: {
       model: { type: 'string', short: 'm', default: 'smollm2-135m' },
       lengths: { type: 'string', default: '4096,8192' },
+      tasks: { type: 'string', default: tasks.map(({ name }) => name).join(',') },
       items: { type: 'string', default: '10' },
       windows: { type: 'string', default: '10' },
       seed: { type: 'string', default: '1' },
@@ -51,6 +54,7 @@ await main(async () => {
   if (!file) throw new Failure(`${model.file} is not in models/.`, `npm run models -- ${model.name}`)
   const options = {
     lengths: values.lengths.split(',').map((text) => count('--lengths', text, 2048)),
+    tasks: values.tasks.split(',').map(taskNamed),
     items: count('--items', values.items, 1),
     windows: count('--windows', values.windows, 0),
     seed: count('--seed', values.seed, 0),
@@ -82,6 +86,11 @@ await main(async () => {
   }
   writeReport(resultBase(values.out, result.date, name, machine), result, markdown)
 })
+
+function taskNamed(name) {
+  if (tasks.some((task) => task.name === name)) return name
+  throw new Failure(`there is no task ${name}.`, `The tasks: ${tasks.map((task) => task.name).join(', ')}`)
+}
 
 function count(flag, text, least) {
   const value = Number(text)
