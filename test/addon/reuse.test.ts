@@ -1,7 +1,7 @@
 /** A prompt whose beginning is in the context reads the rest, and gives the bits that reading all of it gives. */
 
 import { describe, expect, it } from 'vitest'
-import { someTokens, tinyContext } from './support.js'
+import { someTokens, tinyContext, tinyModel } from './support.js'
 
 const S = 64
 const longest = someTokens(900)
@@ -94,6 +94,26 @@ describe('with query', () => {
     const result = await context.prefill(longest)
     expect(result.cached).toBe(floor(kept, S))
     expect(result.logits).toEqual((await fresh.prefill(longest)).logits)
+  })
+})
+
+describe.each(['gemma3', 'jamba'] as const)('a memory that cannot always go back: %s', (arch) => {
+  it.each([
+    [900, 700, { gemma3: 640, jamba: 0 }], // the windows reach that far back
+    [640, 640, { gemma3: 640, jamba: 640 }],
+    [300, 900, { gemma3: 0, jamba: 0 }],
+  ])('%i equal tokens behind %i', async (same, read, cached) => {
+    const model = await tinyModel({ arch, layers: 8, ...(arch === 'gemma3' && { slidingWindow: 32 }) })
+    const settings = { model, h2o: query, typeK: 'f32', typeV: 'f32' } as const
+    const prompt = branch(same, 900)
+    await using fresh = await tinyContext(settings)
+    await using context = await tinyContext(settings)
+    expect(context.h2o.covered).toBe(true)
+    await context.prefill(longest.subarray(0, read))
+    const result = await context.prefill(prompt)
+    expect(result.cached + result.tokens).toBe(900)
+    expect(result.cached).toBe(cached[arch])
+    expect(result.logits).toEqual((await fresh.prefill(prompt)).logits)
   })
 })
 
