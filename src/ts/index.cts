@@ -99,6 +99,7 @@ declare namespace api {
   export type Prompt = library.Prompt
   export type Reason = library.Reason
   export type ReadOptions = library.ReadOptions
+  export type RopeOptions = library.RopeOptions
   export type SamplingOptions = library.SamplingOptions
   export type Schedule = library.Schedule
   export type TokenizeAsyncOptions = library.TokenizeAsyncOptions

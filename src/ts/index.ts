@@ -15,6 +15,7 @@ export type { ContextOptions, FlashAttn, H2oOptions, KvType, ModelOptions } from
 export type { Place } from './places.js'
 export type { PrefillOptions, Prompt } from './prefill.js'
 export { planPrefill } from './prefill-plan.js'
+export type { RopeOptions } from './rope.js'
 export type { SamplingOptions } from './sampling.js'
 export type {
   Call,

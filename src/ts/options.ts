@@ -6,6 +6,7 @@ import type { Model } from './model.js'
 import { native } from './native/binding.js'
 import { type NativeContextOptions, type NativeModelOptions, traceLevels } from './native/surface.js'
 import { namesOf, readOptions } from './read-options.js'
+import { checkRope, type RopeOptions } from './rope.js'
 import { defaultThreads, maxThreads } from './threads.js'
 import { defaultSelection, type Schedule, type Selection, schedules, selections } from './types.js'
 import { boolean, integer, oneOf, optionalFunction, optionalSignal } from './validate.js'
@@ -71,6 +72,8 @@ export interface ContextOptions {
    * windows reach (ERR_H2O_POSITION_GONE). With it the cache is as large as a model's without windows.
    */
   swaFull?: boolean
+  /** Positions, where they should be otherwise than the model says: YaRN for a longer context. */
+  rope?: RopeOptions
   /** false: stock attention. Local and heavy of 0 mean the same. */
   h2o?: false | H2oOptions
   /** As an embedding context of llama.cpp: every token becomes an output, and the prefill is dense. Nothing here returns them. */
@@ -103,6 +106,7 @@ const contextOptionNames = namesOf<ContextOptions>({
   typeK: true,
   typeV: true,
   swaFull: true,
+  rope: true,
   h2o: true,
   embeddings: true,
   nSeqMax: true,
@@ -182,6 +186,7 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
       typeK: oneOf('typeK', options.typeK, 'f16', kvTypes),
       typeV,
       swaFull: boolean('swaFull', options.swaFull, false),
+      rope: checkRope(options.rope),
       h2oLocal: budget.local,
       h2oHeavy: budget.heavy,
       select: budget.select,

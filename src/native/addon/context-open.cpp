@@ -35,6 +35,7 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.type_v          = get_string(object, "typeV",      o.type_v);
     o.swa_full        = get_bool  (object, "swaFull",    o.swa_full);
     o.embeddings      = get_bool  (object, "embeddings", o.embeddings);
+    o.rope            = rope_options_from_js(object.Get("rope").As<Napi::Object>());
 
     return o;
 }
@@ -162,6 +163,9 @@ void context_open_job::run() {
     params.swa_full        = options.swa_full;
     params.embeddings      = options.embeddings;
     params.h2o             = &options.h2o;
+
+    rope_apply(options.rope, params);
+    state->fingerprint = rope_fingerprint(options.rope, state->fingerprint);
 
     params.abort_callback      = context_state::on_node;
     params.abort_callback_data = state.get();

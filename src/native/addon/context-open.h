@@ -5,6 +5,7 @@
 
 #include "context-state.h"
 #include "job.h"
+#include "rope.h"
 
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct context_options {
     std::string type_k          = "f16";
     std::string type_v          = "f16";
     bool        swa_full        = false;
+    rope_options rope;
     h2o_params  h2o             = h2o_default_params();
     bool        embeddings      = false;
     double      memory_limit    = 0.0; // bytes of host memory, 0 = unknown

@@ -57,7 +57,7 @@ struct context_state {
     static bool on_node(void * self);
 
     model_ptr       model;
-    uint64_t        fingerprint; // of the model's file
+    uint64_t        fingerprint; // of the model's file, and of RoPE options that are not its own
     llama_context * ctx    = nullptr;
     llama_memory_t  memory = nullptr;
     compute_threads threads; // outlives ctx

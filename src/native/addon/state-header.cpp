@@ -90,7 +90,7 @@ state_header state_header_read(const context_state & state, const uint8_t * byte
     const state_header here = describe(state);
 
     if (saved.fingerprint != here.fingerprint) {
-        refuse("the state was saved with another model");
+        refuse("the state was saved with another model, or with other RoPE options");
     }
     if (get_name(saved.type_k) != get_name(here.type_k) || get_name(saved.type_v) != get_name(here.type_v)) {
         refuse("the state was saved with other cache types",

@@ -6,6 +6,7 @@ import type {
   KvType,
   Model,
   ModelOptions,
+  RopeOptions,
   Schedule,
   Selection,
 } from '../index.js'
@@ -30,6 +31,15 @@ export interface RunFlags {
   cacheTypeK: KvType
   cacheTypeV: KvType
   swaFull?: boolean
+  ropeScaling?: 'none' | 'linear' | 'yarn'
+  ropeScale?: number
+  ropeFreqBase?: number
+  ropeFreqScale?: number
+  yarnOrigCtx?: number
+  yarnExtFactor?: number
+  yarnAttnFactor?: number
+  yarnBetaSlow?: number
+  yarnBetaFast?: number
   mlock?: boolean
   mmap: boolean
   predict: number
@@ -74,6 +84,7 @@ export type ContextFlags = ContextSizeFlags &
     | 'cacheTypeK'
     | 'cacheTypeV'
     | 'swaFull'
+    | keyof RopeFlags
     | 'h2o'
     | 'h2oLocal'
     | 'h2oHeavy'
@@ -98,9 +109,41 @@ export function contextOptions(
     typeK: flags.cacheTypeK,
     typeV: flags.cacheTypeV,
     swaFull: flags.swaFull ?? false,
+    rope: ropeOptions(flags),
     h2o: flags.h2o && budget(flags),
     onWarning,
   }
+}
+
+type RopeFlags = Pick<
+  RunFlags,
+  | 'ropeScaling'
+  | 'ropeScale'
+  | 'ropeFreqBase'
+  | 'ropeFreqScale'
+  | 'yarnOrigCtx'
+  | 'yarnExtFactor'
+  | 'yarnAttnFactor'
+  | 'yarnBetaSlow'
+  | 'yarnBetaFast'
+>
+
+function ropeOptions(flags: RopeFlags): RopeOptions {
+  const freqScale = flags.ropeFreqScale ?? (flags.ropeScale === undefined ? undefined : 1 / flags.ropeScale)
+  return definedOnly({
+    scaling: flags.ropeScaling,
+    freqBase: flags.ropeFreqBase,
+    freqScale,
+    yarnOrigCtx: flags.yarnOrigCtx,
+    yarnExtFactor: flags.yarnExtFactor,
+    yarnAttnFactor: flags.yarnAttnFactor,
+    yarnBetaSlow: flags.yarnBetaSlow,
+    yarnBetaFast: flags.yarnBetaFast,
+  })
+}
+
+function definedOnly<T extends object>(values: { [K in keyof T]: T[K] | undefined }): T {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T
 }
 
 export function generateOptions(flags: RunFlags): GenerateOptions {

@@ -1,5 +1,6 @@
 /** The surface of h2o_llama.node (src/native/addon), declared once. Nothing outside src/ts sees it. */
 
+import type { RopeOptions } from '../rope.js'
 import type { H2oTraceEntry } from '../types.js'
 
 export interface NativeModelOptions {
@@ -53,6 +54,7 @@ export interface NativeContextOptions {
   typeK: string
   typeV: string
   swaFull: boolean
+  rope: RopeOptions
   h2oLocal: number
   h2oHeavy: number
   select: string
