@@ -7,7 +7,7 @@ import { afterAll } from 'vitest'
 import { ggufHead } from '../../src/ts/model-maker/gguf.js'
 import { runStock } from '../parity/stock.js'
 import { tinyMetadata } from './metadata.js'
-import type { Row } from './table.js'
+import type { Row } from './plain.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'h2o-architectures-'))
 let nFiles = 0
