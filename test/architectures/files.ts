@@ -15,10 +15,10 @@ let nFiles = 0
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Writes the tiny model of a row, all weights random and F32, and returns its path. */
-export async function architectureFile({ arch, own }: Row): Promise<string> {
+export async function architectureFile({ arch, own, gain }: Row): Promise<string> {
   const path = join(folder, `${nFiles++}-${arch}.gguf`)
   const head = `${path}.head`
   writeFileSync(head, ggufHead(tinyMetadata(arch, own), []))
-  await runStock('stock-fill', [head, path])
+  await runStock('stock-fill', [head, path, ...(gain === undefined ? [] : [String(gain)])])
   return path
 }

@@ -11,18 +11,18 @@ const bools = (...value: boolean[]): GgufValue => ({ type: 'bool[]', value })
 const window = { 'attention.sliding_window': u32(32) }
 const four = { ...window, block_count: u32(4) }
 
-/** Ten layers, every fifth with all positions; the last `shared` have no K and V of their own. */
-const gemma4 = (shared: number) => ({
+/** The last of five layers attends to all positions, with heads of another size. */
+const gemma4 = {
   ...window,
-  block_count: u32(10),
+  block_count: u32(5),
   embedding_length_per_layer_input: u32(32),
-  'attention.shared_kv_layers': u32(shared),
+  'attention.shared_kv_layers': u32(0),
   'attention.key_length_swa': u32(16),
   'attention.value_length_swa': u32(16),
   'rope.dimension_count_swa': u32(16),
   'rope.freq_base_swa': f32(10000),
-  'attention.sliding_window_pattern': bools(...Array.from({ length: 10 }, (_, il) => il % 5 < 4)),
-})
+  'attention.sliding_window_pattern': bools(...Array.from({ length: 5 }, (_, il) => il % 5 < 4)),
+}
 
 export const windows: Row[] = [
   { name: 'gemma2: capped logits', arch: 'gemma2', own: { ...window, attn_logit_softcapping: f32(4) } },
@@ -44,8 +44,7 @@ export const windows: Row[] = [
   { arch: 'cohere2moe', own: { ...experts, ...window, 'attention.sliding_window_pattern': u32s(1, 0) } },
   { arch: 'step35', own: { ...experts, ...window, 'attention.sliding_window_pattern': u32s(1, 0) } },
   { arch: 'granite_swa', own: { ...window, 'attention.sliding_window_pattern': u32s(1, 0) } },
-  { arch: 'gemma4', own: gemma4(0) },
-  { name: 'gemma4: layers read the K and V of others', arch: 'gemma4', own: gemma4(5) },
+  { arch: 'gemma4', own: gemma4, gain: 1.2 }, // its logits are not scaled
 ]
 
 const kvEverySecond = { block_count: u32(4), 'attention.head_count_kv': u32s(0, 2, 0, 2) }
