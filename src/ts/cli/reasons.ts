@@ -10,7 +10,7 @@ export function explainReason(reason: Reason, { nBatch, nUbatch }: Sizes): strin
     'batch-too-small': `a call takes ${nBatch} tokens (-b, and no more than -c): no more than one chunk of -ub ${nUbatch}`,
     'unsupported-architecture': 'the graph of this architecture does not show all that its attention does',
     'unsupported-memory': 'the model has no KV cache that H2O can serve',
-    'unsupported-attention': 'its attention has MLA, ALiBi, sinks, a soft cap or a bias',
+    'unsupported-attention': 'its attention has MLA, ALiBi or a bias on the logits',
     'unsupported-context': 'pooling, a special context or tensor split',
     'unsupported-device': 'a device cannot run the method',
     'unsupported-schedule': 'two-pass needs votes, and attention in every layer to all positions',

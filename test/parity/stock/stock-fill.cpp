@@ -1,6 +1,6 @@
 // stock-fill: a model with random weights for any architecture that the unpatched llama.cpp knows.
 //
-//   stock-fill METADATA OUT
+//   stock-fill METADATA OUT [GAIN]
 //
 // METADATA is a GGUF file without tensors. Which tensors there are, and of what shape, the architecture's own loader says:
 // all of them, the optional ones too, in F32; those of layers behind the trunk too, that predict further tokens. OUT is the whole model. Uses llama.h and gguf.h only.
@@ -31,11 +31,9 @@ struct distribution {
     float deviation;
 };
 
-// Activations keep unit variance from layer to layer, and attention is sharp enough for a wrong scale, cap or key to show:
-// its logits deviate by 2 to 4.
-static distribution distribution_of(const std::string & name, const ggml_tensor * t) {
-    const float gain_qk = 1.7f; // half of the logits' deviation is in q, half in k
-
+// Activations keep unit variance from layer to layer. Attention is to be sharp enough for a wrong scale, cap or key to
+// show: its logits deviate by the square of gain_qk, half of which is in q and half in k.
+static distribution distribution_of(const std::string & name, const ggml_tensor * t, float gain_qk) {
     if (has(name, "norm") || has(name, "rope_f")) {
         const bool of_heads = has(name, "attn_q_norm") || has(name, "attn_k_norm");
         const bool is_bias  = has(name, ".bias");
@@ -59,8 +57,8 @@ static distribution distribution_of(const std::string & name, const ggml_tensor 
     return { 0.0f, gain/std::sqrt((float) t->ne[0]) };
 }
 
-static std::vector<float> draw(const std::string & name, const ggml_tensor * t) {
-    const distribution d = distribution_of(name, t);
+static std::vector<float> draw(const std::string & name, const ggml_tensor * t, float gain_qk) {
+    const distribution d = distribution_of(name, t, gain_qk);
 
     std::seed_seq seed(name.begin(), name.end());
     std::mt19937 engine(seed);
@@ -78,15 +76,20 @@ static bool is_scale_of_weights(const std::string & name) {
     return has(name, ".scale") || has(name, ".input_scale");
 }
 
-// tensors that layers share come more than once
-using tensors_by_name = std::map<std::string, const ggml_tensor *>;
+struct filled {
+    float gain_qk;
 
-static void fill(ggml_tensor * t, void * tensors) {
-    const std::vector<float> data = draw(t->name, t);
+    std::map<std::string, const ggml_tensor *> tensors; // those that layers share come more than once
+};
+
+static void fill(ggml_tensor * t, void * user_data) {
+    filled & res = *static_cast<filled *>(user_data);
+
+    const std::vector<float> data = draw(t->name, t, res.gain_qk);
 
     ggml_backend_tensor_set(t, data.data(), 0, ggml_nbytes(t));
     if (!is_scale_of_weights(t->name)) {
-        static_cast<tensors_by_name *>(tensors)->emplace(t->name, t);
+        res.tensors.emplace(t->name, t);
     }
 }
 
@@ -98,8 +101,8 @@ static void log_errors(ggml_log_level level, const char * text, void *) {
 }
 
 int main(int argc, char ** argv) {
-    if (argc != 3) {
-        die("usage: stock-fill METADATA OUT");
+    if (argc != 3 && argc != 4) {
+        die("usage: stock-fill METADATA OUT [GAIN]");
     }
 
     llama_log_set(log_errors, nullptr);
@@ -116,14 +119,14 @@ int main(int argc, char ** argv) {
     params.devices  = no_devices;
     params.load_mtp = true; // else their tensors are not asked for
 
-    tensors_by_name tensors;
+    filled res = { argc == 4 ? std::stof(argv[3]) : 1.7f, {} };
 
-    llama_model * model = llama_model_init_from_user(gguf, fill, &tensors, params);
+    llama_model * model = llama_model_init_from_user(gguf, fill, &res, params);
     if (!model) {
         die(std::string("cannot make the model of ") + argv[1]);
     }
 
-    for (const auto & [name, t] : tensors) {
+    for (const auto & [name, t] : res.tensors) {
         gguf_add_tensor(gguf, t);
     }
     if (!gguf_write_to_file(gguf, argv[2], false)) {

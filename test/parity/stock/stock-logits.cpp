@@ -127,6 +127,7 @@ int main(int argc, char ** argv) {
     params.flash_attn_type = opt.fa ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
     params.type_k          = opt.type_k;
     params.type_v          = opt.type_v;
+    params.swa_full        = false; // as the tools have it, and the addon
 
     llama_context * ctx = llama_init_from_model(model, params);
     if (!ctx) {

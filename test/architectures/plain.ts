@@ -10,6 +10,8 @@ export interface Row {
   name?: string
   arch: string
   own?: Metadata
+  /** Of Q and of K: their product is the deviation of the logits where these are scaled by the size of a head. */
+  gain?: number
 }
 
 export interface Refused extends Row {
