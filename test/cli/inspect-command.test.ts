@@ -209,8 +209,8 @@ describe('refusals', () => {
   })
 
   it.each([
-    ['contextReason', /dense \(unsupported-memory: the cache/],
-    ['callReason', /dense \(unsupported-memory: the cache/],
+    ['contextReason', /dense \(unsupported-memory: /],
+    ['callReason', /dense \(unsupported-memory: /],
   ])('of a model that is not served, by %s', async (key, message) => {
     const { error, out, log, file } = await runWith('', { [key]: 'unsupported-memory' })
     expect(error).toMatchObject({ message: expect.stringMatching(message) })

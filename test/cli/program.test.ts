@@ -106,6 +106,16 @@ describe('parseArgv', () => {
     expect(help.flags).toBeUndefined()
     for (const name of runOptions.flatMap((o) => o.names)) expect(help.text).toContain(name)
     expect(help.text).toContain('the end')
-    expect(parse('--version')).toEqual({ flags: undefined, text: '1.2.3\n' })
+    expect(parse('--version')).toMatchObject({ flags: undefined, text: '1.2.3\n' })
   })
+})
+
+it('takes switches of other scripts and names them, but not where they are values', () => {
+  const spec = { usage: '', description: '', options: runOptions, version: '0', notes: '' }
+  const parsed = parseArgv<{ prompt: string; reversePrompt: string[] }>(
+    ['--no-warmup', '-st', '-p', '--jinja', '-r', 'User:', '-r', 'END'],
+    spec,
+  )
+  expect(parsed.withoutEffect).toEqual(['--no-warmup', '--single-turn'])
+  expect(parsed.flags).toMatchObject({ prompt: '--jinja', reversePrompt: ['User:', 'END'] })
 })

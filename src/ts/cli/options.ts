@@ -11,6 +11,8 @@ export interface OptionSpec {
   help: string
   env?: string
   parse?: Parser<unknown>
+  /** a switch of llama.cpp's scripts that changes nothing here: one line says so */
+  withoutEffect?: true
   /** given again it is one more, and not another one */
   several?: true
   default?: unknown
@@ -24,6 +26,7 @@ const context = 'Context and device:'
 const sampling = 'Sampling:'
 const h2o = 'H2O:'
 const output = 'Output:'
+const withoutEffect = "Without effect, for llama.cpp's scripts:"
 
 // biome-ignore format: a table
 export const runOptions: readonly OptionSpec[] = [
@@ -103,6 +106,22 @@ export const runOptions: readonly OptionSpec[] = [
   { group: h2o, names: ['--h2o-dense-tail'], value: 'N', parse: integer(0),
     help: 'tokens at the end of the prompt that see all of it, as a question there should (default: 0)' },
   { group: h2o, names: ['--no-h2o'], help: 'stock attention' },
+
+  ...[
+    ['--no-warmup', 'there is none'],
+    ['--no-display-prompt', 'the prompt is not printed'],
+    ['-st', '--single-turn', 'there is one answer'],
+    ['--jinja', 'templates are Jinja'],
+    ['--simple-io', 'output is plain'],
+    ['--no-perf', 'timings go to stderr'],
+    ['--log-disable', 'there is no log without -v'],
+    ['--no-context-shift', 'the context never shifts'],
+  ].map((row) => ({
+    group: withoutEffect,
+    names: row.slice(0, -1) as [string, ...string[]],
+    help: row.at(-1) as string,
+    withoutEffect: true as const,
+  })),
 
   { group: output, names: ['--json'], help: 'one JSON object on stdout instead of the text' },
   { group: output, names: ['-v', '--verbose'], help: 'logs of llama.cpp, sizes of buffers, stacks of errors, on stderr' },

@@ -8,6 +8,8 @@ export interface Parsed<Flags> {
   /** undefined: --help or --version was asked for, and `text` is the answer */
   flags: Flags | undefined
   text: string
+  /** switches that were given and change nothing */
+  withoutEffect: string[]
 }
 
 export interface CommandSpec {
@@ -30,10 +32,14 @@ export function parseArgv<Flags>(argv: readonly string[], spec: CommandSpec): Pa
   })
   try {
     command.parse(rewriteArgv(argv, spec.options), { from: 'user' })
-    return { flags: command.opts() as Flags, text }
+    const flags = command.opts()
+    const withoutEffect = spec.options.filter((item) => item.withoutEffect).map(longName)
+    const given = withoutEffect.filter((name) => command.getOptionValueSource(keyOf(name)) === 'cli')
+    for (const name of withoutEffect) delete flags[keyOf(name)]
+    return { flags: flags as Flags, text, withoutEffect: given }
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    if (error.exitCode === 0) return { flags: undefined, text }
+    if (error.exitCode === 0) return { flags: undefined, text, withoutEffect: [] }
     throw usageErrorOf(error)
   }
 }
@@ -62,6 +68,9 @@ function buildCommand(spec: CommandSpec): Command {
     .allowExcessArguments(false)
     .exitOverride()
 }
+
+/** Under which commander keeps an option. */
+const keyOf = (name: string) => new Option(name).attributeName()
 
 function buildOption(spec: OptionSpec): Option {
   const value = spec.value === undefined ? '' : ` <${spec.value}>`

@@ -34,7 +34,7 @@ Exit codes: 0 ok, 1 run-time failure, 2 usage, 3 model missing or invalid, 4 no 
 Other commands, each with a --help of its own: bench, compare, inspect, doctor, build.`
 
 export async function main(argv: readonly string[], io: CliIo): Promise<number> {
-  const { flags, text } = parseArgv<RunFlags>(argv, {
+  const { flags, text, withoutEffect } = parseArgv<RunFlags>(argv, {
     usage: '[run] [-m FILE] [-p TEXT | -f FILE] [options]',
     description: 'Prefill a prompt with H2O chunked sparse attention and generate from it.',
     options: runOptions,
@@ -42,6 +42,7 @@ export async function main(argv: readonly string[], io: CliIo): Promise<number> 
     notes,
   })
   if (!flags) return answer(io, text)
+  for (const name of withoutEffect) io.stderr.write(`h2o-prefill: ${name} has no effect\n`)
   return run(flags, io, () => import('../../index.js'))
 }
 

@@ -1,4 +1,6 @@
 // The options of `inspect`: those of `run` for the model, the prompt, the context and H2O, then its own.
+
+import { longName } from '../argv.js'
 import type { ContextFlags } from '../flags.js'
 import { type OptionSpec, runOptions } from '../options.js'
 import { integer } from '../parsers.js'
@@ -19,7 +21,17 @@ export interface InspectFlags extends Omit<ContextFlags, 'h2o' | 'predict'>, Pro
 
 // nothing is generated, and there is nothing to see without H2O
 const left = new Set(['Sampling:', 'Output:'])
-const shared = runOptions.filter(({ group, names }) => !left.has(group) && names[0] !== '--no-h2o')
+const leftOut = new Set([
+  '--no-h2o',
+  '--conversation',
+  '--no-conversation',
+  '--system-prompt',
+  '--chat-template',
+  '--chat-template-file',
+])
+const shared = runOptions.filter(
+  (option) => !left.has(option.group) && !option.withoutEffect && !leftOut.has(longName(option)),
+)
 const own = 'Inspection:'
 const output = 'Output:'
 
