@@ -2,6 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { createContext, loadModel } from '../../src/ts/index.js'
 import { architectures } from '../../src/ts/model-maker/index.js'
+import { architectureFile } from '../architectures/files.js'
+import { experts } from '../architectures/metadata.js'
 import { fuzzModel, mutated } from '../fuzz/gguf-file.mjs'
 import { modelNamed, modelNames } from '../fuzz/models.mjs'
 import { scratch } from './support.js'
@@ -73,6 +75,14 @@ describe('metadata that no model can have is named', () => {
     expect(error).toMatchObject({ name: 'H2oError', code: 'ERR_H2O_MODEL_INVALID', details: { key } })
     expect(error.details.value).toMatch(value)
     expect(error.message).toContain(key)
+  })
+
+  it('no window, where the graph takes one for granted', async () => {
+    const file = await architectureFile({ arch: 'afmoe', own: experts })
+    await expect(loadModel(file)).rejects.toMatchObject({
+      code: 'ERR_H2O_MODEL_INVALID',
+      details: { key: 'afmoe.attention.sliding_window' },
+    })
   })
 
   it('a replacement in a character map that is longer than a text', async () => {

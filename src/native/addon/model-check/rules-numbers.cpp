@@ -58,6 +58,7 @@ static const range ranges[] = {
     { "grovemoe",      "experts_per_group",                1, any_count    },
     { "deepseek4",     "attention.output_group_count",     1, any_count    },
     { "ernie4_5-moe",  "interleave_moe_layer_step",        1, any_count    },
+    { "afmoe",         "attention.sliding_window",         1, any_count    }, // its graph takes a window cache for granted
 };
 
 static const limit limits[] = {
