@@ -7,8 +7,10 @@ import { typeTraits } from '../types.js'
 import { vocabularyMetadata } from '../vocabulary.js'
 import { llama, mpt, mptMetadata, phi3 } from './dense.js'
 import { gemma, gemma2Metadata } from './gemma.js'
+import { gemma4, gemma4Metadata } from './gemma4.js'
 import { jamba, jambaMetadata, mamba, mambaMetadata } from './mamba.js'
 import { expertMetadata, gptOss, qwen3moe } from './moe.js'
+import { cohere2, cohere2Metadata, exaone4, llama4, llama4Metadata, olmo2 } from './windows.js'
 
 interface Builder {
   tensors(list: TensorList, config: ModelConfig): void
@@ -25,6 +27,11 @@ const builders: Record<Architecture, Builder> = {
   phi3: { tensors: phi3 },
   gemma2: { tensors: gemma, metadata: gemma2Metadata },
   gemma3: { tensors: gemma },
+  gemma4: { tensors: gemma4, metadata: gemma4Metadata },
+  cohere2: { tensors: cohere2, metadata: cohere2Metadata },
+  olmo2: { tensors: olmo2 },
+  exaone4: { tensors: exaone4 },
+  llama4: { tensors: llama4, metadata: (c) => ({ ...expertMetadata(c), ...llama4Metadata() }) },
   'gpt-oss': { tensors: gptOss, metadata: expertMetadata },
   mpt: { tensors: mpt, metadata: mptMetadata },
   mamba: { tensors: mamba, metadata: mambaMetadata },
