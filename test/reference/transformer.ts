@@ -2,9 +2,10 @@
 // A forward pass in float64. How a query reads the cache is the caller's: see dense.ts, single-pass.ts, two-pass.ts.
 
 import type { Attention } from './attention.js'
+import { experts, feedForward } from './feed-forward.js'
 import type { KvCache } from './kv-cache.js'
 import { need, type ReferenceModel } from './model.js'
-import { linear, rmsNorm, silu } from './ops.js'
+import { capped, linear, rmsNorm } from './ops.js'
 import { rope } from './rope.js'
 
 /** One pass of tokens through the network. */
@@ -30,7 +31,11 @@ export function forward(
 
   const x = new Float64Array(tokens.length * h.nEmbd)
   for (let i = 0; i < tokens.length; i++) {
-    x.set(embedding.data.subarray(tokens[i]! * h.nEmbd, (tokens[i]! + 1) * h.nEmbd), i * h.nEmbd)
+    const row = embedding.data.subarray(tokens[i]! * h.nEmbd, (tokens[i]! + 1) * h.nEmbd)
+    x.set(
+      row.map((e) => e * (h.embeddingScale ?? 1)),
+      i * h.nEmbd,
+    )
   }
 
   for (let layer = 0; layer < h.nLayer; layer++) {
@@ -50,23 +55,22 @@ export function forward(
     let q = linear(tensor('attn_q.weight'), a, optional('attn_q.bias'))
     if (optional('attn_q_norm.weight')) q = norm(q, 'attn_q_norm.weight')
     rope(q, h.nHead, base, h)
-    add(x, linear(tensor('attn_output.weight'), attend(layer, q, base), optional('attn_output.bias')))
-
-    // feed-forward: down(silu(gate) * up)
-    const f = norm(x, 'ffn_norm.weight')
-    const gate = linear(tensor('ffn_gate.weight'), f)
-    const up = linear(tensor('ffn_up.weight'), f)
-    add(
-      x,
-      linear(
-        tensor('ffn_down.weight'),
-        gate.map((g, i) => silu(g) * up[i]!),
-      ),
+    const attended = linear(
+      tensor('attn_output.weight'),
+      attend(layer, q, base),
+      optional('attn_output.bias'),
     )
+    // in a layer without ffn_norm, post_attention_norm is what goes before the feed-forward
+    const isPost = optional('ffn_norm.weight') && optional('post_attention_norm.weight')
+    add(x, isPost ? norm(attended, 'post_attention_norm.weight') : attended)
+
+    const f = norm(x, optional('ffn_norm.weight') ? 'ffn_norm.weight' : 'post_attention_norm.weight')
+    const fed = optional('ffn_gate_inp.weight') ? experts(h, tensor, f) : feedForward(h, tensor, f)
+    add(x, optional('post_ffw_norm.weight') ? norm(fed, 'post_ffw_norm.weight') : fed)
   }
 
   const last = rmsNorm(x, need(weights, 'output_norm.weight'), h.normEps)
-  return linear(weights.get('output.weight') ?? embedding, last)
+  return linear(weights.get('output.weight') ?? embedding, last).map((z) => capped(z, h.outputCap))
 }
 
 function add(x: Float64Array, y: Float64Array): void {
