@@ -6,7 +6,8 @@ import type { ReferenceModel } from './model.js'
 
 const architectures = ['llama', 'qwen2', 'qwen3', 'gemma2', 'gemma3', 'gpt-oss']
 
-export function referenceOf({ config: c, tensors }: GgufModel): ReferenceModel {
+export function referenceOf({ config: c, metadata, tensors }: GgufModel): ReferenceModel {
+  const capOf = (what: string) => metadata[`${c.arch}.${what}_logit_softcapping`]?.value as number
   if (!architectures.includes(c.arch)) throw new RangeError(`the reference knows no ${c.arch}`)
   return {
     hparams: {
@@ -24,7 +25,7 @@ export function referenceOf({ config: c, tensors }: GgufModel): ReferenceModel {
         embeddingScale: Math.fround(Math.sqrt(c.hidden)),
         activation: 'gelu' as const,
       }),
-      ...(c.arch === 'gemma2' && { attentionCap: 50, outputCap: 30 }),
+      ...(c.arch === 'gemma2' && { attentionCap: capOf('attn'), outputCap: capOf('final') }),
       nExpertUsed: c.expertsUsed,
     },
     weights: tensors,
