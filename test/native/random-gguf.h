@@ -1,4 +1,5 @@
-// A llama or Qwen3 model with random weights as GGUF: its metadata, and which tensors it has. Who writes it fills them in.
+// A llama, Qwen3 or LFM2 model with random weights as GGUF: its metadata, and which tensors it has. Who writes it fills them
+// in.
 
 #pragma once
 
@@ -9,7 +10,9 @@
 #include <vector>
 
 struct random_gguf_shape {
-    std::string arch; // "llama", or "qwen3": heads normed before RoPE, which pairs the two halves of a head
+    // "llama"; "qwen3": heads normed before RoPE, which pairs the two halves of a head; "lfm2": the same, and in place of
+    // every second attention, from the first layer on, a short convolution
+    std::string arch;
 
     int64_t n_layer;
     int64_t n_embd;
