@@ -9,11 +9,7 @@
 #include <vector>
 
 struct tiny_model_params {
-<<<<<<< HEAD
     std::string arch = "llama"; // or another one of random-gguf.h
-=======
-    std::string arch = "llama"; // or another one of random_gguf_shape
->>>>>>> 7726125 (test/native : what follows an image is dense, until it is removed)
 
     int n_layer   = 2;
     int n_head    = 4;

@@ -29,6 +29,7 @@ async function ours(model: string, tokens: number[], settings: Settings, h2o: Co
     flashAttn,
     typeK: type,
     typeV: type,
+    swaFull: true, // as a C program gets it without asking
     h2o: h2o ?? false,
   })
   const logits: number[] = []
@@ -50,15 +51,37 @@ const settings: Settings[] = [
 
 const served: ModelSpec[] = [
   ...(['llama', 'qwen2', 'qwen3', 'qwen3moe', 'phi3'] as const).map((arch) => ({ arch })),
-  { arch: 'gemma2' },
-  { arch: 'gemma3', layers: 6 },
-  { arch: 'gpt-oss' },
   { arch: 'jamba', layers: 8 },
 ]
 
 const covered = (['f32', 'f16', 'q8_0'] as const).flatMap((weights) =>
   served.flatMap((spec) => settings.map((s) => ({ spec, weights, ...s }))),
 )
+
+const windowed: ModelSpec[] = [
+  { arch: 'gemma2' },
+  { arch: 'gemma3', layers: 6 },
+  { arch: 'gemma4', layers: 6, sharedKvLayers: 2, headDim: 64, windowHeadDim: 32 },
+  { arch: 'gpt-oss' },
+  { arch: 'cohere2' },
+  { arch: 'olmo2' },
+  { arch: 'olmo2', slidingWindow: 48 },
+  { arch: 'exaone4', layers: 64, slidingWindow: 48, slidingPattern: 4 },
+  { arch: 'llama4', layers: 4 },
+]
+
+test.each(windowed)('$arch, window of $slidingWindow', async (spec) => {
+  const model = await modelFile(spec)
+  const long = randomTokens(N_BATCH + S + 9)
+  for (const s of settings) {
+    const off = await ours(model, long, s, false)
+    expect(off.logits).toEqual(await stock(model, long, s))
+    const short = long.slice(0, S)
+    const on = await ours(model, short, s, { local: 16, heavy: 16 })
+    expect(on.logits).toEqual(await stock(model, short, s))
+    expect(on.calls.map((call) => call.reason)).toEqual(['one-chunk'])
+  }
+})
 
 test.each(covered)('$spec.arch with $weights weights, $type KV, -fa $flashAttn', async ({
   spec,

@@ -32,14 +32,32 @@ export function rmsNorm(x: Float64Array, weight: Tensor, eps: number): Float64Ar
   return y
 }
 
-export function silu(x: number): number {
-  return x / (1 + Math.exp(-x))
+export function sigmoid(x: number): number {
+  return 1 / (1 + Math.exp(-x))
 }
 
-export function softmax(logits: readonly number[]): number[] {
-  const max = logits.reduce((a, b) => Math.max(a, b), -Infinity)
+export function silu(x: number): number {
+  return x * sigmoid(x)
+}
+
+export function softplus(x: number): number {
+  return Math.log1p(Math.exp(x))
+}
+
+/** The tanh form. ggml reads it from a table of F16 values, so an engine is only near it. */
+export function gelu(x: number): number {
+  return 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * x * (1 + 0.044715 * x * x)))
+}
+
+export function capped(x: number, cap: number | undefined): number {
+  return cap ? cap * Math.tanh(x / cap) : x
+}
+
+/** `sink`: one more logit, whose weight is left out of the result. */
+export function softmax(logits: readonly number[], sink = -Infinity): number[] {
+  const max = logits.reduce((a, b) => Math.max(a, b), sink)
   const weights = logits.map((x) => Math.exp(x - max))
-  const sum = weights.reduce((a, b) => a + b, 0)
+  const sum = weights.reduce((a, b) => a + b, Math.exp(sink - max))
   return weights.map((w) => w / sum)
 }
 

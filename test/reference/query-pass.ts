@@ -2,7 +2,8 @@
 // A sparse call under the policy `query` (src/native/h2o/README.md): one pass over the call's tokens. A query attends to
 // its block's set, to Local and to its own chunk; the output is ONE softmax over all of them.
 
-import { groupOf, logitsOver, range, valuesAt, weightedSum } from './attention.js'
+import { groupOf, logitsOver, range, sinkOf, valuesAt, weightedSum } from './attention.js'
+import { besideWindows } from './dense.js'
 import { chunksOf } from './h2o.js'
 import type { KvCache } from './kv-cache.js'
 import type { ReferenceModel } from './model.js'
@@ -68,7 +69,9 @@ export function queryPass(
           const queries = range(begin + block * BLOCK, Math.min(begin + (block + 1) * BLOCK, end))
           const rows = queries.map((i) => ({
             q: groupOf(h, kvHead).map((head) => q.subarray(place(i, head), place(i, head) + h.headDim)),
-            lse: groupOf(h, kvHead).map((head) => logSumExp(nearLogits(i, head))),
+            lse: groupOf(h, kvHead).map((head) =>
+              logSumExp([...nearLogits(i, head), sinkOf(model.weights, layer, head)]),
+            ),
             nSeen: nearOf(i).length,
           }))
           const own = chooseSet({ rows, keys, begin, nCandidates: begin - nNear, H })
@@ -82,7 +85,7 @@ export function queryPass(
               const at = place(i, head)
               const logits = [...logitsOver(h, cache, layer, head, q, at, set), ...nearLogits(i, head)]
               const values = valuesAt(h, cache, layer, head, [...set, ...nearOf(i)])
-              weightedSum(softmax(logits), values, out, at)
+              weightedSum(softmax(logits, sinkOf(model.weights, layer, head)), values, out, at)
             }
           }
         }
@@ -90,5 +93,5 @@ export function queryPass(
     }
     return out
   }
-  return forward(model, tokens, { base, attend, store: cache })
+  return forward(model, tokens, { base, attend: besideWindows(model, cache, attend), store: cache })
 }

@@ -83,14 +83,13 @@ export class ReferenceSession {
       mass,
     }: Pick<SparseCall & QueryCall, 'forcedMemory' | 'forcedSets' | 'mass'> = {},
   ): CallResult {
-    const { hparams } = this.model
     const { S, L, H, schedule = 'single-pass', select = 'votes' } = this.options
     const n = tokens.length
     const pos = this.position
     if (n === 0) throw new RangeError('a call holds at least one token')
 
     if (L + H === 0 || n <= S) {
-      const attend = denseAttention(hparams, this.#cache)
+      const attend = denseAttention(this.model, this.#cache)
       const logits = forward(this.model, tokens, { base: pos, attend, store: this.#cache })
       return { path: 'dense', pos, n, logits, inherited: 0, chunks: 0, trace: [], blocks: [] }
     }

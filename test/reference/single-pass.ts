@@ -5,7 +5,8 @@
 // The output of a query is ONE softmax over the keys of its memory and of its own chunk together. The engine merges
 // two attentions with online-softmax states instead; that both agree is what comparing them shows.
 
-import { groupOf, logitsOver, range, valuesAt, weightedSum } from './attention.js'
+import { groupOf, logitsOver, range, sinkOf, valuesAt, weightedSum } from './attention.js'
+import { besideWindows } from './dense.js'
 import { denseMass } from './dense-mass.js'
 import { chunksOf, type SparseSchedule, stepChunk, vote } from './h2o.js'
 import { softmax } from './ops.js'
@@ -29,9 +30,10 @@ export const singlePass: SparseSchedule = (model, tokens, cache, call) => {
             const inter = logitsOver(h, cache, layer, head, q, at, memPos)
             const intra = logitsOver(h, cache, layer, head, q, at, visible)
             vote(memory, memPos, softmax(inter))
-            vote(scores, visible, softmax(intra))
+            const sink = sinkOf(model.weights, layer, head)
+            vote(scores, visible, softmax(intra, sink))
             const values = valuesAt(h, cache, layer, head, [...memPos, ...visible])
-            weightedSum(softmax([...inter, ...intra]), values, out, at)
+            weightedSum(softmax([...inter, ...intra], sink), values, out, at)
           }
         }
         return scores
@@ -40,5 +42,5 @@ export const singlePass: SparseSchedule = (model, tokens, cache, call) => {
     }
     return out
   }
-  return forward(model, tokens, { base, attend, store: cache })
+  return forward(model, tokens, { base, attend: besideWindows(model, cache, attend), store: cache })
 }

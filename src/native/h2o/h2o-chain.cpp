@@ -83,11 +83,15 @@ static void h2o_build_chain(
         const h2o_layer           & l,
         const h2o_plan            & plan,
         const llm_graph_input_h2o & inp,
+        int32_t                     owner,
         std::vector<h2o_chunks>   & batches) {
     const h2o_store & store = inp.cache.get_store();
 
-    const auto memory = inp.cache.get_policy().begin_layer(
-            l, plan, { store.kept(l.il, plan.src), store.kept(l.il, plan.dst), store.index(l.il) });
+    std::vector<ggml_tensor *> & sets = inp.sets[owner];
+
+    const auto memory = inp.cache.get_policy().begin_layer(l, plan, {
+            store.kept(owner, plan.src), store.kept(owner, plan.dst), store.index(owner),
+            owner == l.il ? nullptr : &sets });
 
     for (h2o_chunks & chunks : batches) {
         for (int32_t i = 0; i < chunks.n_chunks; ++i) {
@@ -112,6 +116,9 @@ static void h2o_build_chain(
                     : ggml_set_inplace(l.ctx, all, inter.o, all->nb[1], all->nb[2], all->nb[3], i*all->nb[3]);
             }
 
+            if (owner == l.il) {
+                sets.push_back(set);
+            }
             const h2o_scores scores = memory->build_learn(ic, votes_intra, votes_inter);
             h2o_expand(l, { chunks.intra.o });
 
@@ -130,7 +137,8 @@ ggml_tensor * h2o_build_attn_layer(
         ggml_tensor               * k,
         ggml_tensor               * v,
         const h2o_softmax         & softmax,
-        int                         il) {
+        int32_t                     il,
+        int32_t                     owner) {
     const h2o_plan & plan     = inp.plan;
     const bool       is_fused = inp.cache.get_fused();
 
@@ -139,7 +147,7 @@ ggml_tensor * h2o_build_attn_layer(
             ggml_is_contiguous(q)    ? q : ggml_cont(g.ctx0, q);
     }
 
-    const bool with_votes = inp.cache.get_policy().wants_votes();
+    const bool with_votes = owner == il && inp.cache.get_policy().wants_votes();
 
     const h2o_layer l = {
         g.ctx0, g.gf, q, k, v, softmax, il, q->ne[1]/k->ne[1], is_fused, with_votes,
@@ -154,11 +162,13 @@ ggml_tensor * h2o_build_attn_layer(
     }
 
     if (plan.phase == H2O_PHASE_INTRA) {
+        inp.sets[il]; // phase 1 has none, and the probe looks for the layer
+
         for (const h2o_chunks & chunks : batches) {
             h2o_store_intra(l, plan, inp.cache.get_store().working(il), chunks.ic, chunks.intra);
         }
     } else {
-        h2o_build_chain(l, plan, inp, batches);
+        h2o_build_chain(l, plan, inp, owner, batches);
     }
 
     ggml_tensor * cur = nullptr;

@@ -7,6 +7,7 @@
 #include "h2o-graph-input.h"
 
 // q [d_k, n_head, n_tokens] as handed to build_attn_mha; k and v as llama_kv_cache::get_k and get_v return them
+// owner: the layer that stores k and v: il, or the one whose memory il reads
 // -> [d_v*n_head, n_tokens]
 ggml_tensor * h2o_build_attn_layer(
         const llm_graph_context   & g,
@@ -15,4 +16,5 @@ ggml_tensor * h2o_build_attn_layer(
         ggml_tensor               * k,
         ggml_tensor               * v,
         const h2o_softmax         & softmax,
-        int                         il);
+        int32_t                     il,
+        int32_t                     owner);

@@ -10,10 +10,10 @@
 #include <vector>
 
 // column sums of the largest layer
-static int64_t h2o_n_ones(const llm_graph_context & g, const h2o_plan & plan, const h2o_store & store) {
+static int64_t h2o_n_ones(const llm_graph_context & g, const h2o_plan & plan) {
     int64_t res = 0;
 
-    for (const int32_t il : store.layer_ids()) {
+    for (uint32_t il = 0; il < g.hparams.n_layer(); ++il) {
         const int64_t n_head    = g.hparams.n_head(il);
         const int64_t n_batched =
             std::clamp<int64_t>(plan.n_graph_full(), 1, h2o_n_chunks_batched(plan.n_chunk, n_head));
@@ -34,10 +34,20 @@ llm_graph_input_h2o::llm_graph_input_h2o(const llm_graph_context & g, const h2o_
     const bool has_mass = plan.trace == H2O_TRACE_MASS && has_inter;
 
     if (has_votes || has_mass) {
-        ones = ggml_new_tensor_1d(g.ctx0, GGML_TYPE_F32, h2o_n_ones(g, plan, cache.get_store()));
+        ones = ggml_new_tensor_1d(g.ctx0, GGML_TYPE_F32, h2o_n_ones(g, plan));
         ggml_set_input(ones);
         ggml_set_name(ones, "h2o_ones");
     }
+}
+
+int32_t llm_graph_input_h2o::find_owner(const ggml_tensor * k, int32_t il) const {
+    if (cache.get_store().has_layer(il)) {
+        owners[k->view_src] = il;
+        return il;
+    }
+    const auto it = owners.find(k->view_src);
+
+    return it == owners.end() ? -1 : it->second;
 }
 
 ggml_tensor * llm_graph_input_h2o::get_mask(ggml_context * ctx, int64_t n_keys, int64_t n_group) const {

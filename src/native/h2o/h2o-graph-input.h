@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 class h2o_cache;
 class h2o_sparse_context;
@@ -37,9 +38,18 @@ public:
     // this graph has no use for it
     ggml_tensor * ones = nullptr;
 
-    // layers that were built; the coverage probe wants all of them
+    // The layer that stores what layer il reads as k: il itself, or one that was built before; -1 if H2O serves neither
+    int32_t find_owner(const ggml_tensor * k, int32_t il) const;
+
+    // memory sets that were built, by layer that stores keys and values and by chunk of the graph, null for a chunk without
+    // one; the coverage probe wants all such layers
+    mutable std::map<int32_t, std::vector<ggml_tensor *>> sets;
+
+    // layers that were built, with those that read the cache of another
     mutable std::set<int32_t> built;
 
 private:
+    mutable std::map<const ggml_tensor *, int32_t> owners; // by the tensor of the cache that holds their keys
+
     mutable std::map<std::pair<int64_t, int64_t>, ggml_tensor *> masks; // by n_keys and n_group
 };

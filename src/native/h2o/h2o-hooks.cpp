@@ -127,15 +127,17 @@ ggml_tensor * h2o_build_attn(
         float                     kq_scale,
         int                       il) {
     const llm_graph_input_h2o * h2o = h2o_input(*g.res);
-    if (!h2o || !h2o->cache.get_store().has_layer(il)) {
+
+    const int32_t owner = h2o ? h2o->find_owner(k, il) : -1;
+    if (owner < 0) {
         return nullptr;
     }
-    if (kq_b) {
+    if (kq_b || (owner != il && h2o->plan.phase != H2O_PHASE_BOTH)) {
         throw h2o_not_covered();
     }
     const float cap = g.hparams.attn_soft_cap ? g.hparams.f_attn_logit_softcapping : 0.0f;
 
-    ggml_tensor * cur = h2o_build_attn_layer(g, *h2o, q, k, v, { kq_scale, cap, sinks }, il);
+    ggml_tensor * cur = h2o_build_attn_layer(g, *h2o, q, k, v, { kq_scale, cap, sinks }, il, owner);
     ggml_build_forward_expand(g.gf, cur);
 
     if (!g.cparams.offload_kqv) {

@@ -24,9 +24,14 @@ namespace {
 
 class query_layer : public h2o_policy_layer {
 public:
-    // the index grows by what is complete before the graph's last chunk
-    query_layer(const h2o_layer & l, const h2o_plan & plan, const h2o_tensors & index) :
-        l(l), plan(plan), keys(h2o_view_cells(l.ctx, l.k)), pages(index[H2O_PAGES]), landmarks(index[H2O_LANDMARKS]) {
+    // The index grows by what is complete before the graph's last chunk. A layer that reads the keys of another finds it
+    // grown.
+    query_layer(const h2o_layer & l, const h2o_plan & plan, const h2o_kept & kept) :
+        l(l), plan(plan), keys(h2o_view_cells(l.ctx, l.k)),
+        pages(kept.index[H2O_PAGES]), landmarks(kept.index[H2O_LANDMARKS]) {
+        if (kept.owner_sets) {
+            return;
+        }
         const int32_t begin = plan.inherited.n_indexed;
         const int32_t end   = plan.chunk_pos(plan.ic_end - 1);
 
@@ -68,7 +73,7 @@ private:
 
 std::unique_ptr<h2o_policy_layer> h2o_policy_query::begin_layer(
         const h2o_layer & l, const h2o_plan & plan, const h2o_kept & kept) const {
-    return std::make_unique<query_layer>(l, plan, kept.index);
+    return std::make_unique<query_layer>(l, plan, kept);
 }
 
 h2o_carry h2o_policy_query::carry_after(const h2o_plan & plan, int32_t ic) const {

@@ -92,10 +92,31 @@ private:
     bool has_set = false; // mem_pos is of this graph
 };
 
+// a layer that reads the keys and values of another: it has that one's sets, and casts no votes
+class votes_reader : public h2o_policy_layer {
+public:
+    votes_reader(const h2o_plan & plan, const std::vector<ggml_tensor *> & sets) : plan(plan), sets(sets) {}
+
+    ggml_tensor * build_set(int32_t ic, ggml_tensor *, const h2o_attn_block &) override {
+        return sets.at(ic - plan.ic_begin);
+    }
+
+    h2o_scores build_learn(int32_t, ggml_tensor *, ggml_tensor *) override { return {}; }
+
+    void build_store() override {}
+
+private:
+    const h2o_plan                   & plan;
+    const std::vector<ggml_tensor *> & sets;
+};
+
 }
 
 std::unique_ptr<h2o_policy_layer> h2o_policy_votes::begin_layer(
         const h2o_layer & l, const h2o_plan & plan, const h2o_kept & kept) const {
+    if (kept.owner_sets) {
+        return std::make_unique<votes_reader>(plan, *kept.owner_sets);
+    }
     return std::make_unique<votes_layer>(*this, l, plan, kept);
 }
 

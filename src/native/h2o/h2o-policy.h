@@ -34,11 +34,15 @@ struct h2o_tensor_spec {
 // of one layer, in the order of their specs
 typedef std::vector<ggml_tensor *> h2o_tensors;
 
-// the tensors of one layer for one graph
+// the tensors of one layer for one graph, or of the layer whose keys and values it reads
 struct h2o_kept {
     const h2o_tensors & src; // the copy that it reads
     const h2o_tensors & dst; // the copy that it writes
     const h2o_tensors & index;
+
+    // null: the layer stores keys and values of its own. Else it reads, and keeps nothing: the sets of the one that stores
+    // them, by chunk of the graph, null for a chunk without
+    const std::vector<ggml_tensor *> * owner_sets;
 };
 
 // scores, for a trace; null where a policy has none

@@ -44,7 +44,7 @@ static h2o_reason h2o_coverage_of_graph(
         if (const auto * h2o = dynamic_cast<const llm_graph_input_h2o *>(input.get())) {
             layers = h2o->built;
             for (const int32_t il : store.layer_ids()) {
-                if (h2o->built.count(il) == 0) {
+                if (h2o->sets.count(il) == 0) {
                     return H2O_REASON_UNSUPPORTED_ATTENTION;
                 }
             }

@@ -6,8 +6,10 @@ import { MIN_VOCAB } from './vocabulary.js'
 
 /**
  * llama (also what Mistral 7B is), mistral3, qwen2, qwen3, qwen3moe, phi3: dense attention over a plain KV cache.
- * gemma2, gemma3, gpt-oss: interleaved sliding windows (gpt-oss with attention sinks). mpt: ALiBi.
- * mamba: recurrent. jamba: recurrent and attention layers in turn.
+ * gemma2, gemma3, gemma4, gpt-oss, cohere2, olmo2, exaone4, llama4: interleaved sliding windows (gpt-oss with attention sinks;
+ * olmo2 if it has a window, exaone4 with 64 layers). mpt: ALiBi.
+ * mamba: recurrent. The hybrids have recurrent layers and attention: jamba (Mamba), lfm2 and lfm2moe (short convolutions),
+ * qwen35, qwen35moe and qwen3next (gated delta nets), granitehybrid, falcon-h1 and nemotron_h (Mamba 2).
  */
 export const architectures = [
   'llama',
@@ -18,10 +20,23 @@ export const architectures = [
   'phi3',
   'gemma2',
   'gemma3',
+  'gemma4',
   'gpt-oss',
+  'cohere2',
+  'olmo2',
+  'exaone4',
+  'llama4',
   'mpt',
   'mamba',
   'jamba',
+  'lfm2',
+  'lfm2moe',
+  'qwen35',
+  'qwen35moe',
+  'qwen3next',
+  'granitehybrid',
+  'falcon-h1',
+  'nemotron_h',
 ] as const
 export type Architecture = (typeof architectures)[number]
 
@@ -53,7 +68,7 @@ export interface ModelSpec {
   embeddingType?: TensorType
   /** Type of output: `type` */
   outputType?: TensorType
-  /** The token embedding is the output matrix too: false (always so for gemma2, never for gpt-oss). */
+  /** The token embedding is the output matrix too: false (always so for gemma2 and cohere2, never for gpt-oss and olmo2). */
   tied?: boolean
   /** The tokenizer prepends BOS: false */
   addBos?: boolean
@@ -74,13 +89,18 @@ export interface ModelSpec {
    */
   readable?: boolean
   /**
-   * Window of the sliding layers: 128 for gemma2, gemma3 and gpt-oss. 0 makes gemma3 a model without windows.
+   * Window of the sliding layers: 128 for gemma2, gemma3, gemma4, gpt-oss and cohere2. 0 makes gemma3 a model without
+   * windows. llama4 has 8192 whatever is given.
    * phi3 takes it too, but llama.cpp v0.5.0 knows better and ignores it there.
    */
   slidingWindow?: number
-  /** Every n-th layer attends to everything, 0: none does. 2, gemma3: 6 or the number of layers */
+  /** Every n-th layer attends to everything, 0: none does. 2, gemma3: 6 or the number of layers; llama4: 4 */
   slidingPattern?: number
-  /** Experts of qwen3moe and gpt-oss: 4 */
+  /** gemma4: head size of the sliding layers: headDim */
+  windowHeadDim?: number
+  /** gemma4: the last so many layers read keys and values of the last two that have their own: 0 */
+  sharedKvLayers?: number
+  /** Experts of mixtures (qwen3moe, gpt-oss, llama4, lfm2moe, qwen35moe, qwen3next): 4 */
   experts?: number
   /** Experts per token: 2 */
   expertsUsed?: number
@@ -95,9 +115,18 @@ export interface ModelSpec {
 /** A spec with every choice made: what a reference implementation needs to know. */
 export type ModelConfig = Readonly<Required<Omit<ModelSpec, 'edit'>>> & { readonly edit: Edit | undefined }
 
-const windowed: readonly Architecture[] = ['gemma2', 'gemma3', 'gpt-oss']
+const windowed: readonly Architecture[] = ['gemma2', 'gemma3', 'gemma4', 'gpt-oss', 'cohere2']
+const alwaysTied: readonly Architecture[] = ['gemma2', 'cohere2']
+const neverTied: readonly Architecture[] = ['gpt-oss', 'olmo2']
 /** llama.cpp takes hidden for heads * headDim in these. */
-const squareAttention: readonly Architecture[] = ['qwen2', 'phi3', 'mpt', 'jamba']
+const squareAttention: readonly Architecture[] = [
+  ...(['qwen2', 'phi3', 'mpt', 'jamba', 'lfm2', 'lfm2moe', 'cohere2', 'olmo2', 'exaone4'] as const),
+]
+/** A model of one layer would lack one of the two kinds; falcon-h1 has both in each. */
+const twoKinds: readonly Architecture[] = [
+  ...(['jamba', 'lfm2', 'lfm2moe', 'qwen35', 'qwen35moe', 'qwen3next'] as const),
+  ...(['granitehybrid', 'nemotron_h'] as const),
+]
 
 /** Fills in the defaults. Throws a RangeError where llama.cpp could not load the result. */
 export function resolveSpec(spec: ModelSpec): ModelConfig {
@@ -115,7 +144,7 @@ export function resolveSpec(spec: ModelSpec): ModelConfig {
     type,
     embeddingType: spec.embeddingType ?? type,
     outputType: spec.outputType ?? type,
-    tied: arch === 'gemma2' || (arch !== 'gpt-oss' && (spec.tied ?? false)),
+    tied: alwaysTied.includes(arch) || (!neverTied.includes(arch) && (spec.tied ?? false)),
     addBos: spec.addBos ?? false,
     seed: spec.seed ?? 1,
     ropeBase: spec.ropeBase ?? 10000,
@@ -123,7 +152,11 @@ export function resolveSpec(spec: ModelSpec): ModelConfig {
     attentionGain: spec.attentionGain ?? 2,
     readable: spec.readable ?? true,
     slidingWindow: spec.slidingWindow ?? (windowed.includes(arch) ? 128 : 0),
-    slidingPattern: spec.slidingPattern ?? (arch === 'gemma3' ? Math.min(6, Math.max(2, layers)) : 2),
+    slidingPattern:
+      spec.slidingPattern ??
+      (arch === 'gemma3' ? Math.min(6, Math.max(2, layers)) : arch === 'llama4' ? 4 : 2),
+    windowHeadDim: spec.windowHeadDim ?? spec.headDim ?? hidden / heads,
+    sharedKvLayers: spec.sharedKvLayers ?? 0,
     experts: spec.experts ?? 4,
     expertsUsed: spec.expertsUsed ?? 2,
     name: spec.name ?? 'random weights',
@@ -149,8 +182,16 @@ function check(c: ModelConfig): void {
   must(c.vocab >= MIN_VOCAB, `vocab must be at least ${MIN_VOCAB}, is ${c.vocab}`)
   must(!/phi-?3/i.test(c.name), `llama.cpp would look for Phi-3's own tokens because of the name "${c.name}"`)
   must(c.expertsUsed <= c.experts, `expertsUsed (${c.expertsUsed}) exceeds experts (${c.experts})`)
-  must(c.arch !== 'jamba' || c.layers > 1, 'needs two layers, one recurrent and one of attention')
-  must(c.slidingWindow > 0 || !(c.arch === 'gemma2' || c.arch === 'gpt-oss'), 'needs a sliding window')
+  must(c.layers > 1 || !twoKinds.includes(c.arch), 'needs two layers, one recurrent and one of attention')
+  must(c.slidingWindow > 0 || c.arch === 'gemma3' || !windowed.includes(c.arch), 'needs a sliding window')
+  must(
+    c.sharedKvLayers === 0 ||
+      (c.arch === 'gemma4' &&
+        c.slidingPattern > 1 &&
+        c.layers - c.sharedKvLayers >= 2 &&
+        (c.layers - c.sharedKvLayers) % c.slidingPattern === 0),
+    'sharedKvLayers must leave a sliding layer and behind it a full one',
+  )
   must(
     c.slidingWindow === 0 || c.slidingPattern !== 1,
     'slidingPattern 1 leaves no sliding layer: llama.cpp aborts',
