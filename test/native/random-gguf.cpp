@@ -23,10 +23,16 @@ void random_gguf_set_metadata(gguf_context * gguf, const random_gguf_shape & sha
     u32("attention.key_length",             shape.d_head);
     u32("attention.value_length",           shape.d_head);
     f32("attention.layer_norm_rms_epsilon", shape.eps);
+
+    if (shape.arch == "gemma3") {
+        u32("attention.sliding_window",         32);
+        u32("attention.sliding_window_pattern", 2); // every other layer has none
+    }
 }
 
 std::vector<random_gguf_tensor> random_gguf_tensors(const random_gguf_shape & shape) {
-    const bool is_normed = shape.arch == "qwen3";
+    const bool is_gemma  = shape.arch == "gemma3";
+    const bool is_normed = shape.arch == "qwen3" || is_gemma;
 
     // of the deviation of the logits one half is in q, one in k; where heads are normed, in the norms
     const float gain    = std::sqrt(shape.gain);
@@ -64,6 +70,11 @@ std::vector<random_gguf_tensor> random_gguf_tensors(const random_gguf_shape & sh
         matrix(blk + "ffn_gate.weight", shape.n_embd, shape.n_ff, 1.0f);
         matrix(blk + "ffn_up.weight",   shape.n_embd, shape.n_ff, 1.0f);
         matrix(blk + "ffn_down.weight", shape.n_ff, shape.n_embd, 1.0f);
+
+        if (is_gemma) {
+            norm(blk + "post_attention_norm.weight", shape.n_embd, 1.0f);
+            norm(blk + "post_ffw_norm.weight",       shape.n_embd, 1.0f);
+        }
     }
     return res;
 }

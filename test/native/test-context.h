@@ -23,6 +23,8 @@ struct test_context_params {
     int n_local = 8;  // L
     int n_heavy = 16; // H
 
+    bool swa_full = true; // as llama_context_default_params
+
     ggml_type type_kv    = GGML_TYPE_F32;
     bool      flash_attn = false; // also the layout of V: transposed without
     int       n_threads  = 1;     // tiny graphs on many threads suffer where the cores are busy
