@@ -324,6 +324,7 @@ int main(int argc, char ** argv) {
     }
 
     llama_context_params params = llama_context_default_params();
+    params.swa_full = false; // as llama.cpp's tools have it
     params.n_ctx           = opt.n_ctx ? opt.n_ctx : prompt.size();
     params.n_batch         = opt.n_batch;
     params.n_ubatch        = std::min(opt.n_ubatch, opt.n_batch);

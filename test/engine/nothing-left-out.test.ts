@@ -26,6 +26,9 @@ const models: Record<string, ModelSpec> = {
   qwen3moe: { arch: 'qwen3moe' },
   phi3: { arch: 'phi3', hidden: 256 },
   'gemma3 (windows)': { arch: 'gemma3', layers: 6, slidingWindow: 32 },
+  'gemma3 (one KV head of 256)': {
+    ...{ arch: 'gemma3', layers: 6, slidingWindow: 32, headDim: 256, kvHeads: 1 },
+  },
   'gemma2 (capped logits)': { arch: 'gemma2', slidingWindow: 32, attentionGain: 20 },
   'gemma4 (shared keys and values)': {
     ...{ arch: 'gemma4', layers: 6, sharedKvLayers: 2, headDim: 64, windowHeadDim: 32, slidingWindow: 32 },

@@ -44,9 +44,14 @@ void random_gguf_set_metadata(gguf_context * gguf, const random_gguf_shape & sha
         gguf_set_arr_data(gguf, "lfm2.attention.head_count_kv", GGUF_TYPE_UINT32, n_head_kv.data(), n_head_kv.size());
         u32("shortconv.l_cache", n_taps);
     }
+    if (shape.arch == "gemma3") {
+        u32("attention.sliding_window",         32);
+        u32("attention.sliding_window_pattern", 2); // every other layer has none
+    }
 }
 
 std::vector<random_gguf_tensor> random_gguf_tensors(const random_gguf_shape & shape) {
+    const bool is_gemma  = shape.arch == "gemma3";
     const bool is_normed = shape.arch != "llama";
 
     // of the deviation of the logits one half is in q, one in k; where heads are normed, in the norms
@@ -91,6 +96,11 @@ std::vector<random_gguf_tensor> random_gguf_tensors(const random_gguf_shape & sh
         matrix(blk + "ffn_gate.weight", shape.n_embd, shape.n_ff, 1.0f);
         matrix(blk + "ffn_up.weight",   shape.n_embd, shape.n_ff, 1.0f);
         matrix(blk + "ffn_down.weight", shape.n_ff, shape.n_embd, 1.0f);
+
+        if (is_gemma) {
+            norm(blk + "post_attention_norm.weight", shape.n_embd, 1.0f);
+            norm(blk + "post_ffw_norm.weight",       shape.n_embd, 1.0f);
+        }
     }
     return res;
 }

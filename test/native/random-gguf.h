@@ -1,5 +1,5 @@
-// A llama, Qwen3, Qwen3-VL or LFM2 model with random weights as GGUF: its metadata, and which tensors it has. Who writes
-// it fills them in.
+// A llama, Qwen3, Qwen3-VL, LFM2 or Gemma 3 model with random weights as GGUF: its metadata, and which tensors it has. Who
+// writes it fills them in.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 struct random_gguf_shape {
     // "llama"; "qwen3": heads normed before RoPE, which pairs the two halves of a head; "qwen3vl": the same, with
     // positions of several dimensions; "lfm2": as qwen3, and in place of every second attention, from the first layer
-    // on, a short convolution
+    // on, a short convolution; "gemma3": as qwen3, with a window of 32 in every other layer
     std::string arch;
 
     int64_t n_layer;

@@ -55,6 +55,7 @@ test_context::test_context(const tiny_model & model, const test_context_params &
     cparams.n_rs_seq        = params.n_rs_seq;
     cparams.n_threads       = params.n_threads;
     cparams.n_threads_batch = params.n_threads;
+    cparams.swa_full        = params.swa_full;
     cparams.flash_attn_type = params.flash_attn ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
     cparams.type_k          = params.type_kv;
     cparams.type_v          = params.type_kv;

@@ -1,0 +1,145 @@
+// Models with sliding windows through llama.h alone. Aborted at any node of any graph, a call leaves its graphs that had ended,
+// and going on from there gives what no abort would have given. And a partial state, as llama-server keeps it for going
+// back, restores the windows alone: the H2O state follows the positions that are then removed.
+
+#include "test-context.h"
+#include "testing.h"
+
+#include <cmath>
+
+struct node_watch {
+    int64_t n_nodes  = 0;
+    int64_t abort_at = -1;
+
+    static bool ask(void * data) {
+        node_watch & watch = *(node_watch *) data;
+
+        return watch.n_nodes++ == watch.abort_at;
+    }
+};
+
+static int try_decode(test_context & ctx, const std::vector<llama_token> & tokens, node_watch & watch) {
+    llama_set_abort_callback(ctx.get(), node_watch::ask, &watch);
+
+    llama_batch batch = llama_batch_get_one(const_cast<llama_token *>(tokens.data()), tokens.size());
+    const int status = llama_decode(ctx.get(), batch);
+
+    llama_set_abort_callback(ctx.get(), nullptr, nullptr);
+    return status;
+}
+
+// where windows begin in their cache decides the order of sums
+static bool is_close(const std::vector<float> & a, const std::vector<float> & b) {
+    CHECK(a.size() == b.size());
+
+    double error = 0.0;
+    double total = 0.0;
+    for (size_t i = 0; i < a.size(); ++i) {
+        error += (a[i] - b[i])*(a[i] - b[i]);
+        total += b[i]*b[i];
+    }
+    return error <= 1e-7*total;
+}
+
+static void test_abort(const tiny_model & model, const test_context_params & params) {
+    const int S = params.n_chunk;
+
+    // the second is longer than all that the window cache can hold
+    const auto first  = tiny_prompt(3*S + 5, 1);
+    const auto second = tiny_prompt(params.n_batch, 2);
+    const auto third  = tiny_prompt(2*S + 1, 3);
+
+    test_context whole(model, params);
+    whole.decode(first);
+
+    node_watch watch;
+    CHECK(try_decode(whole, second, watch) == 0);
+    whole.decode(third);
+
+    const auto expected = whole.logits();
+
+    int n_kept = 0;
+
+    for (int64_t i = 0; i < 12; ++i) {
+        node_watch aborting;
+        aborting.abort_at = watch.n_nodes*i/12;
+
+        test_context ctx(model, params);
+        ctx.decode(first);
+        CHECK(try_decode(ctx, second, aborting) == 2);
+
+        const int n_done = ctx.n_pos() - first.size();
+        CHECK(n_done >= 0 && n_done % S == 0);
+        n_kept += n_done;
+
+        const std::vector<llama_token> rest(second.begin() + n_done, second.end());
+        if ((int) rest.size() <= S) {
+            continue; // it would be dense
+        }
+        ctx.decode(rest);
+        ctx.decode(third);
+        CHECK(is_close(ctx.logits(), expected));
+    }
+    CHECK(n_kept > 0);
+}
+
+static void test_partial_state(const tiny_model & model, const test_context_params & params) {
+    const int  S    = params.n_chunk;
+    const auto text = tiny_prompt(4*S, 1);
+    const auto gone = tiny_prompt(params.n_batch, 2);
+    const auto next = tiny_prompt(3*S + 1, 3);
+
+    test_context ctx(model, params);
+    ctx.decode(text);
+
+    const llama_state_seq_flags flags = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
+
+    std::vector<uint8_t> checkpoint(llama_state_seq_get_size_ext(ctx.get(), 0, flags));
+    CHECK(llama_state_seq_get_data_ext(ctx.get(), checkpoint.data(), checkpoint.size(), 0, flags) == checkpoint.size());
+
+    ctx.decode(gone);
+    CHECK(llama_memory_seq_pos_min(ctx.memory(), 0) > (int) text.size()); // the windows are not what they were
+
+    CHECK(llama_state_seq_set_data_ext(ctx.get(), checkpoint.data(), checkpoint.size(), 0, flags) == checkpoint.size());
+    CHECK(llama_memory_seq_rm(ctx.memory(), 0, text.size(), -1));
+    CHECK(ctx.n_pos() == (int) text.size());
+
+    ctx.decode(next);
+    CHECK(ctx.call().path == H2O_PATH_SPARSE && ctx.call().pos == (int) text.size());
+
+    if (params.policy == H2O_POLICY_VOTES) { // votes that were cast stay, so the logits are others
+        for (const test_trace & t : ctx.trace()) {
+            for (const int32_t pos : t.mem_pos) {
+                CHECK(pos >= 0 && pos < t.pos);
+            }
+        }
+        return;
+    }
+    test_context fresh(model, params);
+    fresh.decode(text);
+    fresh.decode(next);
+    CHECK(is_close(ctx.logits(), fresh.logits()));
+}
+
+int main() {
+    tiny_model_params shape;
+    shape.arch    = "gemma3";
+    shape.n_layer = 4;
+    const tiny_model model(shape);
+
+    for (const h2o_policy_type policy : { H2O_POLICY_VOTES, H2O_POLICY_QUERY }) {
+        for (const bool fused : { true, false }) {
+            test_context_params params;
+            params.policy   = policy;
+            params.fused    = fused;
+            params.swa_full = false;
+            params.capture  = false;
+
+            test_abort(model, params);
+            test_partial_state(model, params);
+        }
+    }
+
+    printf("windows: aborted calls keep what ended, and a partial state is followed\n");
+    return 0;
+}
