@@ -7,6 +7,15 @@ import { describe, expect, it } from 'vitest'
 import type { Context } from '../../src/ts/index.js'
 import { collect, tinyContext } from './support.js'
 
+/** Something to wait for, and what ends the wait. */
+function signal(): [reached: Promise<void>, reach: () => void] {
+  let reach = () => {}
+  const reached = new Promise<void>((resolve) => {
+    reach = resolve
+  })
+  return [reached, reach]
+}
+
 const inside = { code: 'ERR_H2O_INSIDE_GENERATE' }
 const endless = { ignoreEos: true, temperature: 0 } as const
 
@@ -72,27 +81,41 @@ describe('inside the loop over generate()', () => {
 describe('outside of it, calls wait', () => {
   it('of one who called the consumer', async () => {
     await using context = await tinyContext()
+    const [atToken, reached] = signal()
+    const [called, haveCalled] = signal()
     const consume = async () => {
       let n = 0
       for await (const _ of context.generate('abc', { ...endless, nPredict: 5 })) {
-        await sleep(20) // a slow reader: the loop is at a token when the others call
+        reached()
+        await called // the loop is at a token when the others call
         n++
       }
       return n
     }
     const first = consume()
-    await sleep(30)
+    await atToken
     const second = consume()
     const third = context.prefill('abcd')
+    haveCalled()
     expect(await Promise.all([first, second, third])).toMatchObject([5, 5, { tokens: 4 }])
   })
 
   it('of what was begun in an earlier round', async () => {
     await using context = await tinyContext()
     let later: Promise<unknown> | undefined
+    let seen = 0
+    const [secondRound, begin] = signal()
+    const [called, haveCalled] = signal()
     for await (const _ of context.generate('abc', { ...endless, nPredict: 4 })) {
-      later ??= sleep(30).then(() => context.prefill('abcd'))
-      await sleep(20)
+      later ??= secondRound.then(() => {
+        const waiting = context.prefill('abcd')
+        haveCalled()
+        return waiting
+      })
+      if (++seen === 2) {
+        begin()
+        await called
+      }
     }
     expect(await later).toMatchObject({ tokens: 4 })
   })
@@ -122,7 +145,7 @@ describe('outside of it, calls wait', () => {
     void waiting.then((result) => {
       read = result
     })
-    for (let i = 0; i < 100 && !read; i++) {
+    while (!read) {
       gc()
       await sleep(5)
     }

@@ -37,10 +37,8 @@ describe('worker threads', () => {
 describe('a process', () => {
   it.each(['exit', 'throw', 'idle', 'forget'])('ends when it should: %s', async (how) => {
     const model = await tinyModel({ layers: 4, hidden: 256, ffn: 1024 })
-    const start = performance.now()
     const { code, signal } = await runFixture('ending.mjs', [model, how], ['--expose-gc'])
     expect({ code, signal }).toEqual({ code: how === 'throw' ? 1 : how === 'exit' ? 7 : 0, signal: null })
-    expect(performance.now() - start).toBeLessThan(20_000)
   })
 
   it('says what it tried where there is no binary', async () => {

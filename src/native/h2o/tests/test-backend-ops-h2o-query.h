@@ -361,12 +361,14 @@ struct test_h2o_query : public test_h2o_indexed {
     const int n_sets = (n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK;
 
     const double tolerance = 5e-4; // of a logit
-    const double rounding  = has_amx() ? 0.05 : tolerance; // AMX searches with queries and keys in BF16
 
-    // whether it may be used: it is, where the processor has it
-    static bool has_amx() {
-        const char * H2O_AMX = getenv("H2O_AMX");
-        return !H2O_AMX || atoi(H2O_AMX) != 0;
+    // a search of keys may round: to BF16 with AMX, else to 16 bits
+    const double rounding = may_use("H2O_AMX") ? 0.05 : may_use("H2O_INT16") ? 5e-3 : tolerance;
+
+    // it is, where the processor has it
+    static bool may_use(const char * name) {
+        const char * value = getenv(name);
+        return !value || atoi(value) != 0;
     }
 
     ggml_tensor * q         = nullptr;
@@ -663,6 +665,7 @@ static void h2o_add_test_cases_query(std::vector<std::unique_ptr<test_case>> & c
         cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, n_group, 1, 66, 2500, 32, 48));
     }
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 20, 1, 66, 2500, 32, 48));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 72,  2, 2, 66, 2500, 32, 48)); // not whole vectors
 
     // all candidates; one more than can be chosen
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2, 130, 100, 40, 60));

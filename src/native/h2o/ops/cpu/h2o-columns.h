@@ -4,7 +4,7 @@
 #pragma once
 
 #include "h2o-gemm.h"
-#include "h2o-softmax.h"
+#include "h2o-vec.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,19 +37,27 @@ static inline void h2o_pack_queries(float * panel, int64_t n_cols, int64_t d, in
 
 // max [n_cols] = max(max, x) of every row; NaN does not count
 static inline void h2o_columns_max(const float * x, int64_t n_rows, int64_t n_cols, float * max) {
+#ifdef H2O_HAS_VEC
+    for (int64_t j = 0; j < n_cols; j += GGML_F32_EPR) {
+        GGML_F32_VEC y = GGML_F32_VEC_LOAD(max + j);
+        for (int64_t i = 0; i < n_rows; ++i) {
+            y = h2o_vec_max(GGML_F32_VEC_LOAD(x + i*n_cols + j), y);
+        }
+        GGML_F32_VEC_STORE(max + j, y);
+    }
+#else
     for (int64_t i = 0; i < n_rows; ++i) {
-        const float * row = x + i*n_cols;
-
         for (int64_t j = 0; j < n_cols; ++j) {
-            max[j] = row[j] > max[j] ? row[j] : max[j];
+            max[j] = x[i*n_cols + j] > max[j] ? x[i*n_cols + j] : max[j];
         }
     }
+#endif
 }
 
 // sum [n_cols] += exp(x + shift) of every row, which x becomes if is_kept
 template <bool is_kept>
 static inline void h2o_columns_exp(float * x, int64_t n_rows, int64_t n_cols, const float * shift, float * sum) {
-#ifdef H2O_HAS_VEC_EXP
+#ifdef H2O_HAS_VEC
     for (int64_t j = 0; j < n_cols; j += GGML_F32_EPR) {
         const GGML_F32_VEC add = GGML_F32_VEC_LOAD(shift + j);
 
@@ -80,19 +88,17 @@ static inline void h2o_columns_exp(float * x, int64_t n_rows, int64_t n_cols, co
 
 // the largest of x [n_cols] + shift [n_cols]; NaN does not count
 static inline float h2o_row_max_shifted(const float * x, const float * shift, int64_t n_cols) {
-    float max[H2O_COL_STEP];
-    std::fill(max, max + H2O_COL_STEP, -INFINITY);
-
-    for (int64_t i = 0; i < n_cols; i += H2O_COL_STEP) {
-        for (int j = 0; j < H2O_COL_STEP; ++j) {
-            const float y = x[i + j] + shift[i + j];
-            max[j] = y > max[j] ? y : max[j];
-        }
+#ifdef H2O_HAS_VEC
+    GGML_F32_VEC max = GGML_F32_VEC_SET1(-INFINITY);
+    for (int64_t i = 0; i < n_cols; i += GGML_F32_EPR) {
+        max = h2o_vec_max(GGML_F32_VEC_ADD(GGML_F32_VEC_LOAD(x + i), GGML_F32_VEC_LOAD(shift + i)), max);
     }
-    for (int n = H2O_COL_STEP/2; n > 0; n /= 2) {
-        for (int j = 0; j < n; ++j) {
-            max[j] = max[j + n] > max[j] ? max[j + n] : max[j];
-        }
+    return h2o_vec_reduce_max(max);
+#else
+    float max = -INFINITY;
+    for (int64_t i = 0; i < n_cols; ++i) {
+        max = x[i] + shift[i] > max ? x[i] + shift[i] : max;
     }
-    return max[0];
+    return max;
+#endif
 }

@@ -2,8 +2,7 @@
 
 #pragma once
 
-#include "simd-mappings.h"
-#include "vec.h"
+#include "h2o-vec.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,18 +33,9 @@ static inline float h2o_row_max(const float * x, int64_t n) {
     return *std::max_element(max, max + H2O_ROW_STEP);
 }
 
-// ggml_v_expf takes the vectors of the wrappers
-#if defined(__AVX512F__) && defined(__AVX512DQ__)
-#define H2O_HAS_VEC_EXP
-#elif !defined(__AVX512F__) && defined(__AVX2__) && defined(__FMA__)
-#define H2O_HAS_VEC_EXP
-#elif defined(__ARM_NEON) && defined(__aarch64__) && !defined(__ARM_FEATURE_SVE)
-#define H2O_HAS_VEC_EXP
-#endif
-
 // x [n] = exp(x - max), whole steps; returns the sum
 static inline float h2o_row_exp(float * x, int64_t n, float max) {
-#ifdef H2O_HAS_VEC_EXP
+#ifdef H2O_HAS_VEC
     static_assert(H2O_ROW_STEP % GGML_F32_EPR == 0, "a step holds whole vectors");
 
     constexpr int n_vec = H2O_ROW_STEP/GGML_F32_EPR;

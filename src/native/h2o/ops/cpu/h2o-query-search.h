@@ -1,0 +1,15 @@
+// The part of a set that all queries of a block choose: pages by their mean keys, then keys of the best pages.
+
+#pragma once
+
+#include "h2o-query-op.h"
+
+// The best of the searched keys for the block's queries, averaged over the group, into w.ranked: the largest share that
+// a position has in what a query would see, of its surroundings and of all that is searched. Without those in `taken`,
+// ascending. Returns how many these are.
+int64_t h2o_choose_by_all(
+        const h2o_query_op    & op,
+        const h2o_query_work  & w,
+        const h2o_query_block & b,
+        const int32_t         * taken,
+        int64_t                 n_taken);
