@@ -24,6 +24,13 @@ const gemma4 = {
   'attention.sliding_window_pattern': bools(...Array.from({ length: 5 }, (_, il) => il % 5 < 4)),
 }
 
+const shared = {
+  ...gemma4,
+  block_count: u32(10),
+  'attention.shared_kv_layers': u32(5),
+  'attention.sliding_window_pattern': bools(...Array.from({ length: 10 }, (_, il) => il % 5 < 4)),
+}
+
 export const windows: Row[] = [
   { name: 'gemma2: capped logits', arch: 'gemma2', own: { ...window, attn_logit_softcapping: f32(4) } },
   { arch: 'gemma3', own: { ...window, block_count: u32(6) } },
@@ -44,7 +51,8 @@ export const windows: Row[] = [
   { arch: 'cohere2moe', own: { ...experts, ...window, 'attention.sliding_window_pattern': u32s(1, 0) } },
   { arch: 'step35', own: { ...experts, ...window, 'attention.sliding_window_pattern': u32s(1, 0) } },
   { arch: 'granite_swa', own: { ...window, 'attention.sliding_window_pattern': u32s(1, 0) } },
-  { arch: 'gemma4', own: gemma4, gain: 1.2 }, // its logits are not scaled
+  { arch: 'gemma4', own: gemma4, gain: 1.2 },
+  { name: 'gemma4: layers read the K and V of others', arch: 'gemma4', own: shared, gain: 0.3 }, // its logits are not scaled
 ]
 
 const kvEverySecond = { block_count: u32(4), 'attention.head_count_kv': u32s(0, 2, 0, 2) }
