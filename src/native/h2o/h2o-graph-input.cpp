@@ -14,7 +14,10 @@ static int64_t h2o_n_ones(const llm_graph_context & g, const h2o_plan & plan) {
     int64_t res = 0;
 
     for (uint32_t il = 0; il < g.hparams.n_layer(); ++il) {
-        const int64_t n_head    = g.hparams.n_head(il);
+        const int64_t n_head = g.hparams.n_head(il);
+        if (n_head == 0) {
+            continue; // a layer without attention
+        }
         const int64_t n_batched =
             std::clamp<int64_t>(plan.n_graph_full(), 1, h2o_n_chunks_batched(plan.n_chunk, n_head));
 
