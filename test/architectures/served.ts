@@ -37,7 +37,7 @@ export async function stockOf(row: Row): Promise<{ model: string; stock: Float32
 
 /** The same prompt in one call. */
 export async function allInOneCall(model: string, h2o: H2oOptions | false) {
-  const context = await open({ model, ...SIZES, nCtx: 1024, nThreadsBatch: 1, swaFull: true, h2o })
+  const context = await open({ model, ...SIZES, nCtx: 1024, nThreadsBatch: 1, h2o })
   const result = await decoded(context, tokens)
   await context.dispose()
   return result
@@ -53,7 +53,7 @@ export async function expectServed(row: Row): Promise<void> {
   for (const h2o of methods) {
     for (const fused of ['0', '1']) {
       process.env.H2O_FUSED = fused
-      const context = await open({ model, ...SIZES, nCtx: 1024, nThreadsBatch: 1, swaFull: true, h2o })
+      const context = await open({ model, ...SIZES, nCtx: 1024, nThreadsBatch: 1, h2o })
       await context.decode(tokens.slice(0, P))
       const nothing = await decoded(context, tokens.slice(P, P + S + 1))
       expect(nothing.call).toMatchObject({ path: 'h2o', reason: null, chunks: 2 })

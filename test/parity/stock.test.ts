@@ -29,7 +29,6 @@ async function ours(model: string, tokens: number[], settings: Settings, h2o: Co
     flashAttn,
     typeK: type,
     typeV: type,
-    swaFull: true, // as a C program gets it without asking
     h2o: h2o ?? false,
   })
   const logits: number[] = []
