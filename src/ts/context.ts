@@ -51,7 +51,8 @@ const decodeOptionNames = namesOf<DecodeOptions>({ logits: true, signal: true })
  * Operations run one at a time, in the order in which they were called, off the main thread.
  *
  * An abort rejects with the signal's reason, and what it interrupts leaves whole native calls only: `position` says how
- * many tokens are in the context, and going on from there gives what never aborting would have given.
+ * many tokens are in the context, and going on from there gives what never aborting would have given. A model with sliding
+ * windows keeps the chunks of the call that had ended, too.
  */
 export class Context {
   static {
