@@ -58,8 +58,8 @@ const decodeOptionNames = namesOf<DecodeOptions>({ logits: true, signal: true })
  *
  * An abort rejects with the signal's reason, and what it interrupts leaves whole native calls only: `position` says how
  * many tokens are in the context, and going on from there gives what never aborting would have given.
- * Models with recurrent layers: a call of one token ends before an abort takes effect. If such a call fails, nothing is
- * left, and `position` is 0.
+ * A model with sliding windows keeps the chunks of the call that had ended, too. With recurrent layers a call of one token
+ * ends before an abort takes effect; if such a call fails, nothing is left, and `position` is 0.
  */
 export class Context {
   static {

@@ -178,7 +178,8 @@ static h2o_attn_block h2o_build_intra_composed(
         int64_t           n,
         int64_t           n_chunks,
         ggml_tensor     * mask) {
-    const auto over = [&](int64_t pos, int64_t n_keys, ggml_tensor * mask, ggml_tensor * ones, const h2o_softmax & softmax) {
+    const auto over = [&](
+            int64_t pos, int64_t n_keys, ggml_tensor * mask, ggml_tensor * ones, const h2o_softmax & softmax) {
         return h2o_build_attn_block(l.ctx, q,
                 h2o_view_k  (l.ctx, l.k, pos, n_keys, n_chunks),
                 h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks), mask, ones, softmax);

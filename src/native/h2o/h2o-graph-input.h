@@ -41,8 +41,8 @@ public:
     // The layer that stores what layer il reads as k: il itself, or one that was built before; -1 if H2O serves neither
     int32_t find_owner(const ggml_tensor * k, int32_t il) const;
 
-    // memory sets that were built, by layer that stores keys and values and by chunk of the graph, null for a chunk without
-    // one; the coverage probe wants all such layers
+    // memory sets that were built, by layer that stores keys and values and by chunk of the graph, null for a chunk
+    // without one; the coverage probe wants all such layers
     mutable std::map<int32_t, std::vector<ggml_tensor *>> sets;
 
     // layers that were built, with those that read the cache of another

@@ -24,8 +24,8 @@ namespace {
 
 class query_layer : public h2o_policy_layer {
 public:
-    // The index grows by what is complete before the graph's last chunk. A layer that reads the keys of another finds it
-    // grown.
+    // The index grows by what is complete before the graph's last chunk. A layer that reads the keys of another finds
+    // it grown.
     query_layer(const h2o_layer & l, const h2o_plan & plan, const h2o_kept & kept) :
         l(l), plan(plan), keys(h2o_view_cells(l.ctx, l.k)),
         pages(kept.index[H2O_PAGES]), landmarks(kept.index[H2O_LANDMARKS]) {

@@ -40,8 +40,8 @@ struct h2o_kept {
     const h2o_tensors & dst; // the copy that it writes
     const h2o_tensors & index;
 
-    // null: the layer stores keys and values of its own. Else it reads, and keeps nothing: the sets of the one that stores
-    // them, by chunk of the graph, null for a chunk without
+    // null: the layer stores keys and values of its own. Else it reads, and keeps nothing: the sets of the one that
+    // stores them, by chunk of the graph, null for a chunk without
     const std::vector<ggml_tensor *> * owner_sets;
 };
 
