@@ -2,6 +2,13 @@
 
 #include <cmath>
 
+// taps of LFM2's convolution
+static const int64_t n_taps = 3;
+
+static bool is_recurrent(const random_gguf_shape & shape, int64_t il) {
+    return shape.arch == "lfm2" && il % 2 == 0;
+}
+
 void random_gguf_set_metadata(gguf_context * gguf, const random_gguf_shape & shape) {
     const auto u32 = [&](const char * key, int64_t value) { gguf_set_val_u32(gguf, (shape.arch + "." + key).c_str(), value); };
     const auto f32 = [&](const char * key, float   value) { gguf_set_val_f32(gguf, (shape.arch + "." + key).c_str(), value); };
@@ -28,11 +35,19 @@ void random_gguf_set_metadata(gguf_context * gguf, const random_gguf_shape & sha
         u32("attention.sliding_window",         32);
         u32("attention.sliding_window_pattern", 2); // every other layer has none
     }
+    if (shape.arch == "lfm2") {
+        std::vector<uint32_t> n_head_kv;
+        for (int64_t il = 0; il < shape.n_layer; ++il) {
+            n_head_kv.push_back(is_recurrent(shape, il) ? 0 : shape.n_head_kv);
+        }
+        gguf_set_arr_data(gguf, "lfm2.attention.head_count_kv", GGUF_TYPE_UINT32, n_head_kv.data(), n_head_kv.size());
+        u32("shortconv.l_cache", n_taps);
+    }
 }
 
 std::vector<random_gguf_tensor> random_gguf_tensors(const random_gguf_shape & shape) {
     const bool is_gemma  = shape.arch == "gemma3";
-    const bool is_normed = shape.arch == "qwen3" || is_gemma;
+    const bool is_normed = shape.arch != "llama";
 
     // of the deviation of the logits one half is in q, one in k; where heads are normed, in the norms
     const float gain    = std::sqrt(shape.gain);
@@ -48,7 +63,7 @@ std::vector<random_gguf_tensor> random_gguf_tensors(const random_gguf_shape & sh
     };
 
     res.push_back({ "token_embd.weight", shape.n_embd, shape.n_vocab, 0.0f, 1.0f });
-    norm("output_norm.weight", shape.n_embd, 1.0f);
+    norm(shape.arch == "lfm2" ? "token_embd_norm.weight" : "output_norm.weight", shape.n_embd, 1.0f);
     if (!shape.tied) {
         matrix("output.weight", shape.n_embd, shape.n_vocab, 2.0f);
     }
@@ -56,15 +71,21 @@ std::vector<random_gguf_tensor> random_gguf_tensors(const random_gguf_shape & sh
     for (int64_t il = 0; il < shape.n_layer; ++il) {
         const std::string blk = "blk." + std::to_string(il) + ".";
 
-        norm  (blk + "attn_norm.weight", shape.n_embd, 1.0f);
-        matrix(blk + "attn_q.weight",    shape.n_embd, shape.n_head*shape.d_head,    gain_qk);
-        matrix(blk + "attn_k.weight",    shape.n_embd, shape.n_head_kv*shape.d_head, gain_qk);
-        matrix(blk + "attn_v.weight",    shape.n_embd, shape.n_head_kv*shape.d_head, 1.0f);
-        if (is_normed) {
-            norm(blk + "attn_q_norm.weight", shape.d_head, gain);
-            norm(blk + "attn_k_norm.weight", shape.d_head, gain);
+        norm(blk + "attn_norm.weight", shape.n_embd, 1.0f);
+        if (is_recurrent(shape, il)) {
+            matrix(blk + "shortconv.in_proj.weight",  shape.n_embd, 3*shape.n_embd, 1.0f);
+            matrix(blk + "shortconv.conv.weight",     n_taps,       shape.n_embd,   1.0f);
+            matrix(blk + "shortconv.out_proj.weight", shape.n_embd, shape.n_embd,   1.0f);
+        } else {
+            matrix(blk + "attn_q.weight", shape.n_embd, shape.n_head*shape.d_head,    gain_qk);
+            matrix(blk + "attn_k.weight", shape.n_embd, shape.n_head_kv*shape.d_head, gain_qk);
+            matrix(blk + "attn_v.weight", shape.n_embd, shape.n_head_kv*shape.d_head, 1.0f);
+            if (is_normed) {
+                norm(blk + "attn_q_norm.weight", shape.d_head, gain);
+                norm(blk + "attn_k_norm.weight", shape.d_head, gain);
+            }
+            matrix(blk + "attn_output.weight", shape.n_head*shape.d_head, shape.n_embd, 2.0f);
         }
-        matrix(blk + "attn_output.weight", shape.n_head*shape.d_head, shape.n_embd, 2.0f);
 
         norm  (blk + "ffn_norm.weight", shape.n_embd, 1.0f);
         matrix(blk + "ffn_gate.weight", shape.n_embd, shape.n_ff, 1.0f);

@@ -1,4 +1,5 @@
-// A llama, Qwen3 or Gemma 3 model with random weights as GGUF: its metadata, and which tensors it has. Who writes it fills them in.
+// A llama, Qwen3, Gemma 3 or LFM2 model with random weights as GGUF: its metadata, and which tensors it has. Who writes it
+// fills them in.
 
 #pragma once
 
@@ -9,8 +10,9 @@
 #include <vector>
 
 struct random_gguf_shape {
-    std::string arch; // "llama", or "qwen3": heads normed before RoPE, which pairs the two halves of a head; "gemma3": the same,
-                      // with a window of 32 in every other layer
+    // "llama"; "qwen3": heads normed before RoPE, which pairs the two halves of a head; "gemma3": the same, with a window of 32
+    // in every other layer; "lfm2": as qwen3, and in place of every other attention, from the first layer on, a short convolution
+    std::string arch;
 
     int64_t n_layer;
     int64_t n_embd;

@@ -52,6 +52,7 @@ test_context::test_context(const tiny_model & model, const test_context_params &
     cparams.n_ctx           = params.n_ctx;
     cparams.n_batch         = params.n_batch;
     cparams.n_ubatch        = params.n_chunk;
+    cparams.n_rs_seq        = params.n_rs_seq;
     cparams.n_threads       = params.n_threads;
     cparams.n_threads_batch = params.n_threads;
     cparams.swa_full        = params.swa_full;

@@ -2,39 +2,14 @@
 // context as if it had not begun: the same positions, and the next calls give the same bits. And in the two-pass schedule
 // phase 2 writes no K and V: the cache holds in the middle of it what it holds at its end.
 
-#include "test-context.h"
+#include "node-watch.h"
 #include "testing.h"
 
 #include "llama-kv-cache.h"
 
-#include <functional>
-
-// asked before every node that the CPU computes
-struct node_watch {
-    int64_t n_nodes  = 0;
-    int64_t abort_at = -1;
-
-    std::function<void(int64_t)> on_node;
-
-    static bool ask(void * data) {
-        node_watch & watch = *(node_watch *) data;
-
-        const int64_t i = watch.n_nodes++;
-        if (watch.on_node) {
-            watch.on_node(i);
-        }
-        return i == watch.abort_at;
-    }
-};
-
 static test_context_params quiet(test_context_params params) {
     params.capture = false;
     return params;
-}
-
-static int try_decode(test_context & ctx, const std::vector<llama_token> & tokens) {
-    llama_batch batch = llama_batch_get_one(const_cast<llama_token *>(tokens.data()), tokens.size());
-    return llama_decode(ctx.get(), batch);
 }
 
 static void test_abort(const tiny_model & model, const test_context_params & params) {
@@ -60,9 +35,7 @@ static void test_abort(const tiny_model & model, const test_context_params & par
 
         test_context ctx(model, params);
         ctx.decode(first);
-        llama_set_abort_callback(ctx.get(), node_watch::ask, &aborting);
-        CHECK(try_decode(ctx, second) == 2);
-        llama_set_abort_callback(ctx.get(), nullptr, nullptr);
+        CHECK(try_decode(ctx, second, aborting) == 2);
         CHECK(ctx.n_pos() == (int) first.size());
         CHECK(ctx.call().pos == 0);
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 struct tiny_model_params {
-    std::string arch = "llama"; // or "qwen3", "gemma3": see random_gguf_shape
+    std::string arch = "llama"; // or another one of random_gguf_shape
 
     int n_layer   = 2;
     int n_head    = 4;

@@ -1,5 +1,74 @@
 #include "h2o-cache-hybrid.h"
 
+#include "llama-impl.h"
+
+llama_memory_hybrid_h2o::llama_memory_hybrid_h2o(
+        const llama_cparams   & cparams,
+        const llama_model     & model,
+        ggml_type               type_k,
+        ggml_type               type_v,
+        bool                    v_trans,
+        uint32_t                kv_size,
+        uint32_t                n_pad,
+        uint32_t                n_swa,
+        llama_swa_type          swa_type,
+        ggml_type               type_r,
+        ggml_type               type_s,
+        uint32_t                rs_size,
+        uint32_t                n_seq_max,
+        uint32_t                n_rs_seq,
+        bool                    offload,
+        bool                    unified,
+        const layer_filter_cb & filter_attn,
+        const layer_filter_cb & filter_recr) :
+    h2o_memory(cparams, model, type_k, type_v, v_trans, kv_size, n_pad, n_swa, swa_type, type_r, type_s,
+            rs_size + h2o_recurrent_backup::n_cells, n_seq_max, n_rs_seq, offload, unified, filter_attn, filter_recr),
+    backup(*get_mem_recr()) {
+}
+
+// the cell of the backup is no place for a further sequence: upstream would refuse it, too
+static bool h2o_is_sequence_0(const llama_batch & batch) {
+    for (int32_t i = 0; i < batch.n_tokens; ++i) {
+        for (int32_t j = 0; j < batch.n_seq_id[i]; ++j) {
+            if (batch.seq_id[i][j] != 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+llama_memory_context_ptr llama_memory_hybrid_h2o::init_batch(
+        llama_batch_allocr & balloc, uint32_t n_ubatch, bool embd_all) {
+    if (!h2o_is_sequence_0(balloc.get_batch())) {
+        LLAMA_LOG_ERROR("%s: this context has a single sequence, 0\n", __func__);
+        return std::make_unique<llama_memory_hybrid_context>(LLAMA_MEMORY_STATUS_FAILED_PREPARE);
+    }
+    backup.drop();
+
+    llama_memory_context_ptr res = h2o_memory::init_batch(balloc, n_ubatch, embd_all);
+
+    if (balloc.get_n_tokens() > 1 && !llama_memory_status_is_fail(res->get_status())) {
+        backup.take();
+    }
+    return res;
+}
+
+void llama_memory_hybrid_h2o::commit() {
+    backup.drop();
+
+    h2o_memory::commit();
+}
+
+void llama_memory_hybrid_h2o::call_failed(llama_seq_id seq_id, llama_pos pos) {
+    const bool is_back = backup.restore() || pos == 0;
+
+    if (!is_back || !seq_rm(seq_id, pos, -1)) {
+        LLAMA_LOG_WARN("%s: the state of the recurrent layers is lost: the memory is cleared\n", __func__);
+        clear(false);
+    }
+}
+
 llama_memory_context_ptr llama_memory_hybrid_h2o::new_reserve_context(const h2o_plan & plan) {
     return std::make_unique<llama_memory_hybrid_h2o_context>(this, plan);
 }

@@ -84,7 +84,11 @@ public:
     void graph_done(const h2o_plan & plan);
 
     // the call ended: the state moves on to where its last graph that succeeded left it
-    void commit();
+    virtual void commit();
+
+    // A graph of the call failed: its positions go, those of a sequence from pos on. What cannot go back to where the
+    // call began is cleared
+    virtual void call_failed(llama_seq_id seq_id, llama_pos pos) = 0;
 
     // Whether a call that fails leaves its graphs that succeeded behind, and not nothing: going back to its begin takes
     // what they have overwritten.

@@ -43,6 +43,11 @@ h2o_reason h2o_refuse_batch(
     if (n_tokens <= cparams.n_ubatch) {
         return H2O_REASON_ONE_CHUNK;
     }
+    // upstream's rollback of recurrent layers wants the last 1 + n_rs_seq tokens in one graph
+    const uint32_t n_tail = n_tokens % cparams.n_ubatch;
+    if (n_tail > 0 && n_tail <= cparams.n_rs_seq) {
+        return H2O_REASON_UNSUPPORTED_CONTEXT;
+    }
     for (uint32_t i = 1; i < n_tokens; ++i) {
         if (batch.pos[i] != batch.pos[0] + (llama_pos) i) {
             return H2O_REASON_POSITIONS_NOT_CONSECUTIVE;

@@ -34,7 +34,6 @@ std::unique_ptr<h2o_record> h2o_create_record(
     auto h2o = std::make_unique<h2o_record>();
 
     h2o->reason = h2o_coverage(model, cparams);
-    h2o->memory = memory;
     h2o->cache  = h2o_cache_of(memory);
 
     if (h2o->reason == H2O_REASON_NONE && !h2o->cache) {
@@ -208,6 +207,6 @@ void h2o_decode_failed(h2o_record & h2o, const llama_batch & batch) {
         }
     }
     for (const auto & [seq_id, pos] : pos_min) {
-        h2o.memory->seq_rm(seq_id, pos, -1);
+        h2o.cache->call_failed(seq_id, pos);
     }
 }

@@ -57,5 +57,5 @@ bool h2o_ubatch_done(h2o_record & h2o, llama_context & lctx, const llama_memory_
 // llama_context::decode, after all ubatches succeeded: records the call, the state moves on
 void h2o_decode_done(h2o_record & h2o, const llama_batch & batch);
 
-// llama_context::decode, after a ubatch failed or was aborted: the context holds whole calls only
+// llama_context::decode, after a ubatch failed or was aborted: the context holds whole calls only, or nothing
 void h2o_decode_failed(h2o_record & h2o, const llama_batch & batch);

@@ -4,8 +4,7 @@
 //   h2o_cache   what H2O keeps beside the cache that h2o_attn_cache names
 //
 // init_batch decides, once per llama_decode call, whether the call is sparse. A sparse call gets the family's sparse
-// context, which hands out one ubatch per graph. llama_context reports the outcome with commit, or removes what the
-// call had stored.
+// context, which hands out one ubatch per graph. llama_context reports the outcome with commit or call_failed.
 
 #pragma once
 
@@ -42,6 +41,10 @@ public:
             refuse_call(H2O_REASON_KV_NOT_CONTIGUOUS);
         }
         return Memory::init_batch(balloc, n_ubatch, embd_all);
+    }
+
+    void call_failed(llama_seq_id seq_id, llama_pos pos) override {
+        seq_rm(seq_id, pos, -1);
     }
 
     //

@@ -7,16 +7,11 @@
 
 class h2o_cache;
 
-struct llama_memory_i;
-
 struct h2o_record {
     // why no call can be sparse, or H2O_REASON_NONE
     h2o_reason reason = H2O_REASON_OFF;
 
-    // the memory of the context, whatever it is; null without one
-    llama_memory_i * memory = nullptr;
-
-    // its H2O side, or null
+    // the H2O side of the context's memory, or null
     h2o_cache * cache = nullptr;
 
     bool     has_call = false;

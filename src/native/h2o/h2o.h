@@ -74,9 +74,9 @@ enum h2o_reason {
     H2O_REASON_ONE_CHUNK,                // the call holds no more than S tokens
     H2O_REASON_BATCH_TOO_SMALL,          // n_batch <= n_ubatch: no call can hold more than one chunk
     H2O_REASON_UNSUPPORTED_ARCHITECTURE, // not on the list of architectures that the tests cover
-    H2O_REASON_UNSUPPORTED_MEMORY,       // sliding window, recurrent, hybrid, shared or MLA cache
+    H2O_REASON_UNSUPPORTED_MEMORY,       // no cache of whole attention: recurrent alone, shared, MLA, or another of upstream's
     H2O_REASON_UNSUPPORTED_ATTENTION,    // ALiBi, sinks, soft cap, a bias on the logits, more than one head size
-    H2O_REASON_UNSUPPORTED_CONTEXT,      // pooling, a special context type, tensor split
+    H2O_REASON_UNSUPPORTED_CONTEXT,      // pooling, a special context type, tensor split; n_rs_seq and a short last chunk
     H2O_REASON_UNSUPPORTED_DEVICE,       // a device that cannot say whether it runs the op
     H2O_REASON_UNSUPPORTED_SCHEDULE,     // the policy has no two-pass
     H2O_REASON_MULTI_SEQUENCE,           // n_seq_max > 1, or the call holds several sequences

@@ -23,6 +23,7 @@ set(H2O_SOURCES
     ${H2O_DIR}/h2o-policy-votes.cpp
     ${H2O_DIR}/h2o-probe.cpp
     ${H2O_DIR}/h2o-record.cpp
+    ${H2O_DIR}/h2o-recurrent.cpp
     ${H2O_DIR}/h2o-state.cpp
     ${H2O_DIR}/h2o-store.cpp
     ${H2O_DIR}/h2o-tokenize.cpp

@@ -1,0 +1,142 @@
+// A model with recurrent layers (LFM2), whose state cannot go back: a call that was aborted at any node, sparse or dense,
+// never began, through llama_decode alone. One of a single token leaves nothing. And upstream's own way back, some tokens,
+// lives beside it.
+
+#include "node-watch.h"
+#include "testing.h"
+
+static test_context_params ways(int n_rs_seq = 0) {
+    test_context_params params;
+    params.capture  = false;
+    params.n_rs_seq = n_rs_seq;
+    return params;
+}
+
+// the call of `second` is aborted at 12 of its nodes
+static void test_abort(const tiny_model & model, const test_context_params & params, int n_second, h2o_path path) {
+    const auto first  = tiny_prompt(4*params.n_chunk + 5, 1);
+    const auto second = tiny_prompt(n_second,             2);
+    const auto third  = tiny_prompt(2*params.n_chunk + 9, 3);
+
+    node_watch watch;
+
+    test_context whole(model, params);
+    whole.decode(first);
+    CHECK(whole.call().path == H2O_PATH_SPARSE);
+    CHECK(try_decode(whole, second, watch) == 0);
+    CHECK(whole.call().path == path);
+    whole.decode(third);
+
+    const auto expected = whole.logits();
+    const auto state    = whole.save();
+
+    for (int64_t i = 0; i < 12; ++i) {
+        node_watch aborting;
+        aborting.abort_at = watch.n_nodes*i/12;
+
+        test_context ctx(model, params);
+        ctx.decode(first);
+        CHECK(try_decode(ctx, second, aborting) == 2);
+        CHECK(ctx.n_pos() == (int) first.size());
+
+        ctx.decode(second);
+        ctx.decode(third);
+        CHECK(ctx.logits() == expected);
+        CHECK(ctx.save().size() == state.size());
+    }
+}
+
+// the first call of a context, and a call of one token: there is nothing to go back to
+static void test_nothing_left(const tiny_model & model) {
+    const auto tokens = tiny_prompt(4*32 + 5, 1);
+
+    test_context fresh(model, ways());
+    fresh.decode(tokens);
+    const auto expected = fresh.logits();
+
+    for (const bool is_first : { true, false }) {
+        test_context ctx(model, ways());
+        if (!is_first) {
+            ctx.decode(tokens);
+        }
+        node_watch aborting;
+        aborting.abort_at = 20;
+
+        CHECK(try_decode(ctx, is_first ? tokens : std::vector<llama_token>{ 1 }, aborting) == 2);
+        CHECK(ctx.n_pos() == 0);
+
+        ctx.decode(tokens);
+        CHECK(ctx.logits() == expected);
+    }
+}
+
+// a context has room for one sequence, whatever llama_batch says
+static void test_one_sequence(const tiny_model & model) {
+    test_context ctx(model, ways());
+
+    llama_batch batch = llama_batch_init(1, 0, 1);
+    batch.n_tokens     = 1;
+    batch.token    [0] = 1;
+    batch.pos      [0] = 0;
+    batch.n_seq_id [0] = 1;
+    batch.seq_id[0][0] = 1;
+    CHECK(llama_decode(ctx.get(), batch) != 0);
+    llama_batch_free(batch);
+}
+
+// the last tokens of a sparse call can be taken back, and a call that follows and fails gives the way back again
+static void test_rollback(const tiny_model & model) {
+    const auto params = ways(4);
+    const auto first  = tiny_prompt(4*params.n_chunk, 1);
+    const auto second = tiny_prompt(2*params.n_chunk, 2);
+    const int  n_kept = first.size() - 3;
+
+    std::vector<float> expected;
+
+    for (const bool is_aborted : { false, true }) {
+        test_context ctx(model, params);
+        ctx.decode(first);
+        CHECK(ctx.call().path == H2O_PATH_SPARSE);
+
+        CHECK(llama_memory_seq_rm(ctx.memory(), 0, n_kept, -1));
+        CHECK(!llama_memory_seq_rm(ctx.memory(), 0, n_kept - 1, -1)); // once
+        CHECK(ctx.n_pos() == n_kept);
+
+        if (is_aborted) {
+            node_watch aborting;
+            aborting.abort_at = 40;
+            CHECK(try_decode(ctx, second, aborting) == 2);
+            CHECK(ctx.n_pos() == n_kept);
+        }
+        ctx.decode(second);
+
+        if (is_aborted) {
+            CHECK(ctx.logits() == expected);
+        }
+        expected = ctx.logits();
+    }
+}
+
+int main() {
+    tiny_model_params shape;
+    shape.arch    = "lfm2";
+    shape.n_layer = 4;
+
+    const tiny_model model(shape);
+
+    const int n_chunk = ways().n_chunk;
+
+    test_abort(model, ways(), 3*n_chunk, H2O_PATH_SPARSE);
+    test_abort(model, ways(), n_chunk,   H2O_PATH_DENSE);
+
+    // a last chunk that upstream's snapshots do not fit into makes the call dense, in several graphs
+    test_abort(model, ways(4), 3*n_chunk + 4, H2O_PATH_DENSE);
+    test_abort(model, ways(4), 3*n_chunk + 5, H2O_PATH_SPARSE);
+
+    test_nothing_left(model);
+    test_one_sequence(model);
+    test_rollback(model);
+
+    printf("recurrent: aborted calls never began\n");
+    return 0;
+}
