@@ -52,6 +52,8 @@ const decodeOptionNames = namesOf<DecodeOptions>({ logits: true, signal: true })
  *
  * An abort rejects with the signal's reason, and what it interrupts leaves whole native calls only: `position` says how
  * many tokens are in the context, and going on from there gives what never aborting would have given.
+ * Models with recurrent layers: a call of one token ends before an abort takes effect. If such a call fails, nothing is
+ * left, and `position` is 0.
  */
 export class Context {
   static {
@@ -161,7 +163,8 @@ export class Context {
 
   /**
    * Forgets everything from `position` on. Throws ERR_H2O_POSITION_OUT_OF_RANGE beyond the end, and ERR_H2O_POSITION_GONE
-   * where a model's sliding windows no longer reach back (swaFull); nothing is forgotten then.
+   * where a model's sliding windows no longer reach back (swaFull) or where it has recurrent layers; nothing is forgotten
+   * then.
    */
   async truncate(position: number): Promise<void> {
     count('position', position, 0, this.nCtx)
@@ -173,7 +176,7 @@ export class Context {
 
   /**
    * Forgets the positions from `from` up to, but without, `to`. The hole stays: later tokens keep their positions. Throws
-   * ERR_H2O_POSITION_OUT_OF_RANGE beyond the end.
+   * ERR_H2O_POSITION_OUT_OF_RANGE beyond the end, ERR_H2O_POSITION_GONE for a model with recurrent layers.
    */
   async removeRange(from: number, to: number): Promise<void> {
     count('from', from, 0, this.nCtx)

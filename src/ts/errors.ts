@@ -61,7 +61,7 @@ const hints: { [code in H2oErrorCode]?: string } = {
   ERR_H2O_POSITION_OUT_OF_RANGE: 'read what should be there first; position says how many tokens there are',
   ERR_H2O_POSITION_STALE: 'read it again: another prompt, truncate, clear or loadState took its place',
   ERR_H2O_POSITION_GONE:
-    'make the context with swaFull (--swa-full), or clear it and read again; details.earliest is how far back it can go',
+    'clear the context and read again, or load a saved state; where sliding windows are the reason, swaFull (--swa-full) keeps more. details.earliest is how far back it can go',
   ERR_H2O_INSIDE_GENERATE:
     'leave the loop first, or use another context: one model serves any number of them',
   ERR_H2O_THREAD_LIMIT:

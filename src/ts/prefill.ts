@@ -30,7 +30,8 @@ export interface PrefillOptions {
    *
    * What prefill() or loadState() of this context gave: back to where that ended. ERR_H2O_POSITION_STALE if any of it was
    * forgotten meanwhile. A position: back to there, whatever stands before it; 0 clears. ERR_H2O_POSITION_OUT_OF_RANGE
-   * beyond the end.
+   * beyond the end, ERR_H2O_POSITION_GONE where the model cannot go back (Context.truncate): for a model with recurrent
+   * layers use saveState() and loadState().
    */
   from?: number | Place
   /** Whose logits to return: 'last' */

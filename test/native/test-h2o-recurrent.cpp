@@ -84,6 +84,35 @@ static void test_one_sequence(const tiny_model & model) {
     llama_batch_free(batch);
 }
 
+// llama-server goes back by a checkpoint: the state of the recurrent layers alone, and the cache is cut
+static void test_checkpoint(const tiny_model & model) {
+    test_context_params params = test_query_ways().front(); // votes keep what later calls have cast
+    params.capture = false;
+
+    const auto first  = tiny_prompt(2*params.n_chunk + 5, 1);
+    const auto second = tiny_prompt(2*params.n_chunk,     2);
+
+    test_context ctx(model, params);
+    ctx.decode(first);
+    CHECK(ctx.call().path == H2O_PATH_SPARSE);
+
+    const auto flags = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
+    std::vector<uint8_t> checkpoint(llama_state_seq_get_size_ext(ctx.get(), 0, flags));
+    CHECK(llama_state_seq_get_data_ext(ctx.get(), checkpoint.data(), checkpoint.size(), 0, flags) == checkpoint.size());
+    CHECK(checkpoint.size() < ctx.save().size()/4);
+
+    ctx.decode(second);
+    const auto expected = ctx.logits();
+
+    CHECK(llama_state_seq_set_data_ext(ctx.get(), checkpoint.data(), checkpoint.size(), 0, flags) == checkpoint.size());
+    CHECK(llama_memory_seq_rm(ctx.memory(), 0, first.size(), -1));
+    CHECK(ctx.n_pos() == (int) first.size());
+
+    ctx.decode(second);
+    CHECK(ctx.call().path == H2O_PATH_SPARSE && ctx.call().n_inherited > 0);
+    CHECK(ctx.logits() == expected);
+}
+
 // the last tokens of a sparse call can be taken back, and a call that follows and fails gives the way back again
 static void test_rollback(const tiny_model & model) {
     const auto params = ways(4);
@@ -135,6 +164,7 @@ int main() {
 
     test_nothing_left(model);
     test_one_sequence(model);
+    test_checkpoint(model);
     test_rollback(model);
 
     printf("recurrent: aborted calls never began\n");

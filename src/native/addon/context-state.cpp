@@ -41,15 +41,32 @@ int32_t context_state::position() const {
     return llama_memory_seq_pos_max(memory, 0) + 1;
 }
 
+bool context_state::is_recurrent() const {
+    return llama_model_is_recurrent(model.get()) || llama_model_is_hybrid(model.get());
+}
+
 int32_t context_state::earliest() const {
+    if (is_recurrent()) {
+        return position();
+    }
     const int32_t n_swa   = llama_model_n_swa(model.get());
     const int32_t pos_min = llama_memory_seq_pos_min(memory, 0);
 
     return n_swa > 0 && pos_min > 0 ? pos_min + n_swa - 1 : 0;
 }
 
+void context_state::begin_call(size_t n_tokens) {
+    before.drop();
+
+    if (is_recurrent() && n_tokens > 1 && position() > 0 && h2o_get_info(ctx).reason != H2O_REASON_NONE) {
+        before.take(ctx);
+    }
+}
+
 int32_t context_state::rollback(int32_t base, bool is_torn) {
-    if (llama_model_n_swa(model.get()) > 0 && !is_torn) {
+    if (is_recurrent()) {
+        before.restore(ctx);
+    } else if (llama_model_n_swa(model.get()) > 0 && !is_torn) {
         return position();
     }
     if (base < earliest() || !llama_memory_seq_rm(memory, 0, base, -1)) {

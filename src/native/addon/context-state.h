@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "checkpoint.h"
 #include "compute-threads.h"
 #include "model-load.h"
 
@@ -45,11 +46,18 @@ struct context_state {
     // tokens in the context: one more than the last position
     int32_t position() const;
 
-    // the lowest position, besides 0, from which on everything can be forgotten: a token there needs a whole window
+    // layers whose state says nothing of earlier positions, in a recurrent model or in a hybrid one
+    bool is_recurrent() const;
+
+    // the lowest position, besides 0, from which on everything can be forgotten: a token there needs a whole window, and
+    // the state of recurrent layers
     int32_t earliest() const;
 
-    // After a call from `base` on failed: removes what it has left. A memory that cannot do that (recurrent models) is
-    // cleared. One with sliding windows keeps the ubatches that ended, as llama_decode leaves them: what they have pushed
+    // Before a call of so many tokens. Recurrent layers: a call of one token is too short to keep what was before it
+    void begin_call(size_t n_tokens);
+
+    // After a call from `base` on failed: removes what it has left. Where that cannot be (recurrent layers, after a call of
+    // one token) all is cleared. A memory with sliding windows keeps the ubatches that ended, as llama_decode leaves them: what they have pushed
     // out of the windows is needed to go back; is_torn says that llama_decode did not get to tidy up. Returns position()
     int32_t rollback(int32_t base, bool is_torn);
 
@@ -61,6 +69,7 @@ struct context_state {
     llama_context * ctx    = nullptr;
     llama_memory_t  memory = nullptr;
     compute_threads threads; // outlives ctx
+    checkpoint      before;  // the call in progress
 
     bool causal     = true;  // attention is causal
     bool embeddings = false; // every token is an output

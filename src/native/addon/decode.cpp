@@ -123,7 +123,10 @@ void decode_job::run() {
     bool        is_torn = false;
     std::string message = "llama_decode failed";
 
-    state->running = this;
+    state->begin_call(input.tokens.size());
+
+    // a token is soon there, and without recurrent layers' way back all would be lost: such a call ends first
+    state->running = state->is_recurrent() && input.tokens.size() == 1 ? nullptr : this;
     try {
         status = decode();
         ms     = (llama_time_us() - t_start_us) / 1000.0;

@@ -6,10 +6,14 @@ forget_job::forget_job(Napi::Env env, std::shared_ptr<context_state> state, int3
     job(env), state(std::move(state)), from(from), to(to) {}
 
 void forget_job::run() {
-    if (from <= 0 && to < 0) {
+    const bool is_suffix = to < 0 || to >= state->position();
+
+    if (from <= 0 && is_suffix) {
         llama_memory_clear(state->memory, false);
-    } else if ((to < 0 || to >= state->position()) && from < state->earliest()) {
-        throw failure("ERR_H2O_POSITION_GONE", "the sliding windows of this model no longer reach that far back",
+    } else if (from < state->earliest() && (is_suffix || state->is_recurrent())) {
+        throw failure("ERR_H2O_POSITION_GONE",
+            state->is_recurrent() ? "the recurrent layers of this model cannot forget a part of what they read"
+                                  : "the sliding windows of this model no longer reach that far back",
             {{"from", (double) from}, {"earliest", (double) state->earliest()}, {"position", (double) state->position()}});
     } else if (!llama_memory_seq_rm(state->memory, 0, from, to)) {
         throw failure("ERR_H2O_INVALID_ARGUMENT", "this model's memory cannot forget a part of what it read",
