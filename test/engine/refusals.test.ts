@@ -24,6 +24,11 @@ const refusals: Refusal[] = [
   { name: 'ALiBi (mpt)', reason: 'unsupported-attention', spec: { arch: 'mpt' } },
   { name: 'a recurrent model (mamba)', reason: 'unsupported-memory', spec: { arch: 'mamba' } },
   {
+    name: 'recurrent layers and windows, no other attention (lfm2)',
+    reason: 'unsupported-memory',
+    spec: { arch: 'lfm2', layers: 4, slidingWindow: 32 },
+  },
+  {
     name: 'windows, two-pass',
     reason: 'unsupported-schedule',
     spec: { arch: 'gemma3', layers: 6 },

@@ -8,7 +8,8 @@ import { MIN_VOCAB } from './vocabulary.js'
  * llama (also what Mistral 7B is), mistral3, qwen2, qwen3, qwen3moe, phi3: dense attention over a plain KV cache.
  * gemma2, gemma3, gemma4, gpt-oss, cohere2, olmo2, exaone4, llama4: interleaved sliding windows (gpt-oss with attention sinks;
  * olmo2 if it has a window, exaone4 with 64 layers). mpt: ALiBi.
- * mamba: recurrent. jamba: recurrent and attention layers in turn.
+ * mamba: recurrent. The hybrids have recurrent layers and attention: jamba (Mamba), lfm2 and lfm2moe (short convolutions),
+ * qwen35, qwen35moe and qwen3next (gated delta nets), granitehybrid, falcon-h1 and nemotron_h (Mamba 2).
  */
 export const architectures = [
   'llama',
@@ -28,6 +29,14 @@ export const architectures = [
   'mpt',
   'mamba',
   'jamba',
+  'lfm2',
+  'lfm2moe',
+  'qwen35',
+  'qwen35moe',
+  'qwen3next',
+  'granitehybrid',
+  'falcon-h1',
+  'nemotron_h',
 ] as const
 export type Architecture = (typeof architectures)[number]
 
@@ -91,7 +100,7 @@ export interface ModelSpec {
   windowHeadDim?: number
   /** gemma4: the last so many layers read keys and values of the last two that have their own: 0 */
   sharedKvLayers?: number
-  /** Experts of qwen3moe, gpt-oss and llama4: 4 */
+  /** Experts of mixtures (qwen3moe, gpt-oss, llama4, lfm2moe, qwen35moe, qwen3next): 4 */
   experts?: number
   /** Experts per token: 2 */
   expertsUsed?: number
@@ -111,13 +120,12 @@ const alwaysTied: readonly Architecture[] = ['gemma2', 'cohere2']
 const neverTied: readonly Architecture[] = ['gpt-oss', 'olmo2']
 /** llama.cpp takes hidden for heads * headDim in these. */
 const squareAttention: readonly Architecture[] = [
-  'qwen2',
-  'phi3',
-  'mpt',
-  'jamba',
-  'cohere2',
-  'olmo2',
-  'exaone4',
+  ...(['qwen2', 'phi3', 'mpt', 'jamba', 'lfm2', 'lfm2moe', 'cohere2', 'olmo2', 'exaone4'] as const),
+]
+/** A model of one layer would lack one of the two kinds; falcon-h1 has both in each. */
+const twoKinds: readonly Architecture[] = [
+  ...(['jamba', 'lfm2', 'lfm2moe', 'qwen35', 'qwen35moe', 'qwen3next'] as const),
+  ...(['granitehybrid', 'nemotron_h'] as const),
 ]
 
 /** Fills in the defaults. Throws a RangeError where llama.cpp could not load the result. */
@@ -174,7 +182,7 @@ function check(c: ModelConfig): void {
   must(c.vocab >= MIN_VOCAB, `vocab must be at least ${MIN_VOCAB}, is ${c.vocab}`)
   must(!/phi-?3/i.test(c.name), `llama.cpp would look for Phi-3's own tokens because of the name "${c.name}"`)
   must(c.expertsUsed <= c.experts, `expertsUsed (${c.expertsUsed}) exceeds experts (${c.experts})`)
-  must(c.arch !== 'jamba' || c.layers > 1, 'needs two layers, one recurrent and one of attention')
+  must(c.layers > 1 || !twoKinds.includes(c.arch), 'needs two layers, one recurrent and one of attention')
   must(c.slidingWindow > 0 || c.arch === 'gemma3' || !windowed.includes(c.arch), 'needs a sliding window')
   must(
     c.sharedKvLayers === 0 ||

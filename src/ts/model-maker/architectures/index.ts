@@ -5,10 +5,20 @@ import { TensorList, type TensorPlan } from '../plan.js'
 import type { Architecture, ModelConfig } from '../spec.js'
 import { typeTraits } from '../types.js'
 import { vocabularyMetadata } from '../vocabulary.js'
+import { deltaNet, deltaNetMetadata } from './delta-net.js'
 import { llama, mpt, mptMetadata, phi3 } from './dense.js'
 import { gemma, gemma2Metadata } from './gemma.js'
 import { gemma4, gemma4Metadata } from './gemma4.js'
+import { lfm2, lfm2Metadata } from './lfm2.js'
 import { jamba, jambaMetadata, mamba, mambaMetadata } from './mamba.js'
+import {
+  falconH1,
+  graniteHybrid,
+  graniteHybridMetadata,
+  mamba2Metadata,
+  nemotronH,
+  nemotronHMetadata,
+} from './mamba2.js'
 import { expertMetadata, gptOss, qwen3moe } from './moe.js'
 import { cohere2, cohere2Metadata, exaone4, llama4, llama4Metadata, olmo2 } from './windows.js'
 
@@ -36,6 +46,14 @@ const builders: Record<Architecture, Builder> = {
   mpt: { tensors: mpt, metadata: mptMetadata },
   mamba: { tensors: mamba, metadata: mambaMetadata },
   jamba: { tensors: jamba, metadata: jambaMetadata },
+  lfm2: { tensors: lfm2, metadata: lfm2Metadata },
+  lfm2moe: { tensors: lfm2, metadata: lfm2Metadata },
+  qwen35: { tensors: deltaNet, metadata: deltaNetMetadata },
+  qwen35moe: { tensors: deltaNet, metadata: deltaNetMetadata },
+  qwen3next: { tensors: deltaNet, metadata: deltaNetMetadata },
+  granitehybrid: { tensors: graniteHybrid, metadata: graniteHybridMetadata },
+  'falcon-h1': { tensors: falconH1, metadata: mamba2Metadata },
+  nemotron_h: { tensors: nemotronH, metadata: nemotronHMetadata },
 }
 
 export interface ModelPlan {

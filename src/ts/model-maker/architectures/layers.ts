@@ -1,5 +1,6 @@
 /** The building blocks that architectures share, under the names that llama.cpp gives them. */
 
+import type { Metadata } from '../gguf.js'
 import type { TensorList } from '../plan.js'
 import type { ModelConfig } from '../spec.js'
 
@@ -53,6 +54,30 @@ export function attention(t: TensorList, c: ModelConfig, layer: number, o: Atten
     t.norm(`${blk}.attn_k_norm.weight`, c.headDim, gain)
   }
   t.matrix(`${blk}.attn_output.weight`, q, c.hidden, ATTENTION_OUT_GAIN)
+}
+
+/** As attention with normed heads; attn_q gives each head its query and a gate for what it finds, one behind the other. */
+export function gatedAttention(t: TensorList, c: ModelConfig, layer: number): void {
+  const blk = `blk.${layer}`
+  const kv = c.kvHeads * c.headDim
+  const gain = Math.sqrt(c.attentionGain)
+  t.matrix(`${blk}.attn_q.weight`, c.hidden, 2 * c.heads * c.headDim)
+  t.matrix(`${blk}.attn_k.weight`, c.hidden, kv)
+  t.matrix(`${blk}.attn_v.weight`, c.hidden, kv)
+  t.norm(`${blk}.attn_q_norm.weight`, c.headDim, gain)
+  t.norm(`${blk}.attn_k_norm.weight`, c.headDim, gain)
+  t.matrix(`${blk}.attn_output.weight`, c.heads * c.headDim, c.hidden, 2 * ATTENTION_OUT_GAIN)
+}
+
+/** Of a hybrid model with attention in every second layer. */
+export function isSecond(layer: number): boolean {
+  return layer % 2 === 1
+}
+
+/** llama.cpp takes a layer without key/value heads for a recurrent one. */
+export function secondHeads(c: ModelConfig): Metadata {
+  const value = Array.from({ length: c.layers }, (_, layer) => (isSecond(layer) ? c.kvHeads : 0))
+  return { [`${c.arch}.attention.head_count_kv`]: { type: 'u32[]', value } }
 }
 
 /** Gate, up and down: down(act(gate x) * up x). */

@@ -3,7 +3,7 @@
 import { type Metadata, u32 } from '../gguf.js'
 import type { TensorList } from '../plan.js'
 import type { ModelConfig } from '../spec.js'
-import { attention, embeddings, gatedFfn } from './layers.js'
+import { attention, embeddings, gatedFfn, isSecond, secondHeads } from './layers.js'
 
 const CONV_KERNEL = 4
 const STATE_SIZE = 16
@@ -21,7 +21,7 @@ export function jamba(t: TensorList, c: ModelConfig): void {
   for (let layer = 0; layer < c.layers; layer++) {
     const blk = `blk.${layer}`
     t.norm(`${blk}.attn_norm.weight`, c.hidden)
-    if (isAttention(layer)) {
+    if (isSecond(layer)) {
       attention(t, c, layer)
     } else {
       mixer(t, c, layer)
@@ -34,10 +34,8 @@ export function jamba(t: TensorList, c: ModelConfig): void {
   }
 }
 
-/** llama.cpp takes a layer without key/value heads for a recurrent one. */
 export function jambaMetadata(c: ModelConfig): Metadata {
-  const value = Array.from({ length: c.layers }, (_, layer) => (isAttention(layer) ? c.kvHeads : 0))
-  return { ...mambaMetadata(c), 'jamba.attention.head_count_kv': { type: 'u32[]', value } }
+  return { ...mambaMetadata(c), ...secondHeads(c) }
 }
 
 export function mambaMetadata(c: ModelConfig): Metadata {
@@ -63,10 +61,6 @@ function mixer(t: TensorList, c: ModelConfig, layer: number): void {
   t.small(`${blk}.ssm_a`, [STATE_SIZE, inner], -4, 0.5)
   t.small(`${blk}.ssm_d`, [inner], 1, 0.2)
   t.matrix(`${blk}.ssm_out.weight`, inner, c.hidden)
-}
-
-function isAttention(layer: number): boolean {
-  return layer % 2 === 1
 }
 
 /** llama.cpp supports an expansion factor of 2 only. */
