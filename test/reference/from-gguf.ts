@@ -4,7 +4,7 @@
 import type { GgufModel, ModelConfig } from '../../src/ts/model-maker/index.js'
 import type { ReferenceModel } from './model.js'
 
-const architectures = ['llama', 'qwen2', 'qwen3', 'gemma2', 'gemma3', 'gpt-oss']
+const architectures = ['llama', 'qwen2', 'qwen3', 'gemma2', 'gemma3', 'gpt-oss', 'lfm2', 'qwen35']
 
 export function referenceOf({ config: c, metadata, tensors }: GgufModel): ReferenceModel {
   const capOf = (what: string) => metadata[`${c.arch}.${what}_logit_softcapping`]?.value as number

@@ -32,8 +32,16 @@ export function rmsNorm(x: Float64Array, weight: Tensor, eps: number): Float64Ar
   return y
 }
 
+export function sigmoid(x: number): number {
+  return 1 / (1 + Math.exp(-x))
+}
+
 export function silu(x: number): number {
-  return x / (1 + Math.exp(-x))
+  return x * sigmoid(x)
+}
+
+export function softplus(x: number): number {
+  return Math.log1p(Math.exp(x))
 }
 
 /** The tanh form. ggml reads it from a table of F16 values, so an engine is only near it. */
