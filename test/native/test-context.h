@@ -25,6 +25,7 @@ struct test_context_params {
 
     int n_rs_seq = 0; // tokens that recurrent layers can go back
     bool swa_full = true; // as llama_context_default_params
+    int  n_rs_seq = 0;    // tokens that recurrent layers can go back
 
     ggml_type type_kv    = GGML_TYPE_F32;
     bool      flash_attn = false; // also the layout of V: transposed without

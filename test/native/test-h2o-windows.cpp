@@ -2,31 +2,10 @@
 // and going on from there gives what no abort would have given. And a partial state, as llama-server keeps it for going
 // back, restores the windows alone: the H2O state follows the positions that are then removed.
 
-#include "test-context.h"
+#include "node-watch.h"
 #include "testing.h"
 
 #include <cmath>
-
-struct node_watch {
-    int64_t n_nodes  = 0;
-    int64_t abort_at = -1;
-
-    static bool ask(void * data) {
-        node_watch & watch = *(node_watch *) data;
-
-        return watch.n_nodes++ == watch.abort_at;
-    }
-};
-
-static int try_decode(test_context & ctx, const std::vector<llama_token> & tokens, node_watch & watch) {
-    llama_set_abort_callback(ctx.get(), node_watch::ask, &watch);
-
-    llama_batch batch = llama_batch_get_one(const_cast<llama_token *>(tokens.data()), tokens.size());
-    const int status = llama_decode(ctx.get(), batch);
-
-    llama_set_abort_callback(ctx.get(), nullptr, nullptr);
-    return status;
-}
 
 // where windows begin in their cache decides the order of sums
 static bool is_close(const std::vector<float> & a, const std::vector<float> & b) {
