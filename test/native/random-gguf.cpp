@@ -48,14 +48,6 @@ void random_gguf_set_metadata(gguf_context * gguf, const random_gguf_shape & sha
         u32("attention.sliding_window",         32);
         u32("attention.sliding_window_pattern", 2); // every other layer has none
     }
-    if (shape.arch == "lfm2") {
-        std::vector<uint32_t> n_head_kv;
-        for (int64_t il = 0; il < shape.n_layer; ++il) {
-            n_head_kv.push_back(is_recurrent(shape, il) ? 0 : shape.n_head_kv);
-        }
-        gguf_set_arr_data(gguf, "lfm2.attention.head_count_kv", GGUF_TYPE_UINT32, n_head_kv.data(), n_head_kv.size());
-        u32("shortconv.l_cache", n_taps);
-    }
 }
 
 std::vector<random_gguf_tensor> random_gguf_tensors(const random_gguf_shape & shape) {

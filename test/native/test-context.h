@@ -23,7 +23,6 @@ struct test_context_params {
     int n_local = 8;  // L
     int n_heavy = 16; // H
 
-    int n_rs_seq = 0; // tokens that recurrent layers can go back
     bool swa_full = true; // as llama_context_default_params
     int  n_rs_seq = 0;    // tokens that recurrent layers can go back
 
