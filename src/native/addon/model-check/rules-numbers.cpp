@@ -39,6 +39,7 @@ static const range ranges[] = {
     { nullptr,         "ssm.conv_kernel",                  1, any_count    },
     { nullptr,         "ssm.inner_size",                   1, any_count    },
     { nullptr,         "ssm.state_size",                   1, any_count    },
+    { nullptr,         "full_attention_interval",          1, any_count    },
     { "mamba2",        "ssm.group_count",                  1, any_count    },
     { "mamba2",        "ssm.time_step_rank",               1, any_count    },
     { "falcon-h1",     "ssm.group_count",                  1, any_count    },
