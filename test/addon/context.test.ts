@@ -226,7 +226,7 @@ describe('memory', () => {
     await using context = await tinyContext({ model: await tinyModel({ arch: 'mamba' }) })
     expect(context.h2o).toMatchObject({ covered: false })
     const { logits } = await context.prefill(someTokens(100))
-    await expect(context.truncate(50)).rejects.toMatchObject({ code: 'ERR_H2O_INVALID_ARGUMENT' })
+    await expect(context.truncate(50)).rejects.toMatchObject({ code: 'ERR_H2O_POSITION_GONE' })
     expect(context.position).toBe(100)
     expect((await context.prefill(someTokens(100))).logits).toEqual(logits)
     await context.truncate(0)
