@@ -37,7 +37,7 @@ describe('a model whose weights hold', () => {
       h2o: { ...budget, select },
     })
     for (let i = 0; i < 2; i++) {
-      expect((await context.prefill(someTokens(400))).tokens).toBe(400)
+      expect((await context.prefill(someTokens(400), { reuse: false })).tokens).toBe(400)
       const { tokens } = await collect(context.generate(someTokens(300), { nPredict: 3, seed: 1 }))
       expect(tokens.length).toBeLessThanOrEqual(3)
     }

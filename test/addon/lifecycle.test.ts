@@ -27,7 +27,7 @@ describe.each([
     for (let round = 0; round < 24; round++) {
       const abort = new AbortController()
       const reason = new Error(`round ${round}`)
-      const prefill = context.prefill(tokens, { signal: abort.signal })
+      const prefill = context.prefill(tokens, { reuse: false, signal: abort.signal })
       const timer = sleep((whole.timings.promptMs * round) / 24).then(() => abort.abort(reason))
       const end = await prefill.then(
         () => 'done',
@@ -54,6 +54,7 @@ describe.each([
     const abort = new AbortController()
     let ended = 0
     const prefill = context.prefill(tokens, {
+      reuse: false,
       signal: abort.signal,
       onProgress: ({ call }) => {
         if (call && ++ended === 2) abort.abort()
@@ -137,7 +138,7 @@ describe('abort', () => {
     const whole = await context.prefill(tokens)
     for (let round = 0; round < 6; round++) {
       const abort = new AbortController()
-      const prefill = context.prefill(tokens, { signal: abort.signal }).catch(() => {})
+      const prefill = context.prefill(tokens, { reuse: false, signal: abort.signal }).catch(() => {})
       await sleep((whole.timings.promptMs * round) / 6)
       abort.abort()
       await prefill
