@@ -97,12 +97,12 @@ export async function runPrefill(
   checkFit(context, whole.length, start)
 
   const mode = options.logits ?? 'last'
+  const logits = allocateLogits(mode, whole.length, context.nVocab)
   const isNew = !options.append && options.from === undefined
   const isReused = isNew && mode !== 'all' && options.reuse !== false
   const known = isReused ? await goBack(context, context.history.reusable(whole)) : 0
   const tokens = whole.subarray(known)
   const wanted = start + known
-  const logits = allocateLogits(mode, tokens.length, context.nVocab)
   const { nCallMax, nUbatch } = context.info
   const plan = planPrefill(tokens.length, nCallMax, nUbatch, context.covered, context.denseTail)
 
