@@ -7,7 +7,7 @@ export class Journal {
   #file
   #known = new Map()
 
-  /** @param {string} file is begun anew if it is of something else than `of` */
+  /** @param {object} of what the figures are of. Throws if the file is of something else */
   constructor(file, of) {
     this.#file = file
     mkdirSync(dirname(file), { recursive: true })
