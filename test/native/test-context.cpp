@@ -101,9 +101,15 @@ bool test_context::capture(ggml_tensor * t, bool ask, void * user_data) {
 }
 
 void test_context::decode(const std::vector<llama_token> & tokens) {
-    captured.clear();
-
     const int pos = n_pos();
+
+    decode_at(tokens, pos);
+
+    CHECK(call().n_tokens == (int) tokens.size() && call().pos == pos);
+}
+
+void test_context::decode_at(const std::vector<llama_token> & tokens, llama_pos pos) {
+    captured.clear();
 
     llama_batch batch = llama_batch_init(tokens.size(), 0, 1);
     batch.n_tokens = tokens.size();
@@ -116,8 +122,6 @@ void test_context::decode(const std::vector<llama_token> & tokens) {
     }
     CHECK(llama_decode(ctx.get(), batch) == 0);
     llama_batch_free(batch);
-
-    CHECK(call().n_tokens == (int) tokens.size() && call().pos == pos);
 }
 
 h2o_call test_context::call() const {

@@ -66,6 +66,9 @@ public:
     // one llama_decode call that continues the sequence
     void decode(const std::vector<llama_token> & tokens);
 
+    // the same from a position on
+    void decode_at(const std::vector<llama_token> & tokens, llama_pos pos);
+
     // of the last call
     int                     n_tokens() const { return call().n_tokens; }
     h2o_call                call()     const;

@@ -46,20 +46,6 @@ static llama_pos decode_image(test_context & ctx, int n_rows, int n_cols) {
     return pos + std::max(n_rows, n_cols);
 }
 
-static void decode_text(test_context & ctx, const std::vector<llama_token> & tokens, llama_pos pos) {
-    llama_batch batch = llama_batch_init(tokens.size(), 0, 1);
-    batch.n_tokens = tokens.size();
-    for (int i = 0; i < batch.n_tokens; ++i) {
-        batch.token   [i]    = tokens[i];
-        batch.pos     [i]    = pos + i;
-        batch.n_seq_id[i]    = 1;
-        batch.seq_id  [i][0] = 0;
-        batch.logits  [i]    = true;
-    }
-    CHECK(llama_decode(ctx.get(), batch) == 0);
-    llama_batch_free(batch);
-}
-
 static void test_image(const tiny_model & model, const test_context_params & params, int n_rows, int n_cols) {
     const auto before = tiny_prompt(3*params.n_chunk + 5, 1);
     const auto after  = tiny_prompt(2*params.n_chunk + 3, 2);
@@ -69,7 +55,7 @@ static void test_image(const tiny_model & model, const test_context_params & par
     CHECK(ctx.call().path == H2O_PATH_SPARSE);
 
     const llama_pos pos_image = ctx.n_pos();
-    decode_text(ctx, after, decode_image(ctx, n_rows, n_cols));
+    ctx.decode_at(after, decode_image(ctx, n_rows, n_cols));
     CHECK(ctx.call().path   == H2O_PATH_DENSE);
     CHECK(ctx.call().reason == H2O_REASON_KV_NOT_CONTIGUOUS);
 
@@ -95,7 +81,7 @@ static void test_image_first(const tiny_model & model, const test_context_params
     std::vector<float> logits[2];
     for (const bool is_on : { false, true }) {
         test_context ctx(model, is_on ? params : params.off());
-        decode_text(ctx, tokens, decode_image(ctx, 3, 4));
+        ctx.decode_at(tokens, decode_image(ctx, 3, 4));
         logits[is_on] = ctx.logits();
         CHECK(ctx.call().reason == (is_on ? H2O_REASON_KV_NOT_CONTIGUOUS : H2O_REASON_OFF));
     }
