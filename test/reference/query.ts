@@ -98,11 +98,14 @@ interface MeanRow {
   lse: number
 }
 
-/** The positions of the best max(32, 4H / 64) whole pages of candidates, and those behind the last whole page. */
+/**
+ * The positions of the best max(32, 4H / 64) whole pages of candidates, the first one always among them, and those behind
+ * the last whole page.
+ */
 function searchedPositions({ keys, nCandidates, H }: Question, means: readonly MeanRow[]): Choice {
   const nPages = Math.floor(nCandidates / PAGE)
   const pages = best(range(0, nPages), Math.max(32, Math.ceil((4 * H) / PAGE)), (page) =>
-    pageScore(inPairs(means), meanKey(keys, page), variance(keys, page)),
+    page === 0 ? Infinity : pageScore(inPairs(means), meanKey(keys, page), variance(keys, page)),
   )
   const taken = [
     ...pages.taken.flatMap((page) => range(page * PAGE, (page + 1) * PAGE)),

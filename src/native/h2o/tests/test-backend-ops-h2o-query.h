@@ -488,7 +488,7 @@ struct test_h2o_query : public test_h2o_indexed {
                 best = larger(best,
                         dot(pair.data(), of_page) + dot(pair.data(), pair.data())/2*of_page[d] - (near[i] + near[i2])/2);
             }
-            of_pages.push_back(best);
+            of_pages.push_back(page == 0 ? INFINITY : best); // always
         }
         const test_h2o_choice picked(of_pages, std::max(32, (4*n_heavy + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE));
 

@@ -7,7 +7,8 @@
 #include <cmath>
 
 // The pages where the block's queries, averaged over the group and in pairs, find most, into w.ranked: by the log of the
-// mean e^logit of a page's keys, to the second order around its mean key, over log-sum-exp of the surroundings.
+// mean e^logit of a page's keys, to the second order around its mean key, over log-sum-exp of the surroundings. Always the
+// first page: an attention sink is one key unlike the others, and means do not show it.
 // means: [GGML_H2O_BLOCK][d] scaled; near: their log-sum-exp
 static int64_t h2o_pick_pages(
         const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, const float * means, const float * near) {
@@ -45,6 +46,8 @@ static int64_t h2o_pick_pages(
             w.ranked[i + j] = { h2o_row_max_shifted(w.logits + j*n_cols, shift, n_cols), (int32_t) (i + j) };
         }
     }
+    w.ranked[0].score = INFINITY; // the sink
+
     return h2o_take_best(w.ranked, op.p.n_pages, op.p.n_picked);
 }
 

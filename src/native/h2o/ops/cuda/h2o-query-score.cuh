@@ -210,7 +210,7 @@ static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_page_
         max = h2o_lanes_max<shape::n_threads_x>(max);
 
         if (x == 0 && page < n) {
-            args.page_scores[part.at*n + page] = h2o_order_key(max);
+            args.page_scores[part.at*n + page] = h2o_order_key(page == 0 ? INFINITY : max); // 0: the sink
         }
     }
 }
