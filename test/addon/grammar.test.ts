@@ -157,10 +157,9 @@ describe('grammar', () => {
   })
 })
 
-async function modelWith(
-  spec: Partial<ModelSpec>,
-  change: (metadata: Metadata) => Metadata,
-): Promise<string> {
+let models = 0
+
+async function modelWith(change: (metadata: Metadata) => Metadata): Promise<string> {
   const path = scratch(`changed-${models++}.gguf`)
   const model = makeModel({ arch: 'llama', hidden: 64, heads: 4 })
   await writeGguf({ ...model, metadata: change(model.metadata) }, path)
