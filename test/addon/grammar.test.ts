@@ -2,13 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { Context, GenerateOptions, JsonSchema } from '../../src/ts/index.js'
-import {
-  type Metadata,
-  type ModelSpec,
-  makeModel,
-  string,
-  writeGguf,
-} from '../../src/ts/model-maker/index.js'
+import { type Metadata, makeModel, string, writeGguf } from '../../src/ts/model-maker/index.js'
 import { collect, scratch, tinyContext, tinyModel } from './support.js'
 
 const wild = { nPredict: 400, temperature: 2, topK: 0, topP: 1, minP: 0 }
@@ -74,6 +68,20 @@ describe('grammar', () => {
       code: 'ERR_H2O_SAMPLING',
     })
     expect((await say(context, { grammar: 'root ::= "a"' })).text).toBe('a')
+  })
+
+  it('follows rules for tokens behind characters', async () => {
+    // "ef" begins as the grammar does, and goes on where only a token may stand
+    const path = await modelWith((metadata) => {
+      const { type, value } = metadata['tokenizer.ggml.tokens'] as { type: 'string[]'; value: string[] }
+      return { ...metadata, 'tokenizer.ggml.tokens': { type, value: value.with(99, 'ef') } }
+    })
+    await using context = await tinyContext({ model: path })
+    const options = { ...wild, logitBias: { 99: 1e5 } }
+    const said = await collect(context.generate([65], { ...options, grammar: 'root ::= "e" !<[99]> "g"' }))
+    expect(said.tokens).toHaveLength(3)
+    expect([said.tokens[0], said.tokens[2]]).toEqual([101, 103])
+    expect(said.tokens[1]).not.toBe(99)
   })
 
   const doubling = (last: string) =>

@@ -66,7 +66,8 @@ static llama_sampler * parse(const llama_vocab * vocab, const std::string & text
     throw refusal(log.text());
 }
 
-grammar::grammar(const llama_vocab * vocab, const std::string & text) : vocab(vocab) {
+grammar::grammar(const llama_vocab * vocab, const std::string & text) :
+    vocab(vocab), has_token_rules(text.find('<') != std::string::npos) {
     if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE) {
         throw failure("ERR_H2O_INVALID_ARGUMENT", "the model has no tokenizer, which a grammar needs");
     }
@@ -120,8 +121,23 @@ bool grammar::is_complete() const {
     return eog != LLAMA_TOKEN_NULL && fits(eog);
 }
 
-void grammar::accept(llama_token token) {
-    run([&] { llama_sampler_accept(smpl.get(), token); });
+bool grammar::accept(llama_token token) {
+    if (!has_token_rules) {
+        run([&] { llama_sampler_accept(smpl.get(), token); });
+        return true;
+    }
+
+    sampler_ptr next(llama_sampler_clone(smpl.get()));
+    try {
+        run([&] { llama_sampler_accept(next.get(), token); });
+    } catch (const failure &) {
+        throw;
+    } catch (const std::runtime_error &) {
+        return false;
+    }
+    smpl = std::move(next);
+
+    return true;
 }
 
 } // namespace addon

@@ -27,13 +27,15 @@ public:
     // whether the text may end here
     bool is_complete() const;
 
-    // the token must fit
-    void accept(llama_token token);
+    // The token must fit. Behind characters, fits() also takes tokens of several that a rule for a token does not go on
+    // from: false for one of these, and nothing has changed
+    bool accept(llama_token token);
 
 private:
     void run(const std::function<void()> & work) const;
 
     const llama_vocab * vocab;
+    bool                has_token_rules;
     size_t              n_longest; // bytes in the longest token
     llama_token         eog;       // one of the tokens that end a generation, or LLAMA_TOKEN_NULL
     sampler_ptr         smpl;

@@ -63,7 +63,8 @@ static size_t stack_bytes(const std::string & schema) {
 
 std::string json_schema_grammar(const std::string & schema) {
     if (depth_of(schema) > depth_max) {
-        throw failure("ERR_H2O_INVALID_ARGUMENT", "the JSON schema is nested too deeply", {{"deepest", (double) depth_max}});
+        throw failure("ERR_H2O_INVALID_ARGUMENT", "the JSON schema is nested too deeply",
+            {{"deepest", (double) depth_max}});
     }
 
     std::string grammar;

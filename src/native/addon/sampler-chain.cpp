@@ -33,7 +33,8 @@ static llama_sampler * init_named(const llama_vocab * vocab, const sampler_optio
     const float   temperature = o.temperature < temperature_min ? 0.0f : o.temperature;
 
     if (name == "penalties") {
-        return llama_sampler_init_penalties(n_vocab, o.repeat_last_n, o.repeat_penalty, o.frequency_penalty, o.presence_penalty);
+        return llama_sampler_init_penalties(n_vocab, o.repeat_last_n, o.repeat_penalty, o.frequency_penalty,
+            o.presence_penalty);
     }
     if (name == "dry")         { return init_dry(vocab, o); }
     if (name == "top_n_sigma") { return llama_sampler_init_top_n_sigma(o.top_n_sigma); }
@@ -42,7 +43,9 @@ static llama_sampler * init_named(const llama_vocab * vocab, const sampler_optio
     if (name == "top_p")       { return llama_sampler_init_top_p(o.top_p, 0); }
     if (name == "min_p")       { return llama_sampler_init_min_p(o.min_p, 0); }
     if (name == "xtc")         { return llama_sampler_init_xtc(o.xtc_probability, o.xtc_threshold, 0, o.seed); }
-    if (name == "temperature") { return llama_sampler_init_temp_ext(temperature, o.dynatemp_range, o.dynatemp_exponent); }
+    if (name == "temperature") {
+        return llama_sampler_init_temp_ext(temperature, o.dynatemp_range, o.dynatemp_exponent);
+    }
     if (name == "infill")      { return llama_sampler_init_infill(vocab); }
 
     throw failure("ERR_H2O_INVALID_ARGUMENT", "there is no sampler " + name);
@@ -94,7 +97,8 @@ sampler_ptr sampler_bias_init(const llama_vocab * vocab, const sampler_options &
         bias.push_back({ suppress[i], -INFINITY });
     }
 
-    return sampler_ptr(bias.empty() ? nullptr : llama_sampler_init_logit_bias(n_vocab, (int32_t) bias.size(), bias.data()));
+    return sampler_ptr(bias.empty() ? nullptr :
+        llama_sampler_init_logit_bias(n_vocab, (int32_t) bias.size(), bias.data()));
 }
 
 sampler_ptr sampler_chain_init(const llama_vocab * vocab, const sampler_options & o) {

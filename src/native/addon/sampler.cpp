@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace addon {
 
@@ -82,35 +83,49 @@ llama_token sampler::choose() {
     return chosen->id;
 }
 
-// LLAMA_TOKEN_NULL where the grammar is at its end
+// The grammar has accepted it. LLAMA_TOKEN_NULL where the grammar is at its end
 llama_token sampler::choose_fitting(const float * logits) {
     if (!fill(logits, bias.get()) && candidates.empty()) {
         candidates.push_back({ 0, 0.0f, 0.0f });
     }
     if (!candidates.empty()) {
         const llama_token token = choose();
-        if (!rules || rules->fits(token)) {
+        if (!rules || (rules->fits(token) && rules->accept(token))) {
             return token;
         }
     }
     if (!rules) {
         throw failure("ERR_H2O_SAMPLING", "the logit bias forbids every token");
     }
+    return choose_resampling(logits);
+}
 
-    fill(logits, bias.get());
-    rules->restrict(candidates);
-    if (candidates.empty()) {
-        if (rules->is_complete()) {
-            return LLAMA_TOKEN_NULL;
+llama_token sampler::choose_resampling(const float * logits) {
+    std::set<llama_token> refused;
+
+    for (;;) {
+        fill(logits, bias.get());
+        rules->restrict(candidates);
+        candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+            [&](const llama_token_data & candidate) { return refused.count(candidate.id) > 0; }), candidates.end());
+
+        if (candidates.empty()) {
+            if (rules->is_complete()) {
+                return LLAMA_TOKEN_NULL;
+            }
+            throw failure("ERR_H2O_SAMPLING", "no token of the model fits the grammar here");
         }
-        throw failure("ERR_H2O_SAMPLING", "no token of the model fits the grammar here");
-    }
 
-    const llama_token token = choose();
-    if (!rules->fits(token)) {
-        throw failure("ERR_H2O_SAMPLING", "the samplers chose a token that does not fit the grammar", {{"token", (double) token}});
+        const llama_token token = choose();
+        if (!rules->fits(token)) {
+            throw failure("ERR_H2O_SAMPLING", "the samplers chose a token that does not fit the grammar",
+                {{"token", (double) token}});
+        }
+        if (rules->accept(token)) {
+            return token;
+        }
+        refused.insert(token);
     }
-    return token;
 }
 
 void sampler::tell_logprobs(const float * logits, drawn_token & drawn) {
@@ -151,9 +166,6 @@ drawn_token sampler::draw(const float * logits) {
         drawn.token = choose_fitting(logits);
         if (drawn.token == LLAMA_TOKEN_NULL) {
             return drawn;
-        }
-        if (rules) {
-            rules->accept(drawn.token);
         }
         llama_sampler_accept(chain.get(), drawn.token);
         if (n_alternatives >= 0) {

@@ -39,6 +39,7 @@ private:
     bool        fill(const float * logits, llama_sampler * bias);
     llama_token choose();
     llama_token choose_fitting(const float * logits);
+    llama_token choose_resampling(const float * logits);
     void        tell_logprobs(const float * logits, drawn_token & drawn);
 
     int32_t                       n_vocab;
