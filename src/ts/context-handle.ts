@@ -4,12 +4,14 @@
  * An operation (a whole prefill, a whole generation) takes its turn, then makes one native call after the other.
  */
 
+import { ContextTokens } from './context-tokens.js'
 import { callNative, disposedError, fromNative, H2oError } from './errors.js'
 import { History } from './history.js'
 import type { NativeCall, NativeContext, NativeContextInfo, NativeSampling } from './native/surface.js'
 import { outputs } from './native/surface.js'
 import { OperationQueue } from './operation-queue.js'
 import { Places } from './places.js'
+import { lookBack } from './sampling.js'
 import { refuseInsideLoop } from './token-loop.js'
 import type { LoadedState } from './types.js'
 
@@ -20,6 +22,7 @@ export class ContextHandle {
   position = 0
   readonly places = new Places()
   readonly history: History
+  readonly #tokens = new ContextTokens()
   #queue = new OperationQueue()
   #disposal: Promise<void> | undefined
 
@@ -84,9 +87,16 @@ export class ContextHandle {
     return this.#call(() => this.native.tokenize(text, addSpecial, parseSpecial))
   }
 
-  /** From here on `draw` takes tokens as `sampling` says. */
-  startSampling(sampling: NativeSampling): void {
-    callNative(() => this.native.startSampling(sampling))
+  /**
+   * From here on `draw` takes tokens as `sampling` says, behind `next`, which is to be read at `position`. Throws
+   * ERR_H2O_INVALID_ARGUMENT for a grammar or a schema that is none.
+   */
+  async startSampling(sampling: NativeSampling, position: number, next: Int32Array): Promise<void> {
+    const { nCtx } = this.info
+    const repeatLastN = Math.min(sampling.repeatLastN, nCtx)
+    const dryPenaltyLastN = Math.min(sampling.dryPenaltyLastN, nCtx)
+    const past = this.#tokens.last(Math.min(lookBack(sampling), nCtx), position, next)
+    await this.#call(() => this.native.startSampling({ ...sampling, repeatLastN, dryPenaltyLastN }, past))
   }
 
   /** Whether a token ends a generation. */
@@ -108,6 +118,7 @@ export class ContextHandle {
   ): Promise<NativeCall> {
     const call = await this.#call(() => this.native.decode(tokens, outputs[mode], out, draw))
     this.#moved(call.position)
+    this.#tokens.add(tokens, call.pos)
     this.history.add(tokens, call.pos, call.path)
     return call
   }
@@ -116,6 +127,7 @@ export class ContextHandle {
   async forget(from: number, to = -1): Promise<void> {
     const position = await this.#call(() => this.native.forget(from, to))
     this.#cut(from)
+    this.#tokens.forget(from, to < 0 ? undefined : to)
     this.#moved(position)
   }
 
@@ -127,6 +139,7 @@ export class ContextHandle {
   async restore(state: Uint8Array): Promise<LoadedState> {
     const loaded = await this.#call(() => this.native.restore(state))
     this.#cut(0)
+    this.#tokens.forget(0)
     this.#moved(loaded.position)
     return this.places.add({ ...loaded, reason: loaded.reason as LoadedState['reason'] })
   }
@@ -141,7 +154,10 @@ export class ContextHandle {
   }
 
   #moved(position: number): void {
-    if (position < this.position) this.#cut(position)
+    if (position < this.position) {
+      this.#cut(position)
+      this.#tokens.forget(position)
+    }
     this.position = position
   }
 

@@ -2,7 +2,8 @@
 
 import type { ContextHandle } from './context-handle.js'
 import { invalidArgument } from './errors.js'
-import type { NativeSampling } from './native/surface.js'
+import { type NamedLogprobs, namedLogprobs } from './logprobs.js'
+import type { NativeCall, NativeSampling } from './native/surface.js'
 import {
   checkPrefillOptions,
   type OwnPrompt,
@@ -13,7 +14,7 @@ import {
   runPrefill,
 } from './prefill.js'
 import { namesOf, readOptions } from './read-options.js'
-import { checkSampling, type SamplingOptions } from './sampling.js'
+import { checkSampling, type SamplingOptions, samplingNames } from './sampling.js'
 import { StopStrings } from './stop-strings.js'
 import { TokenLoop } from './token-loop.js'
 import type { GeneratedToken, GenerateSummary, GenerateTimings, PrefillResult } from './types.js'
@@ -25,21 +26,14 @@ export interface GenerateOptions extends SamplingOptions, Omit<PrefillOptions, '
   nPredict?: number
   /** The text ends before the first of these strings, none of which is '': none */
   stop?: string | readonly string[]
-  /** Never choose a token that ends the generation: false */
-  ignoreEos?: boolean
 }
 
 const { logits: _, ...promptNames } = prefillNames
 const generateNames = namesOf<GenerateOptions>({
   ...promptNames,
+  ...samplingNames,
   nPredict: true,
   stop: true,
-  ignoreEos: true,
-  temperature: true,
-  topK: true,
-  topP: true,
-  minP: true,
-  seed: true,
 })
 
 /** What a caller asked for, checked and our own. */
@@ -55,7 +49,7 @@ function readRequest(context: ContextHandle, prompt: Prompt, given: GenerateOpti
   const options = readOptions('generate', given, generateNames)
   checkPrefillOptions(options)
   const nPredict = integer('nPredict', options.nPredict, -1, -1, 2 ** 31 - 1)
-  const sampling = checkSampling(options)
+  const sampling = checkSampling(options, context.nVocab)
   return { prompt: ownPrompt(prompt, context.nVocab), options, nPredict, stops: stopsOf(options), sampling }
 }
 
@@ -103,23 +97,25 @@ async function* tokensOf(
   const start = performance.now()
   const end = await context.begin(signal)
   try {
-    const prefill = await context.abortable(signal, async () => {
-      context.startSampling(sampling)
-      return runPrefill(context, prompt, { ...options, logits: 'none' }, nPredict !== 0)
-    })
+    const prefill = await context.abortable(signal, () =>
+      runPrefill(context, prompt, { ...options, logits: 'none' }, nPredict !== 0 ? sampling : null),
+    )
     const clock = new Clock(start)
     const text = new Text(stops)
-    let { token } = prefill
+    let drawn: NativeCall | null = prefill.drawn
     let whole = ''
     let predicted = 0
     let stop: GenerateSummary['stop'] = 'length'
+    let last = 0
 
-    while (token !== null) {
-      if (context.isEog(token)) {
-        stop = 'eos'
+    while (drawn) {
+      const token: number = drawn.token ?? last
+      const logprobs: NamedLogprobs = namedLogprobs(context, drawn)
+      if (drawn.token === null || context.isEog(token)) {
+        stop = drawn.token === null ? 'grammar' : 'eos'
         const rest = text.end()
         whole += rest
-        if (rest) yield { token, text: rest }
+        if (rest) yield { token, text: rest, ...logprobs }
         break
       }
       predicted++
@@ -128,7 +124,7 @@ async function* tokensOf(
       let piece = text.push(context.piece(token))
       if (isLast || isFull) piece += text.end()
       whole += piece
-      yield { token, text: piece }
+      yield { token, text: piece, ...logprobs }
       if (text.isStopped) {
         stop = 'stop'
         break
@@ -138,11 +134,10 @@ async function* tokensOf(
         stop = 'context'
         break
       }
-      const next: number = token
-      const call = await clock.measure(() =>
-        context.abortable(signal, () => context.decode(Int32Array.of(next), 'none', null, true)),
+      last = token
+      drawn = await clock.measure(() =>
+        context.abortable(signal, () => context.decode(Int32Array.of(token), 'none', null, true)),
       )
-      token = call.token
     }
 
     const timings = timingsOf(prefill.result, predicted, clock)

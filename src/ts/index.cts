@@ -83,9 +83,11 @@ declare namespace api {
   export type H2oTraceEntry = library.H2oTraceEntry
   export type H2oWarning = library.H2oWarning
   export type H2oWarningCode = library.H2oWarningCode
+  export type JsonSchema = library.JsonSchema
   export type KvType = library.KvType
   export type LayerKind = library.LayerKind
   export type LoadedState = library.LoadedState
+  export type LogitBias = library.LogitBias
   export type LogitsMode = library.LogitsMode
   export type LogLevel = library.LogLevel
   export type Model = library.Model
@@ -100,8 +102,10 @@ declare namespace api {
   export type Reason = library.Reason
   export type ReadOptions = library.ReadOptions
   export type RopeOptions = library.RopeOptions
+  export type SamplerName = library.SamplerName
   export type SamplingOptions = library.SamplingOptions
   export type Schedule = library.Schedule
+  export type TokenLogprob = library.TokenLogprob
   export type TokenizeAsyncOptions = library.TokenizeAsyncOptions
   export type TokenizeOptions = library.TokenizeOptions
 }

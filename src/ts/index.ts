@@ -7,8 +7,10 @@ export { Document } from './document.js'
 export type { H2oErrorCode, H2oErrorOptions } from './errors.js'
 export { H2oError } from './errors.js'
 export type { GenerateOptions } from './generate.js'
+export type { JsonSchema } from './grammar.js'
 export type { LogLevel } from './log.js'
 export { setLogLevel } from './log.js'
+export type { LogitBias } from './logit-bias.js'
 export type { DetokenizeOptions, TokenizeAsyncOptions, TokenizeOptions } from './model.js'
 export { loadModel, Model } from './model.js'
 export type { ContextOptions, FlashAttn, H2oOptions, KvType, ModelOptions } from './options.js'
@@ -16,6 +18,7 @@ export type { Place } from './places.js'
 export type { PrefillOptions, Prompt } from './prefill.js'
 export { planPrefill } from './prefill-plan.js'
 export type { RopeOptions } from './rope.js'
+export type { SamplerName } from './samplers.js'
 export type { SamplingOptions } from './sampling.js'
 export type {
   Call,
@@ -36,5 +39,6 @@ export type {
   Reason,
   Schedule,
   Selection,
+  TokenLogprob,
 } from './types.js'
 export type { H2oWarning, H2oWarningCode } from './warnings.js'

@@ -3,7 +3,7 @@
 import type { ContextHandle, LogitsMode } from './context-handle.js'
 import { H2oError, invalidArgument } from './errors.js'
 import { hostMemory } from './host-memory.js'
-import type { NativeCall } from './native/surface.js'
+import type { NativeCall, NativeSampling } from './native/surface.js'
 import type { Place } from './places.js'
 import { planPrefill } from './prefill-plan.js'
 import { followProgress } from './progress.js'
@@ -81,7 +81,7 @@ export function checkPrefillOptions(options: PrefillOptions): void {
 }
 
 /**
- * Runs in a turn of the context. `draw` samples a token from the last logits.
+ * Runs in a turn of the context. With `sampling` it draws a token from the last logits.
  *
  * Everything is checked before the context is touched. After a failure or an abort it holds the calls that had ended.
  */
@@ -89,8 +89,8 @@ export async function runPrefill(
   context: ContextHandle,
   prompt: OwnPrompt,
   options: PrefillOptions,
-  draw = false,
-): Promise<{ result: PrefillResult; token: number | null }> {
+  sampling: NativeSampling | null = null,
+): Promise<{ result: PrefillResult; drawn: NativeCall | null }> {
   const start = options.append ? context.position : startOf(context, options.from)
   checkPosition('from', start, context.position)
   const whole = await promptTokens(context, prompt, start, options)
@@ -98,6 +98,7 @@ export async function runPrefill(
 
   const mode = options.logits ?? 'last'
   const logits = allocateLogits(mode, whole.length, context.nVocab)
+  if (sampling) await context.startSampling(sampling, start, whole)
   const isNew = !options.append && options.from === undefined
   const isReused = isNew && mode !== 'all' && options.reuse !== false
   const known = isReused ? await goBack(context, context.history.reusable(whole)) : 0
@@ -113,7 +114,7 @@ export async function runPrefill(
   const calls: Call[] = []
   const began = performance.now()
   let done = 0
-  let token: number | null = null
+  let drawn: NativeCall | null = null
   try {
     for (const n of plan) {
       options.signal?.throwIfAborted()
@@ -123,10 +124,10 @@ export async function runPrefill(
         tokens.subarray(done, done + n),
         mode === 'last' && !isLast ? 'none' : mode,
         rowsOf(logits, mode, isLast, done, n, context.nVocab),
-        draw && isLast,
+        sampling !== null && isLast,
       )
       calls.push(publicCall(call))
-      token = call.token
+      if (isLast && sampling) drawn = call
       done += n
       progress.ended(done, calls.at(-1) as Call)
     }
@@ -139,7 +140,7 @@ export async function runPrefill(
   const promptMs = performance.now() - began
   const schedule = context.info.schedule as Schedule
   const result = context.places.add(summarize(calls, tokens.length, base, logits, schedule, promptMs))
-  return { result, token }
+  return { result, drawn }
 }
 
 /** To a position, or to 0 where the memory cannot: sliding windows and recurrent states forget. */

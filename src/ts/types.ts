@@ -111,6 +111,19 @@ export interface GeneratedToken {
   token: number
   /** Whole characters only: '' while the bytes of one are incomplete. */
   text: string
+  /** With `logprobs`: the natural logarithm of its probability, as the model has it, before all samplers. */
+  logprob?: number
+  /** With `logprobs`: the most likely tokens, the likeliest first, whether or not this one is among them. */
+  topLogprobs?: TokenLogprob[]
+}
+
+export interface TokenLogprob {
+  token: number
+  /** Its bytes: possibly a part of a UTF-8 character, and none for a special token. */
+  bytes: Uint8Array
+  /** The same as text, with U+FFFD for what is no character by itself. */
+  text: string
+  logprob: number
 }
 
 /** The names of llama-server, in camelCase. */
@@ -133,8 +146,11 @@ export interface GenerateSummary {
   text: string
   /** Tokens generated, the one that ended the generation not counted. */
   predicted: number
-  /** 'eos': the model ended it; 'stop': a stop string; 'length': nPredict; 'context': the context is full. */
-  stop: 'eos' | 'stop' | 'length' | 'context'
+  /**
+   * 'eos': the model ended it; 'stop': a stop string; 'length': nPredict; 'context': the context is full; 'grammar': the
+   * grammar is at its end, and the token that would say so is not wanted (ignoreEos, logitBias).
+   */
+  stop: 'eos' | 'stop' | 'length' | 'context' | 'grammar'
   /** What sampling used; random unless it was given. */
   seed: number
   timings: GenerateTimings

@@ -287,3 +287,28 @@ describe('as a process', () => {
     expect(err).not.toContain('rror')
   })
 })
+
+describe('a grammar', () => {
+  const sample = (...argv: string[]) =>
+    cli(['-m', f.model, '-p', 'Say:', '-n', '200', '--temp', '2', ...argv])
+
+  it('decides what is said', async () => {
+    const schema =
+      '{"type":"object","properties":{"size":{"type":"integer","minimum":1,"maximum":9}},"required":["size"]}'
+    const { code, out, err } = await sample('-j', schema, '--repeat-penalty', '1.1', '-l', '65-inf')
+    expect([code, Object.keys(JSON.parse(out))]).toEqual([0, ['size']])
+    expect(err).toContain('the model ended')
+    const grammar = 'root ::= "abc"'
+    expect(await sample('--grammar', grammar, '--ignore-eos')).toMatchObject({ code: 0, out: 'abc' })
+  })
+
+  it('that is none is a usage error', async () => {
+    for (const argv of [
+      ['--grammar', 'root ::= ('],
+      ['-j', '{"type":"thing"}'],
+      ['-l', '99999999+1'],
+    ]) {
+      expect((await sample(...argv)).code, argv[0]).toBe(2)
+    }
+  })
+})

@@ -53,7 +53,9 @@ Napi::Function context_object::define(Napi::Env env) {
 }
 
 context_object::context_object(const Napi::CallbackInfo & info) :
-    Napi::ObjectWrap<context_object>(info), trace(std::make_shared<trace_ptr>()) {
+    Napi::ObjectWrap<context_object>(info),
+    draw(std::make_shared<sampler_slot>()),
+    trace(std::make_shared<trace_ptr>()) {
     const model_object * model = model_object::Unwrap(info[0].As<Napi::Object>());
 
     on_gpu = model->state->on_gpu;
@@ -110,19 +112,10 @@ Napi::Value context_object::tokenize(const Napi::CallbackInfo & info) {
 }
 
 Napi::Value context_object::start_sampling(const Napi::CallbackInfo & info) {
-    const Napi::Object js_options = info[0].As<Napi::Object>();
+    vocab(info.Env());
 
-    sampler_options options;
-    options.temperature = (float)    get_number(js_options, "temperature", options.temperature);
-    options.top_k       = (int32_t)  get_number(js_options, "topK",        options.top_k);
-    options.top_p       = (float)    get_number(js_options, "topP",        options.top_p);
-    options.min_p       = (float)    get_number(js_options, "minP",        options.min_p);
-    options.seed        = (uint32_t) get_number(js_options, "seed",        options.seed);
-    options.ignore_eos  = get_bool(js_options, "ignoreEos", options.ignore_eos);
-
-    draw = std::make_shared<sampler>(vocab(info.Env()), options);
-
-    return info.Env().Undefined();
+    return thread->submit(std::make_unique<sampler_job>(info.Env(), state->model,
+        sampler_options_from_js(info[0].As<Napi::Object>()), get_int32s(info[1]), draw));
 }
 
 Napi::Value context_object::decode(const Napi::CallbackInfo & info) {
@@ -144,7 +137,7 @@ Napi::Value context_object::decode(const Napi::CallbackInfo & info) {
         }
     }
     if (info[3].ToBoolean()) {
-        input.draw = draw;
+        input.draw = draw->current;
     }
 
     return thread->submit(std::make_unique<decode_job>(info.Env(), std::move(input), state, trace));
@@ -230,7 +223,7 @@ Napi::Value context_object::dispose(const Napi::CallbackInfo & info) {
     is_disposed = true;
 
     thread->abort();
-    draw.reset();
+    draw->current.reset();
     report_freed(info.Env());
 
     if (!thread->lost().empty()) {

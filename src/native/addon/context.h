@@ -4,6 +4,7 @@
 
 #include "context-state.h"
 #include "decode.h"
+#include "sampler-job.h"
 #include "worker.h"
 
 #include <napi.h>
@@ -25,7 +26,8 @@ private:
     // (text, addSpecial, parseSpecial) -> Promise<Int32Array>
     Napi::Value tokenize(const Napi::CallbackInfo & info);
 
-    // (options): the sampler that the following decode(..., draw = true) calls use
+    // (options, past: Int32Array) -> Promise<undefined>: the sampler that later decode(..., draw = true) calls use;
+    // `past` are the tokens that its penalties know of
     Napi::Value start_sampling(const Napi::CallbackInfo & info);
 
     // (tokens: Int32Array, outputs: 0 | 1 | 2, out: Float32Array | null, draw: boolean) -> Promise<call>
@@ -54,7 +56,7 @@ private:
 
     std::shared_ptr<context_state> state;
     std::shared_ptr<worker>        thread;
-    std::shared_ptr<sampler>       draw;
+    std::shared_ptr<sampler_slot>  draw;
     std::shared_ptr<trace_ptr>     trace;
     bool                           on_gpu      = false;
     bool                           is_disposed = false;

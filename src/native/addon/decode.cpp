@@ -148,6 +148,23 @@ void decode_job::run() {
         throw failure("ERR_H2O_DECODE_FAILED", message,
             {{"status", (double) status}, {"nTokens", (double) input.tokens.size()}, {"position", (double) position}});
     }
+
+    if (input.draw) {
+        draw();
+    }
+}
+
+void decode_job::draw() {
+    try {
+        const float * logits = llama_get_logits_ith(state->ctx, -1);
+        if (!logits) {
+            throw failure("ERR_H2O_DECODE_FAILED", "the model gives no logits");
+        }
+        drawn = input.draw->draw(logits);
+    } catch (failure & err) {
+        err.details.emplace_back("position", (double) position);
+        throw;
+    }
 }
 
 void decode_job::read_results() {
@@ -161,16 +178,25 @@ void decode_job::read_results() {
     if (input.out) {
         copy_logits();
     }
-    if (input.draw) {
-        const float * logits = llama_get_logits_ith(state->ctx, -1);
-        if (!logits) {
-            throw failure("ERR_H2O_DECODE_FAILED", "the model gives no logits");
-        }
-        token = input.draw->sample(logits);
-    }
     if (state->trace && call.path == H2O_PATH_SPARSE) {
         copy_trace();
     }
+}
+
+void decode_job::set_logprobs(Napi::Object & object) const {
+    const Napi::Env env = object.Env();
+    const size_t    n   = drawn.alternatives.size();
+
+    Napi::Int32Array   tokens   = Napi::Int32Array::New(env, n);
+    Napi::Float32Array logprobs = Napi::Float32Array::New(env, n);
+    for (size_t i = 0; i < n; ++i) {
+        tokens  [i] = drawn.alternatives[i].first;
+        logprobs[i] = drawn.alternatives[i].second;
+    }
+
+    object.Set("logprob",     Napi::Number::New(env, drawn.logprob));
+    object.Set("topTokens",   tokens);
+    object.Set("topLogprobs", logprobs);
 }
 
 Napi::Value decode_job::result(Napi::Env env) {
@@ -189,7 +215,11 @@ Napi::Value decode_job::result(Napi::Env env) {
     object.Set("chunks",    Napi::Number::New(env, call.n_chunks));
     object.Set("position",  Napi::Number::New(env, position));
     object.Set("ms",        Napi::Number::New(env, ms));
-    object.Set("token",     token == LLAMA_TOKEN_NULL ? env.Null() : Napi::Value(Napi::Number::New(env, token)));
+    object.Set("token",     drawn.token == LLAMA_TOKEN_NULL ? env.Null()
+                                : Napi::Value(Napi::Number::New(env, drawn.token)));
+    if (input.draw && input.draw->n_logprobs() >= 0) {
+        set_logprobs(object);
+    }
 
     return object;
 }

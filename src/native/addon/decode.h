@@ -1,7 +1,7 @@
 // One llama_decode call: tokens appended to sequence 0, logits copied out, the next token drawn if asked.
 //
 // All or nothing: after a failure or an abort the context holds what it held before the call. But for models with sliding
-// windows or recurrent layers: see context_state::rollback.
+// windows or recurrent layers: see context_state::rollback. Where no token can be drawn the context keeps those of the call.
 
 #pragma once
 
@@ -44,8 +44,10 @@ private:
     void learn_nodes();
     int  decode();
     void read_results();
+    void draw();
     void copy_logits();
     void copy_trace();
+    void set_logprobs(Napi::Object & object) const;
 
     decode_input                   input;
     std::shared_ptr<context_state> state;
@@ -55,7 +57,7 @@ private:
     int32_t     position = 0;
     h2o_call    call{};
     double      ms       = 0.0;
-    llama_token token    = LLAMA_TOKEN_NULL;
+    drawn_token drawn;
     trace_ptr   trace;
 };
 

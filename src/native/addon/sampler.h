@@ -1,39 +1,52 @@
-// Picks the next token from logits with llama.cpp's sampler chain: top-k, top-p, min-p, temperature, seeded draw; or the
-// largest logit when the temperature is 0.
+// Picks the next token from logits, as llama.cpp's common_sampler does: bias, the chain of samplers, and where its token
+// does not fit the grammar the same once more with what fits.
 //
 // Logits of a broken model may hold NaN or infinities, which the chain's sorting does not survive: only finite logits
-// become candidates. +inf beats everything finite; with no candidate at all the token is 0.
+// become candidates. +inf beats everything finite; with no logit at all that is a number the token is 0.
 
 #pragma once
+
+#include "grammar.h"
+#include "sampler-chain.h"
 
 #include "llama.h"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace addon {
 
-struct sampler_options {
-    float    temperature = 0.8f;
-    int32_t  top_k       = 40;
-    float    top_p       = 0.95f;
-    float    min_p       = 0.05f;
-    uint32_t seed        = 0;
-    bool     ignore_eos  = false; // never pick an end-of-generation token
+struct drawn_token {
+    llama_token token = LLAMA_TOKEN_NULL; // or this: the grammar is at its end, and what would say so is not wanted
+
+    // of the model's own distribution, before anything above; alternatives: the likeliest first
+    float logprob = 0.0f;
+    std::vector<std::pair<llama_token, float>> alternatives;
 };
 
 class sampler {
 public:
-    sampler(const llama_vocab * vocab, sampler_options options);
+    // `past`: the tokens that penalties know of, oldest first. Throws failure
+    sampler(const llama_vocab * vocab, const sampler_options & options, const std::vector<llama_token> & past);
 
-    llama_token sample(const float * logits);
+    // throws failure, ERR_H2O_SAMPLING, where no token may follow
+    drawn_token draw(const float * logits);
+
+    int32_t n_logprobs() const { return n_alternatives; }
 
 private:
-    using chain_ptr = std::unique_ptr<llama_sampler, void (*)(llama_sampler *)>;
+    bool        fill(const float * logits, llama_sampler * bias);
+    llama_token choose();
+    llama_token choose_fitting(const float * logits);
+    llama_token choose_resampling(const float * logits);
+    void        tell_logprobs(const float * logits, drawn_token & drawn);
 
     int32_t                       n_vocab;
-    std::vector<bool>             is_banned; // empty if nothing is
-    chain_ptr                     chain;
+    int32_t                       n_alternatives;
+    sampler_ptr                   bias;
+    sampler_ptr                   chain;
+    std::unique_ptr<grammar>      rules; // may be null
     std::vector<llama_token_data> candidates;
 };
 

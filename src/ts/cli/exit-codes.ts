@@ -17,6 +17,7 @@ export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode]
 const byErrorCode: Partial<Record<H2oErrorCode, ExitCode>> = {
   ERR_H2O_INVALID_ARGUMENT: ExitCode.usage,
   ERR_H2O_EMPTY_PROMPT: ExitCode.usage,
+  ERR_H2O_TOKEN_OUT_OF_RANGE: ExitCode.usage,
   ERR_H2O_MODEL_NOT_FOUND: ExitCode.model,
   ERR_H2O_MODEL_INVALID: ExitCode.model,
   ERR_H2O_NO_BINARY: ExitCode.noBinary,

@@ -11,8 +11,9 @@ import type {
   Selection,
 } from '../index.js'
 import { defaultThreads } from '../threads.js'
+import { type SamplingFlags, samplingOptions } from './sampling-flags.js'
 
-export interface RunFlags {
+export interface RunFlags extends SamplingFlags {
   model?: string
   prompt?: string
   file?: string
@@ -156,6 +157,7 @@ export function generateOptions(flags: RunFlags): GenerateOptions {
     seed: flags.seed,
     stop: flags.reversePrompt ?? [],
     ignoreEos: flags.ignoreEos ?? false,
+    ...samplingOptions(flags),
   }
 }
 

@@ -2,6 +2,7 @@
 // One table for the parser, for the argv rewriter and for --help.
 import { defaultSelection } from '../types.js'
 import { gpuLayers, integer, number, oneOf, onOffAuto, type Parser } from './parsers.js'
+import { samplingFlagOptions } from './sampling-flags.js'
 
 export interface OptionSpec {
   /** every spelling; the first long one names the flag */
@@ -94,6 +95,8 @@ export const runOptions: readonly OptionSpec[] = [
   { group: sampling, names: ['-r', '--reverse-prompt'], value: 'TEXT', several: true,
     help: 'end before this text; may be given several times' },
   { group: sampling, names: ['--ignore-eos'], help: 'generate on where the model would end' },
+
+  ...samplingFlagOptions,
 
   { group: h2o, names: ['--h2o-local'], value: 'N', parse: integer(0),
     help: 'last positions before a chunk that its queries see (default: 256)' },

@@ -33,6 +33,7 @@ const stops: Record<GenerateSummary['stop'], string> = {
   stop: 'a stop string',
   length: '-n reached',
   context: 'the context is full',
+  grammar: 'the grammar is at its end',
 }
 
 /** `decode: 16 tokens, 0.79 s, 20.1 tok/s, first token after 8.33 s (-n reached)` */

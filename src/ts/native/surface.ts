@@ -92,13 +92,42 @@ export interface NativeContextInfo {
   layers: string[]
 }
 
+/** SamplingOptions, all of them given and in bounds. */
 export interface NativeSampling {
   temperature: number
+  dynatempRange: number
+  dynatempExponent: number
   topK: number
   topP: number
   minP: number
-  seed: number
+  typicalP: number
+  topNSigma: number
+  xtcProbability: number
+  xtcThreshold: number
+  repeatLastN: number
+  repeatPenalty: number
+  frequencyPenalty: number
+  presencePenalty: number
+  dryMultiplier: number
+  dryBase: number
+  dryAllowedLength: number
+  dryPenaltyLastN: number
+  drySequenceBreakers: readonly string[]
+  adaptiveTarget: number
+  adaptiveDecay: number
+  mirostat: number
+  mirostatTau: number
+  mirostatEta: number
+  samplers: readonly string[]
+  biasTokens: Int32Array
+  biasValues: Float32Array
   ignoreEos: boolean
+  /** '' is none, of both. */
+  grammar: string
+  jsonSchema: string
+  /** -1: nothing is told. */
+  logprobs: number
+  seed: number
 }
 
 /** What a sparse call records (enum h2o_trace_level). */
@@ -116,7 +145,12 @@ export interface NativeCall {
   chunks: number
   position: number
   ms: number
+  /** Null where none was asked for, and where the grammar is at its end. */
   token: number | null
+  /** Of the token and of the most likely ones; only with `logprobs`. */
+  logprob?: number
+  topTokens?: Int32Array
+  topLogprobs?: Float32Array
 }
 
 export interface NativeLoadedState {
@@ -128,7 +162,8 @@ export interface NativeLoadedState {
 export interface NativeContext {
   open(options: NativeContextOptions): Promise<NativeContextInfo>
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array>
-  startSampling(options: NativeSampling): void
+  /** `past`: the tokens before the first draw that penalties know of. */
+  startSampling(options: NativeSampling, past: Int32Array): Promise<void>
   decode(tokens: Int32Array, outputs: number, out: Float32Array | null, draw: boolean): Promise<NativeCall>
   progress(): number
   abort(): void

@@ -7,6 +7,7 @@ import type {
   H2oWarning,
   Model,
   PrefillProgress,
+  SamplingOptions,
 } from '../../index.js'
 import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
@@ -22,6 +23,7 @@ import { answer, type Output } from '../output.js'
 import { parseArgv } from '../program.js'
 import { createProgress } from '../progress.js'
 import { readPrompt } from '../prompt.js'
+import { constraintOf } from '../sampling-flags.js'
 import { decodeLine, memoryLines, prefillLine } from '../summary.js'
 import { packageVersion } from '../version.js'
 
@@ -49,6 +51,7 @@ export async function main(argv: readonly string[], io: CliIo): Promise<number> 
 /** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
 export async function run(flags: RunFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {
   const warn = onceEach((message) => io.stderr.write(`h2o-prefill: warning: ${message}\n`))
+  const constraint = await constraintOf(flags)
   const text = await readPrompt(flags, () => io.stdin, warn)
   const path = modelPath(flags, io)
 
@@ -56,7 +59,7 @@ export async function run(flags: RunFlags, io: CliIo, loadApi: () => Promise<Api
     io,
     (output, signal) => new Session(flags, io, output, signal, (w) => warn(w.message)),
     async (session) => {
-      await session.run(path, text, await loadApi())
+      await session.run(path, text, constraint, await loadApi())
       return ExitCode.ok
     },
     (session) => session.reportInterrupt(),
@@ -78,7 +81,7 @@ class Session {
     readonly onWarning: (warning: H2oWarning) => void,
   ) {}
 
-  async run(path: string, text: string, api: Api): Promise<void> {
+  async run(path: string, text: string, constraint: SamplingOptions, api: Api): Promise<void> {
     const { flags, signal, output } = this
     if (flags.verbose) api.setLogLevel('info')
 
@@ -95,7 +98,7 @@ class Session {
     if (flags.verbose) for (const line of memoryLines(this.#context)) this.#note(line)
 
     signal.throwIfAborted()
-    const summary = await this.#generate(this.#context, tokens)
+    const summary = await this.#generate(this.#context, tokens, constraint)
     if (flags.json) {
       const report = toJson({ model: path, loadMs, context: this.#context, summary })
       await output.write(`${JSON.stringify(report)}\n`)
@@ -106,7 +109,11 @@ class Session {
     if (flags.predict !== 0) this.#note(decodeLine(summary))
   }
 
-  async #generate(context: Context, tokens: Int32Array): Promise<GenerateSummary> {
+  async #generate(
+    context: Context,
+    tokens: Int32Array,
+    constraint: SamplingOptions,
+  ): Promise<GenerateSummary> {
     const { flags, io, signal } = this
     this.#total = tokens.length
     const progress = createProgress(io.stderr, tokens.length)
@@ -115,7 +122,12 @@ class Session {
       progress.update(p)
     }
     try {
-      const generation = context.generate(tokens, { ...generateOptions(flags), signal, onProgress })
+      const generation = context.generate(tokens, {
+        ...generateOptions(flags),
+        ...constraint,
+        signal,
+        onProgress,
+      })
       for (;;) {
         const step: IteratorResult<GeneratedToken, GenerateSummary> = await generation.next()
         progress.end()

@@ -1,0 +1,18 @@
+#include "sampler-job.h"
+
+namespace addon {
+
+sampler_job::sampler_job(Napi::Env env, model_ptr model, sampler_options options, std::vector<llama_token> past,
+        std::shared_ptr<sampler_slot> slot) :
+    job(env), model(std::move(model)), options(std::move(options)), past(std::move(past)), slot(std::move(slot)) {}
+
+void sampler_job::run() {
+    made = std::make_shared<sampler>(llama_model_get_vocab(model.get()), options, past);
+}
+
+Napi::Value sampler_job::result(Napi::Env env) {
+    slot->current = made;
+    return env.Undefined();
+}
+
+} // namespace addon

@@ -1,0 +1,60 @@
+/** The samplers of llama.cpp by name and by letter (common/sampling.cpp), and their order. */
+
+import { invalidArgument } from './errors.js'
+
+const letters = {
+  penalties: 'e',
+  dry: 'd',
+  top_n_sigma: 's',
+  top_k: 'k',
+  typ_p: 'y',
+  top_p: 'p',
+  min_p: 'm',
+  xtc: 'x',
+  temperature: 't',
+  infill: 'i',
+  adaptive_p: 'a',
+} as const
+
+export type SamplerName = keyof typeof letters
+
+const names = Object.keys(letters) as SamplerName[]
+
+export const defaultSamplers: readonly SamplerName[] = names.slice(0, -2)
+
+const nicknames = new Map<string, SamplerName>([
+  ['nucleus', 'top_p'],
+  ['temp', 'temperature'],
+  ['typ', 'typ_p'],
+])
+
+/** Names as llama.cpp takes them: top_k, top-k or topk. Throws ERR_H2O_INVALID_ARGUMENT for one that it has not. */
+export function samplerOrder(given: unknown): SamplerName[] {
+  if (!Array.isArray(given)) throw invalidArgument('samplers is a list of names', { samplers: given })
+  return given.map((name) => {
+    const plain = typeof name === 'string' ? name.toLowerCase().replaceAll(/[-_]/g, '') : ''
+    const found = nicknames.get(plain) ?? names.find((known) => known.replaceAll('_', '') === plain)
+    if (found === undefined) {
+      throw invalidArgument(`there is no sampler '${String(name)}'; there are ${names.join(', ')}`, {
+        sampler: name,
+      })
+    }
+    return found
+  })
+}
+
+/** What a sequence of letters means: 'edskypmxt' is the default. Throws as samplerOrder(). */
+export function samplersOfLetters(sequence: string): SamplerName[] {
+  return [...sequence].map((letter) => {
+    const found = names.find((name) => letters[name] === letter)
+    if (found === undefined) {
+      throw invalidArgument(
+        `there is no sampler '${letter}'; the letters are ${Object.values(letters).join('')}`,
+        {
+          sampler: letter,
+        },
+      )
+    }
+    return found
+  })
+}
