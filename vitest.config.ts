@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 const BUILDS = 'test/package/**'
 
 export default defineConfig({
-  esbuild: { target: 'node20' },
+  oxc: { target: 'node20' },
   test: {
     // a test that loads the addon uses every core and some GB: no more than two at a time, each in its own process
     pool: 'forks',

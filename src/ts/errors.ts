@@ -25,6 +25,7 @@ export type H2oErrorCode =
   | 'ERR_H2O_THREAD_LIMIT'
   | 'ERR_H2O_CHAT_TEMPLATE'
   | 'ERR_H2O_SAMPLING'
+  | 'ERR_H2O_LOGITS_FILE'
 
 export interface H2oErrorOptions {
   details?: Record<string, unknown>
@@ -70,6 +71,8 @@ const hints: { [code in H2oErrorCode]?: string } = {
     'lower nThreads (-t) and nThreadsBatch (-tb), or raise the limit: ulimit -u or -v, the pids of a container',
   ERR_H2O_CHAT_TEMPLATE: 'give a template (--chat-template-file), or the prompt as the model wants it',
   ERR_H2O_SAMPLING: 'loosen the grammar or the schema, or the logitBias (--logit-bias)',
+  ERR_H2O_LOGITS_FILE:
+    'give a whole file that llama-perplexity or this program saved for this model and text: --save-all-logits',
   ERR_H2O_BATCH_TOO_LARGE: 'raise nBatch (-b), or use prefill(), which cuts the tokens',
 }
 

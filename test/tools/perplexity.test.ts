@@ -6,6 +6,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { main } from '../../src/ts/cli/main.js'
+import { savedDeviation } from '../../src/ts/cli/saved-logits/deviation.js'
+import type { SavedRow } from '../../src/ts/cli/saved-logits/format.js'
+import { SavedLogits } from '../../src/ts/cli/saved-logits/reader.js'
+import { memoryIo } from '../cli/support/memory-io.js'
 import { calls, h2oLines, letters, modelFile, type Outcome, run, scratch, textFile } from './support.js'
 
 const STOCK = fileURLToPath(new URL('../../build-stock/bin/stock-logits', import.meta.url))
@@ -51,47 +56,48 @@ async function stockLogits(model: string, window: string): Promise<Float32Array[
   )
 }
 
-/** What llama-perplexity saves of a token's logits: 65536 steps between the largest and 16 below it. */
-function quantized(logits: Float32Array): number[] {
-  const f = Math.fround
-  const max = logits.reduce((a, b) => Math.max(a, b))
-  const min = logits.reduce((a, b) => Math.min(a, b))
-  const floor = Math.max(min, f(max - 16))
-  const inverse = f(1 / f(f(max - floor) / 65535))
-  const nearest = (x: number) => f(x + 12582912) - 12582912
-  return Array.from(logits, (x) => (x > floor ? nearest(f(inverse * f(x - floor))) : 0))
-}
-
-/** The tokens of the windows' second halves, as saved with --save-all-logits. */
-function readSaved(path: string): number[][] {
-  const bytes = readFileSync(path)
-  expect(bytes.toString('latin1', 0, 8)).toBe('_logits_')
-  const nVocab = bytes.readInt32LE(12)
-  const words = 4 + 2 * Math.ceil(nVocab / 2)
-  const begin = 20 + 4 * N_WINDOWS * WINDOW
-  const nTokens = (bytes.byteLength - begin) / 2 / words
-  return Array.from({ length: nTokens }, (_, i) => {
-    const at = begin + 2 * words * i + 8
-    return Array.from({ length: nVocab }, (_, j) => bytes.readUInt16LE(at + 2 * j))
-  })
-}
-
 test('off, it is the unpatched pin', async () => {
   const model = await modelFile()
   const saved = scratch('saved')
   const outcome = await perplexity(model, ...off, '--save-all-logits', saved)
 
-  const expected: number[][] = []
+  const file = await SavedLogits.open(saved)
+  expect(file.head).toMatchObject({ nCtx: WINDOW, nWindows: N_WINDOWS })
   for (let w = 0; w < N_WINDOWS; w++) {
     const window = text.slice(w * WINDOW, (w + 1) * WINDOW)
-    const logits = await stockLogits(model, window)
-    for (let i = WINDOW / 2; i < WINDOW - 1; i++) {
-      expected.push(quantized(logits[i] as Float32Array))
-    }
+    const rows = await file.rows(w, WINDOW / 2, WINDOW - 1)
+    const logits = (await stockLogits(model, window)).slice(WINDOW / 2, -1)
+    const same = logits.map((row, i) => savedDeviation(rows[i] as SavedRow, row, 0, row.length, 0).identical)
+    expect(same).toEqual(rows.map(() => true))
   }
-
-  expect(readSaved(saved)).toEqual(expected)
+  await file.close()
   expect(h2oLines(outcome)).toEqual([])
+})
+
+test('it takes the file that h2o-prefill saved, and finds the same divergence', async () => {
+  const model = await modelFile()
+  const saved = scratch('saved')
+  const flags = ['-m', model, '-ub', '128', '-b', '512', '-t', '1', '-fa', 'on', ...budget]
+  const parity = async (...argv: string[]) => {
+    const io = memoryIo()
+    const code = await main(
+      ['parity', ...flags, '--h2o-select', 'votes', '--max-kld', '10', '--json', ...argv],
+      io,
+    )
+    expect(code, io.stderr.text).toBe(0)
+    return JSON.parse(io.stdout.text)
+  }
+  await parity('-c', String(WINDOW), '-f', textFile(text), '--save-all-logits', saved)
+  const { kld, ppl, ppl_dense, same_top_percent } = (await parity('--kl-divergence-base', saved)).h2o.prompt
+
+  const base = ['--kl-divergence', '--kl-divergence-base', saved]
+  const { stdout } = await perplexity(model, ...base, ...budget, '--h2o-select', 'votes')
+  const printed = (label: string) => Number(new RegExp(`${label} *: *([-\\d.]+)`).exec(stdout)?.[1])
+  expect(printed('Mean +KLD')).toBeCloseTo(kld.mean.value, 5)
+  expect(printed('Maximum KLD')).toBeCloseTo(kld.max, 4)
+  expect(printed('Mean PPL\\(Q\\)')).toBeCloseTo(ppl.value, 1)
+  expect(printed('Mean PPL\\(base\\)')).toBeCloseTo(ppl_dense.value, 1)
+  expect(printed('Same top p')).toBeCloseTo(same_top_percent.value, 2)
 })
 
 test.each([

@@ -8,7 +8,7 @@ export const ExitCode = {
   model: 3,
   noBinary: 4,
   memory: 5,
-  /** `compare`: a figure is past its limit */
+  /** `compare`, `parity`: a figure is past its limit */
   threshold: 6,
   interrupted: 130,
 } as const
@@ -18,6 +18,7 @@ const byErrorCode: Partial<Record<H2oErrorCode, ExitCode>> = {
   ERR_H2O_INVALID_ARGUMENT: ExitCode.usage,
   ERR_H2O_EMPTY_PROMPT: ExitCode.usage,
   ERR_H2O_TOKEN_OUT_OF_RANGE: ExitCode.usage,
+  ERR_H2O_LOGITS_FILE: ExitCode.usage,
   ERR_H2O_MODEL_NOT_FOUND: ExitCode.model,
   ERR_H2O_MODEL_INVALID: ExitCode.model,
   ERR_H2O_NO_BINARY: ExitCode.noBinary,

@@ -1,9 +1,11 @@
 // stock-logits: what the unpatched llama.cpp says about a row of tokens.
 //
-//   stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-fa on|off] [-ctk TYPE] [-ctv TYPE] [--all]
+//   stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-ngl N] [-fa on|off|auto] [-ctk TYPE] [-ctv TYPE]
+//                [--all | --from N]
 //
 // TOKENS holds int32 ids. They are decoded from position 0 on, in calls of at most -b tokens. OUT gets float32 logits:
-// n_vocab of them for the last token, or with --all [n_tokens][n_vocab]. Uses llama.h only.
+// n_vocab of them for the last token, or with --from [n_tokens - N][n_vocab]; --all is --from 0. Calls that reach beyond N
+// compute the logits of all their tokens. Uses llama.h only.
 
 #include "llama.h"
 
@@ -15,7 +17,8 @@
 #include <vector>
 
 static const char * const USAGE =
-    "usage: stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-fa on|off] [-ctk TYPE] [-ctv TYPE] [--all]";
+    "usage: stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-ngl N] [-fa on|off|auto] [-ctk TYPE] "
+    "[-ctv TYPE] [--all | --from N]";
 
 struct options {
     std::string model;
@@ -26,8 +29,11 @@ struct options {
     uint32_t n_batch   = 2048;
     uint32_t n_ubatch  = 512;
     int32_t  n_threads = 2;
-    bool     fa        = false;
-    bool     all       = false;
+    int32_t  n_gpu     = -1; // all layers
+    bool     ranged    = false;
+    uint32_t from      = 0;  // the first token that counts, if ranged; else the last one
+
+    llama_flash_attn_type fa = LLAMA_FLASH_ATTN_TYPE_DISABLED;
 
     ggml_type type_k = GGML_TYPE_F16;
     ggml_type type_v = GGML_TYPE_F16;
@@ -48,13 +54,19 @@ static ggml_type type_by_name(const std::string & name) {
     die("unknown type " + name);
 }
 
+static llama_flash_attn_type fa_by_name(const std::string & name) {
+    return name == "on"   ? LLAMA_FLASH_ATTN_TYPE_ENABLED
+         : name == "auto" ? LLAMA_FLASH_ATTN_TYPE_AUTO
+                          : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+}
+
 static options parse(int argc, char ** argv) {
     options opt;
     std::vector<std::string> names;
     for (int i = 1; i < argc; i++) {
         const std::string arg = argv[i];
         if (arg == "--all") {
-            opt.all = true;
+            opt.ranged = true;
         } else if (arg[0] != '-') {
             names.push_back(arg);
         } else if (i + 1 >= argc) {
@@ -65,10 +77,16 @@ static options parse(int argc, char ** argv) {
             else if (arg == "-b")   { opt.n_batch   = std::stoul(value); }
             else if (arg == "-ub")  { opt.n_ubatch  = std::stoul(value); }
             else if (arg == "-t")   { opt.n_threads = std::stoi(value); }
-            else if (arg == "-fa")  { opt.fa        = value == "on"; }
+            else if (arg == "-ngl") { opt.n_gpu     = std::stoi(value); }
+            else if (arg == "-fa")  { opt.fa        = fa_by_name(value); }
             else if (arg == "-ctk") { opt.type_k    = type_by_name(value); }
             else if (arg == "-ctv") { opt.type_v    = type_by_name(value); }
-            else                    { die("unknown option " + arg + "\n" + USAGE); }
+            else if (arg == "--from") {
+                opt.ranged = true;
+                opt.from   = std::stoul(value);
+            } else {
+                die("unknown option " + arg + "\n" + USAGE);
+            }
         }
     }
     if (names.size() != 3) {
@@ -112,7 +130,9 @@ int main(int argc, char ** argv) {
     llama_log_set(log_errors, nullptr);
     llama_backend_init();
 
-    llama_model * model = llama_model_load_from_file(opt.model.c_str(), llama_model_default_params());
+    llama_model_params model_params = llama_model_default_params();
+    model_params.n_gpu_layers = opt.n_gpu;
+    llama_model * model = llama_model_load_from_file(opt.model.c_str(), model_params);
     if (!model) {
         die("cannot load " + opt.model);
     }
@@ -124,7 +144,7 @@ int main(int argc, char ** argv) {
     params.n_ubatch        = std::min(opt.n_ubatch, opt.n_batch);
     params.n_threads       = opt.n_threads;
     params.n_threads_batch = opt.n_threads;
-    params.flash_attn_type = opt.fa ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+    params.flash_attn_type = opt.fa;
     params.type_k          = opt.type_k;
     params.type_v          = opt.type_v;
     params.swa_full        = false; // as the tools have it, and the addon
@@ -139,6 +159,8 @@ int main(int argc, char ** argv) {
         die("cannot write " + opt.out);
     }
 
+    const uint32_t from = opt.ranged ? opt.from : n_tokens - 1;
+
     llama_batch batch = llama_batch_init(opt.n_batch, 0, 1);
     for (uint32_t pos = 0; pos < n_tokens; pos += batch.n_tokens) {
         batch.n_tokens = std::min(opt.n_batch, n_tokens - pos);
@@ -147,14 +169,14 @@ int main(int argc, char ** argv) {
             batch.pos     [i]    = pos + i;
             batch.n_seq_id[i]    = 1;
             batch.seq_id  [i][0] = 0;
-            batch.logits  [i]    = opt.all || pos + i + 1 == n_tokens;
+            batch.logits  [i]    = opt.ranged ? pos + batch.n_tokens > from : pos + i + 1 == n_tokens;
         }
         const int32_t status = llama_decode(ctx, batch);
         if (status != 0) {
             die("llama_decode at position " + std::to_string(pos) + " returned " + std::to_string(status));
         }
         for (int32_t i = 0; i < batch.n_tokens; i++) {
-            if (batch.logits[i]) {
+            if (batch.logits[i] && pos + i >= from) {
                 fwrite(llama_get_logits_ith(ctx, i), sizeof(float), n_vocab, out);
             }
         }

@@ -10,6 +10,7 @@ import { toJson } from '../compare/json.js'
 import { type Layout, layOut } from '../compare/layout.js'
 import { type CompareFlags, compareOptions } from '../compare/options.js'
 import type { Row } from '../compare/outcome.js'
+import { contextReference, type Reference, savedReference, savingReference } from '../compare/reference.js'
 import { settingGroups } from '../compare/settings.js'
 import { renderText } from '../compare/text.js'
 import { judge } from '../compare/thresholds.js'
@@ -21,7 +22,9 @@ import type { CliIo } from '../io.js'
 import { onceEach } from '../once-each.js'
 import { answer, type Output } from '../output.js'
 import { parseArgv } from '../program.js'
-import { readPrompt } from '../prompt.js'
+import { SavedLogits } from '../saved-logits/reader.js'
+import { readText, skipOf, textTokens, windowsOf } from '../saved-logits/text.js'
+import { LogitsWriter } from '../saved-logits/writer.js'
 import { UsageError } from '../usage-error.js'
 import { packageVersion } from '../version.js'
 
@@ -52,7 +55,7 @@ export async function compare(flags: CompareFlags, io: CliIo, loadApi: () => Pro
     throw new UsageError('--max-continuation-ppl-ratio needs a continuation of two tokens or more (-n)')
   }
   settingGroups(flags) // refuses what is wrong before anything is loaded
-  const text = await readPrompt({ ...flags, escape: flags.escape ?? false }, () => io.stdin, warn)
+  const text = await readText(flags, io, warn)
   const path = modelPath(flags, io)
 
   return withSession(
@@ -65,6 +68,8 @@ export async function compare(flags: CompareFlags, io: CliIo, loadApi: () => Pro
 class Session {
   #model: Model | undefined
   #group: Group | undefined
+  #saved: SavedLogits | undefined
+  #writer: LogitsWriter | undefined
 
   constructor(
     readonly flags: CompareFlags & { model: string },
@@ -74,29 +79,47 @@ class Session {
     readonly warn: (message: string) => void,
   ) {}
 
-  async run(text: string, api: Api): Promise<number> {
+  async run(text: string | undefined, api: Api): Promise<number> {
     const { flags, signal, output } = this
     const start = performance.now()
     if (flags.verbose) api.setLogLevel('info')
+    const { klDivergenceBase: base, saveAllLogits: target } = flags
+    const saved = base === undefined ? undefined : await SavedLogits.open(base)
+    this.#saved = saved
     const model = await api.loadModel({ ...modelOptions(flags), signal })
     this.#model = model
-    const tokens = await model.tokenizeAsync(text, { signal })
+    const tokens = await textTokens(model, text, saved, signal)
     const groups = settingGroups(flags)
+    const chunk = Math.max(...flags.ubatchSize)
     const layout = layOut({
       nTokens: tokens.length,
       nCtxTrain: model.nCtxTrain,
-      chunk: Math.max(...flags.ubatchSize),
-      ctxSize: flags.ctxSize,
+      chunk,
+      ctxSize: windowsOf(flags.ctxSize, saved),
       continuation: flags.continuation,
       chunks: flags.chunks,
-      skip: flags.skip,
+      skip: skipOf(flags.skip, chunk, saved),
     })
+    if (target !== undefined) {
+      const head = { nCtx: layout.nWindow, nVocab: model.nVocab, nWindows: layout.nWindows }
+      this.#writer = await LogitsWriter.open(target, head, tokens)
+    }
 
     const rows: Row[] = []
     for (const settings of groups) {
-      this.#group = await openGroup(api, model, settings, layout, flags, this.warn)
-      await this.#walk(this.#group, model, tokens, layout)
-      rows.push(...this.#group.contenders.map(({ outcome }) => outcome.row()))
+      const group = await openGroup(api, model, settings, layout, flags, saved === undefined, this.warn)
+      this.#group = group
+      const reference = group.dense ? contextReference(group.dense) : savedReference(saved as SavedLogits)
+      const saving = this.#writer && rows.length === 0 // every group's dense prefill would be the same but for -ub
+      await this.#walk(
+        group,
+        saving ? savingReference(reference, this.#writer as LogitsWriter) : reference,
+        model,
+        tokens,
+        layout,
+      )
+      if (saving) await this.#writer?.finish()
+      rows.push(...group.contenders.map(({ outcome }) => outcome.row()))
       await this.#group.dispose()
       this.#group = undefined
     }
@@ -115,7 +138,8 @@ class Session {
   }
 
   async #walk(
-    { dense, contenders, denseTail }: Group,
+    { contenders, denseTail }: Group,
+    reference: Reference,
     model: Model,
     tokens: Int32Array,
     layout: Layout,
@@ -125,18 +149,20 @@ class Session {
     const tail = denseTail > 0 ? `, dense tail ${denseTail}` : ''
     for (let i = 0; i < nWindows; i++) {
       const start = performance.now()
-      const where = `compare: -ub ${dense.nUbatch}${tail}, window ${i + 1}/${nWindows}`
+      const where = `compare: -ub ${contenders[0]?.outcome.head.n_ubatch}${tail}, window ${i + 1}/${nWindows}`
       const window = tokens.slice(i * nWindow, (i + 1) * nWindow)
       // as llama-perplexity does: every window begins as a text would
       if (model.addBos && model.bosToken !== null) window[0] = model.bosToken
       const onCall = (done: number) => this.#say(`${where}, ${done}/${nWindow} tokens`)
-      await walk(window, layout, dense, contenders, { denseTail, signal, onCall })
+      await walk(i, window, layout, reference, contenders, { denseTail, signal, onCall })
       this.#say(`${where}: ${seconds(performance.now() - start)}`)
       for (const contender of contenders) this.#say(soFar(contender))
     }
   }
 
   async dispose(): Promise<void> {
+    await this.#writer?.dispose()
+    await this.#saved?.close()
     await this.#group?.dispose()
     await this.#model?.dispose()
   }

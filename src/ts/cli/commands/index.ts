@@ -13,6 +13,7 @@ export const commands: ReadonlyMap<string, () => Promise<CommandModule>> = new M
   ['run', () => import('./run.js')],
   ['bench', () => import('./bench.js')],
   ['compare', () => import('./compare.js')],
+  ['parity', () => import('./parity.js')],
   ['inspect', () => import('./inspect.js')],
   ['doctor', () => import('./doctor.js')],
   ['build', () => import('./build.js')],

@@ -54,7 +54,7 @@ export async function inspect(flags: InspectFlags, io: CliIo, loadApi: () => Pro
   if (flags.h2oLocal === 0 && flags.h2oHeavy === 0) {
     throw new UsageError('--h2o-local and --h2o-heavy are both 0: that switches H2O off')
   }
-  await checkTarget(flags.output)
+  await checkTarget('-o', flags.output)
   const text = await readPrompt(flags, () => io.stdin, warn)
   const path = modelPath(flags, io)
 

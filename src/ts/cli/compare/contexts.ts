@@ -1,4 +1,4 @@
-// The contexts of one group: a dense one, and one per setting, over one model.
+// The contexts of one group over one model: one per setting, and a dense one where that is asked for.
 import { totalmem } from 'node:os'
 import type { Context, ContextOptions, createContext, H2oError, Model } from '../../index.js'
 import { threadCounts } from '../flags.js'
@@ -16,7 +16,8 @@ export interface ContextApi {
 }
 
 export interface Group {
-  dense: Context
+  /** undefined: something else is compared with */
+  dense: Context | undefined
   contenders: Contender[]
   /** tokens at the end of a prompt that all members prefill densely */
   denseTail: number
@@ -32,6 +33,7 @@ export async function openGroup(
   settings: readonly Setting[],
   layout: Layout,
   flags: ContextFlags,
+  withDense: boolean,
   warn: (message: string) => void,
 ): Promise<Group> {
   const opened: Context[] = []
@@ -52,16 +54,18 @@ export async function openGroup(
       onWarning: ({ message }) => warn(message),
     })
     opened.push(context)
+    if (opened.length === 1) checkMemory(api, context, model, nContexts, largestCall(context), warn)
     return context
   }
+  const denseTail = settings[0]?.denseTail ?? 0
+  const nContexts = settings.length + (withDense ? 1 : 0)
+  const largestCall = (context: Context) =>
+    Math.max(...callsOf(layout, [context], denseTail).map(({ n }) => n))
   try {
-    const dense = await open(settings[0] as Setting, false)
-    const denseTail = settings[0]?.denseTail ?? 0
-    const largest = Math.max(...callsOf(layout, [dense], denseTail).map(({ n }) => n))
-    checkMemory(api, dense, model, settings.length, largest, warn)
+    const dense = withDense ? await open(settings[0] as Setting, false) : undefined
     const contenders: Contender[] = []
     for (const setting of settings) {
-      const context = await open(setting, h2oOptions(setting))
+      const context = await open(setting, setting.off ? false : h2oOptions(setting))
       checkCovered(context)
       contenders.push({ context, outcome: new Outcome(headOf(context), layout) })
     }
@@ -107,13 +111,12 @@ function checkCovered({ h2o: { reason }, nBatch, nUbatch }: Context): void {
  */
 function checkMemory(
   { H2oError }: ContextApi,
-  dense: Context,
+  first: Context,
   model: Model,
-  nSettings: number,
+  contexts: number,
   largest: number,
   warn: (message: string) => void,
 ): void {
-  const contexts = nSettings + 1
   const each = largest * model.nVocab * Float32Array.BYTES_PER_ELEMENT
   // the last call's in each context, the two copies that are compared, and two that the collector may still hold
   const logits = (contexts + 4) * each
@@ -128,7 +131,7 @@ function checkMemory(
       hint,
     })
   }
-  const { kvBytes, computeBytes } = dense.memory
+  const { kvBytes, computeBytes } = first.memory
   const all = logits + contexts * (kvBytes + computeBytes)
   if (all > limit) {
     warn(

@@ -8,6 +8,8 @@ export interface Deviation {
   kld: number
   /** both find the same token likeliest */
   sameTop: boolean
+  /** the logits are equal to the bit */
+  identical: boolean
 }
 
 /**
@@ -28,7 +30,9 @@ export function deviation(
   let sumDense = 0
   let sumSparse = 0
   let cross = 0
+  let identical = true
   for (let i = at; i < at + nVocab; i++) {
+    identical &&= dense[i] === sparse[i] // false for NaN
     const d = (dense[i] as number) - maxDense
     const s = (sparse[i] as number) - maxSparse
     const weight = Math.exp(d)
@@ -43,6 +47,7 @@ export function deviation(
     nllDense: logDense - ((dense[at + target] as number) - maxDense),
     kld: Math.max(0, cross / sumDense - logDense + logSparse), // rounding alone goes below
     sameTop: topDense === topSparse,
+    identical,
   }
 }
 

@@ -33,6 +33,8 @@ export interface CompareFlags {
   maxContinuationPplRatio?: number
   maxKld?: number
   minTop1?: number
+  klDivergenceBase?: string
+  saveAllLogits?: string
   json?: boolean
   verbose?: boolean
 }
@@ -63,6 +65,9 @@ export const compareOptions: readonly OptionSpec[] = [
   { group: text, names: ['-f', '--file'], value: 'FILE', help: 'the file with the text, - for stdin' },
   { group: text, names: ['-p', '--prompt'], value: 'TEXT', help: 'the text itself' },
   { group: text, names: ['-e', '--escape'], help: 'process \\n, \\t, \\xHH ... in the text' },
+  { group: text, names: ['--kl-divergence-base'], value: 'FILE',
+    help: "compare with the logits in FILE instead of with a dense prefill; it has the text and -c. llama-perplexity's format" },
+  { group: text, names: ['--save-all-logits'], value: 'FILE', help: 'save the logits of the dense prefills in that format' },
   { group: text, names: ['-c', '--ctx-size'], value: 'N', env: 'LLAMA_ARG_CTX_SIZE', parse: integer(0),
     help: 'tokens of a window, 0 = what the model was trained for (default: that, up to 8192 and to the length of the text)' },
   { group: text, names: ['-n', '--continuation'], value: 'N', parse: integer(0), default: 256,

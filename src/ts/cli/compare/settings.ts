@@ -6,6 +6,8 @@ import { UsageError } from '../usage-error.js'
 import type { CompareFlags } from './options.js'
 
 export interface Setting {
+  /** stock attention, whatever the rest says */
+  off?: true
   schedule: Schedule
   /** undefined: the API's default */
   select: Selection | undefined
@@ -22,7 +24,7 @@ type SettingFlags = Pick<
 >
 
 /** Fewer chunks in a call, and a prompt may end with a dense tail; more, and there are more logits to hold. */
-const CHUNKS_PER_CALL = 3
+export const CHUNKS_PER_CALL = 3
 
 /**
  * One group per -ub and --h2o-dense-tail: its members cut a prompt alike, so one dense run serves all of them.

@@ -6,6 +6,8 @@ import { type Estimate, exponential, Mean, percentage, percentile } from './stat
 export interface Figures {
   /** tokens predicted */
   n: number
+  /** those of them whose logits are equal to the bit; to the 16 bits of a saved file where that is the reference */
+  identical: number
   ppl: Estimate
   ppl_dense: Estimate
   /** ppl / ppl_dense: of the mean difference of log likelihoods, token by token */
@@ -37,18 +39,20 @@ export class Tally {
   #kld = new Mean()
   #klds: number[] = []
   #sameTop = 0
+  #identical = 0
 
   get n(): number {
     return this.#klds.length
   }
 
-  add({ nll, nllDense, kld, sameTop }: Deviation): void {
+  add({ nll, nllDense, kld, sameTop, identical }: Deviation): void {
     this.#nll.add(nll)
     this.#nllDense.add(nllDense)
     this.#difference.add(nll - nllDense)
     this.#kld.add(kld)
     this.#klds.push(kld)
     if (sameTop) this.#sameTop++
+    if (identical) this.#identical++
   }
 
   /** null where nothing was added */
@@ -59,6 +63,7 @@ export class Tally {
     const difference = this.#difference.estimate
     return {
       n: this.n,
+      identical: this.#identical,
       ppl: exponential(this.#nll.estimate),
       ppl_dense: exponential(this.#nllDense.estimate),
       ppl_ratio: exponential(difference),

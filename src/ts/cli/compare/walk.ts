@@ -1,11 +1,11 @@
-// Walks a dense context and sparse ones over the same tokens in step, call by call, so that no more than one call's
-// logits of two contexts are held.
+// Walks contexts over the same tokens, in step with what they are held against, call by call, so that no more than one
+// call's logits of two are held.
 import { setImmediate } from 'node:timers/promises'
 import type { Context } from '../../index.js'
 import { planPrefill } from '../../prefill-plan.js'
-import { deviation } from './deviation.js'
 import type { Layout } from './layout.js'
 import type { Outcome } from './outcome.js'
+import type { Reference, ReferenceRows } from './reference.js'
 
 export type Walker = Pick<Context, 'nBatch' | 'nUbatch' | 'decode' | 'clear'>
 
@@ -22,26 +22,26 @@ export interface WalkOptions {
   onCall(done: number): void
 }
 
-/** One window: its tokens go through all contexts, which are cleared before. */
+/** A window: its tokens go through the reference and all contexts, which begin anew. */
 export async function walk(
+  window: number,
   tokens: Int32Array,
   layout: Layout,
-  dense: Walker,
+  reference: Reference,
   contenders: readonly Contender[],
   { denseTail = 0, signal, onCall }: WalkOptions,
 ): Promise<void> {
-  const contexts = [dense, ...contenders.map(({ context }) => context)]
+  const contexts = contenders.map(({ context }) => context)
+  await reference.begin(window, tokens, signal)
   for (const context of contexts) await context.clear()
   for (const { pos, n } of callsOf(layout, contexts, denseTail)) {
     const part = tokens.subarray(pos, pos + n)
-    const logits = pos + n > layout.first ? 'all' : 'none'
-    const base = await dense.decode(part, { logits, signal })
+    const counts = pos + n > layout.first
+    const rows = await reference.call({ pos, n, tokens: part, counts, signal })
     for (const { context, outcome } of contenders) {
-      const other = await context.decode(part, { logits, signal })
-      outcome.addCall(other.call)
-      if (base.logits && other.logits) {
-        await compareRows({ tokens, layout, pos, n }, base.logits, other.logits, outcome, signal)
-      }
+      const { call, logits } = await context.decode(part, { logits: counts ? 'all' : 'none', signal })
+      outcome.addCall(call)
+      if (rows && logits) await compareRows({ tokens, layout, pos, n }, rows, logits, outcome, signal)
     }
     onCall(pos + n)
   }
@@ -78,17 +78,17 @@ const PAUSE_MS = 50
 
 async function compareRows(
   { tokens, layout, pos, n }: Part & { tokens: Int32Array; layout: Layout },
-  dense: Float32Array,
-  sparse: Float32Array,
+  rows: ReferenceRows,
+  logits: Float32Array,
   outcome: Outcome,
   signal: AbortSignal,
 ): Promise<void> {
-  const nVocab = dense.length / n
+  const nVocab = logits.length / n
   const end = Math.min(pos + n, layout.nWindow - 1)
   let paused = performance.now()
   for (let at = Math.max(pos, layout.first); at < end; at++) {
     const target = tokens[at + 1] as number
-    outcome.add(at, deviation(dense, sparse, (at - pos) * nVocab, nVocab, target))
+    outcome.add(at, rows.deviation(at, logits, (at - pos) * nVocab, nVocab, target))
     if (performance.now() - paused < PAUSE_MS) continue
     await setImmediate()
     signal.throwIfAborted()

@@ -9,12 +9,13 @@ import { UsageError } from '../usage-error.js'
  *
  * @throws UsageError
  */
-export async function checkTarget(path: string): Promise<void> {
-  if (path === '') throw new UsageError('-o names no file')
+export async function checkTarget(flag: string, path: string): Promise<void> {
+  if (path === '') throw new UsageError(`${flag} names no file`)
   if ((await kindOf(path)) === 'folder')
-    throw new UsageError(`-o ${path} is a directory`, 'name a file in it')
+    throw new UsageError(`${flag} ${path} is a directory`, 'name a file in it')
   const folder = dirname(path)
-  if ((await kindOf(folder)) !== 'folder') throw new UsageError(`-o ${path}: there is no directory ${folder}`)
+  if ((await kindOf(folder)) !== 'folder')
+    throw new UsageError(`${flag} ${path}: there is no directory ${folder}`)
 }
 
 async function kindOf(path: string): Promise<'folder' | 'other' | 'nothing'> {

@@ -1,0 +1,78 @@
+// Writes a file of saved logits. It has its name only when it is whole.
+import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { encodeRow } from './encode.js'
+import { firstSaved, HEAD_BYTES, MAGIC, rowBytes, type SavedHead } from './format.js'
+import { wrongFile } from './reader.js'
+
+export class LogitsWriter {
+  readonly path: string
+  readonly head: SavedHead
+  readonly #part: string
+  readonly #file: FileHandle
+  #done = false
+
+  private constructor(path: string, head: SavedHead, part: string, file: FileHandle) {
+    this.path = path
+    this.head = head
+    this.#part = part
+    this.#file = file
+  }
+
+  /** `tokens` are those of all windows. @throws H2oError ERR_H2O_LOGITS_FILE where no file can be */
+  static async open(path: string, head: SavedHead, tokens: Int32Array): Promise<LogitsWriter> {
+    const part = `${path}.part`
+    let file: FileHandle
+    try {
+      file = await open(part, 'w')
+    } catch (error) {
+      throw wrongFile(path, `it cannot be written (${(error as NodeJS.ErrnoException).code})`)
+    }
+    const writer = new LogitsWriter(path, head, part, file)
+    const { nCtx, nVocab, nWindows } = head
+    const bytes = Buffer.alloc(HEAD_BYTES)
+    bytes.write(MAGIC, 'latin1')
+    for (const [i, value] of [nCtx, nVocab, nWindows].entries()) bytes.writeInt32LE(value, 8 + 4 * i)
+    await writer.#write(bytes)
+    const taken = tokens.subarray(0, nCtx * nWindows)
+    await writer.#write(new Uint8Array(taken.buffer, taken.byteOffset, taken.byteLength))
+    return writer
+  }
+
+  /** The logits of positions [pos, pos + n) of the window that is being written; calls follow each other. */
+  async add(pos: number, n: number, logits: Float32Array): Promise<void> {
+    const { nCtx, nVocab } = this.head
+    const from = Math.max(pos, firstSaved(nCtx))
+    const to = Math.min(pos + n, nCtx - 1)
+    if (to <= from) return
+    const bytes = new Uint8Array((to - from) * rowBytes(nVocab))
+    for (let at = from; at < to; at++) {
+      encodeRow(logits, (at - pos) * nVocab, nVocab, bytes, (at - from) * rowBytes(nVocab))
+    }
+    await this.#write(bytes)
+  }
+
+  /** All rows are there: gives the file its name. */
+  async finish(): Promise<void> {
+    await this.#file.close()
+    this.#done = true
+    await rename(this.#part, this.path)
+  }
+
+  /** Removes what was written, unless it is finished. */
+  async dispose(): Promise<void> {
+    if (this.#done) return
+    this.#done = true
+    await this.#file.close()
+    await rm(this.#part, { force: true })
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    for (let done = 0; done < bytes.length; ) {
+      try {
+        done += (await this.#file.write(bytes, done, bytes.length - done)).bytesWritten
+      } catch (error) {
+        throw wrongFile(this.path, `it cannot be written (${(error as NodeJS.ErrnoException).code})`)
+      }
+    }
+  }
+}
