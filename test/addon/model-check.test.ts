@@ -100,6 +100,12 @@ describe('metadata that no model can have is named', () => {
       'wkv.head_size',
       { ...rwkv7, 'wkv.head_size': u32Value(2 ** 24) },
     ],
+    [
+      'heads that a vector does not fill',
+      'arwkv7',
+      'wkv.head_size',
+      { ...rwkv7, 'wkv.head_size': u32Value(32) },
+    ],
     ['a token for ever', 'rwkv7', 'token_shift_count', { ...rwkv7, token_shift_count: u32Value(2 ** 24) }],
     ['groups of none', 'plamo2', 'ssm.group_count', { ...plamo2, 'ssm.group_count': u32Value(2 ** 24) }],
   ])('%s: %s', async (_, arch, key, own) => {
@@ -109,32 +115,37 @@ describe('metadata that no model can have is named', () => {
     })
   })
 
+  it('a tensor that goes with another', async () => {
+    const own = {
+      'wkv.head_size': u32Value(32),
+      time_mix_extra_dim: u32Value(8),
+      time_decay_extra_dim: u32Value(8),
+      token_shift_count: u32Value(1),
+    }
+    await expect(loadModel(await architectureFile({ arch: 'rwkv6qwen2', own }))).rejects.toMatchObject({
+      code: 'ERR_H2O_MODEL_INVALID',
+      details: { key: 'blk.0.time_mix_ln.weight' },
+    })
+  })
+
   it('a file of the layers alone that predict further tokens', async () => {
     const whole = fuzzModel({ spec: { arch: 'qwen35', ...SHAPE, layers: 4 } })
+    const add = (name: string, ne: number[], size: number) => {
+      whole.tensors.push({ name: `blk.3.nextn.${name}.weight`, ne, type: 0, offset: whole.data.length })
+      whole.data = Buffer.concat([whole.data, Buffer.alloc(4 * size)])
+    }
     const { hidden } = SHAPE
-    const nextn = [
-      {
-        name: 'blk.3.nextn.eh_proj.weight',
-        ne: [2 * hidden, hidden],
-        type: 0,
-        size: 2 * hidden * hidden * 4,
-      },
-      { name: 'blk.3.nextn.enorm.weight', ne: [hidden], type: 0, size: hidden * 4 },
-      { name: 'blk.3.nextn.hnorm.weight', ne: [hidden], type: 0, size: hidden * 4 },
-    ]
-    const sized = whole.tensors.map((tensor, i) => ({
-      ...tensor,
-      size: (whole.tensors[i + 1]?.offset ?? whole.data.length) - tensor.offset,
-    }))
-    const kept = sized.filter(({ name }) => !/^blk\.[0-2]\./.test(name))
-    let end = 0
-    const tensors = [...kept, ...nextn].map((tensor) => {
-      const offset = end
-      end += tensor.size
-      return { ...tensor, offset }
-    })
-    const drafter = { ...whole, tensors, data: Buffer.alloc(end) }
-    await writeFile(scratch('drafter.gguf'), mutated(drafter, [u32('qwen35.nextn_predict_layers', 1)]))
+    add('eh_proj', [2 * hidden, hidden], 2 * hidden * hidden)
+    add('enorm', [hidden], hidden)
+    add('hnorm', [hidden], hidden)
+    const trunk = whole.tensors
+      .map(({ name }, i) => ({ name, i }))
+      .filter(({ name }) => /^blk\.[0-2]\./.test(name))
+    const edits = trunk.reverse().map(({ i }) => ['lose', i])
+    await writeFile(
+      scratch('drafter.gguf'),
+      mutated(whole, [...edits, u32('qwen35.nextn_predict_layers', 1)]),
+    )
     await expect(loadModel(scratch('drafter.gguf'))).rejects.toMatchObject({
       code: 'ERR_H2O_MODEL_INVALID',
       details: { key: 'qwen35.nextn_predict_layers' },

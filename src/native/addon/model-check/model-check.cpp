@@ -10,6 +10,7 @@ static const model_rule rules[] = {
     check_recurrent,
     check_weight_types,
     check_trunk,
+    check_companions,
     check_heads,
     check_head_sizes,
     check_rope,

@@ -25,6 +25,11 @@ static const product products[] = {
     { "qwen4exp",      "ssm.inner_size", "ssm.state_size",   "ssm.time_step_rank" },
 };
 
+// the kernel writes so many numbers at once, beyond the end of a head that has fewer
+static constexpr double rwkv7_step = 64;
+
+static const char * const rwkv7[] = { "rwkv7", "arwkv7" };
+
 std::optional<model_finding> check_recurrent(const model_facts & facts) {
     for (const product & p : products) {
         if (facts.arch != p.arch) {
@@ -39,11 +44,14 @@ std::optional<model_finding> check_recurrent(const model_facts & facts) {
         }
     }
 
-    // heads of RWKV
     const double width = facts.number("embedding_length");
-    if (std::fmod(width, facts.number("wkv.head_size")) > 0) {
+    const double head  = facts.number("wkv.head_size");
+    if (std::fmod(width, head) > 0) {
         return facts.finding("wkv.head_size", "must divide " + facts.key_of("embedding_length") + ", which is " +
             number_text(width));
+    }
+    if (is_among(rwkv7, facts.arch) && std::fmod(head, rwkv7_step) > 0) {
+        return facts.finding("wkv.head_size", "must be a multiple of " + number_text(rwkv7_step));
     }
     return std::nullopt;
 }
