@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { createContext, loadModel } from '../../src/ts/index.js'
-import { architectures, u32 as u32Value } from '../../src/ts/model-maker/index.js'
+import { architectures, ggufHead, u32 as u32Value } from '../../src/ts/model-maker/index.js'
 import { architectureFile } from '../architectures/files.js'
-import { experts } from '../architectures/metadata.js'
+import { experts, tinyMetadata } from '../architectures/metadata.js'
 import { recurrent } from '../architectures/mixed.js'
 import { fuzzModel, mutated } from '../fuzz/gguf-file.mjs'
 import { modelNamed, modelNames } from '../fuzz/models.mjs'
@@ -115,16 +115,22 @@ describe('metadata that no model can have is named', () => {
     })
   })
 
-  it('a tensor that goes with another', async () => {
-    const own = {
-      'wkv.head_size': u32Value(32),
-      time_mix_extra_dim: u32Value(8),
-      time_decay_extra_dim: u32Value(8),
-      token_shift_count: u32Value(1),
-    }
-    await expect(loadModel(await architectureFile({ arch: 'rwkv6qwen2', own }))).rejects.toMatchObject({
+  it.each([
+    ['rwkv6qwen2', ['time_mix_first.weight'], 'time_mix_ln.weight'],
+    ['phi3', ['attn_output.weight', 'attn_q.weight', 'attn_k.weight'], 'attn_v.weight'],
+    ['pockettts', ['attn_output.weight', 'attn_q.weight', 'attn_v.weight'], 'attn_k.weight'],
+    ['hy_v3', ['ffn_gate_inp.weight', 'ffn_down_exps.weight'], 'ffn_up_exps.weight'],
+    ['mimo2', ['ffn_gate_inp.weight', 'ffn_up_exps.weight'], 'ffn_down_exps.weight'],
+    ['step35', ['ffn_gate_inp.weight', 'ffn_down_exps.weight'], 'ffn_up_exps.weight'],
+  ])('%s: %j without %s', async (arch, names, missing) => {
+    const tensors = names.map((name) => ({ name: `blk.0.${name}`, shape: [32], type: 'f32' }) as const)
+    await writeFile(
+      scratch('lacking.gguf'),
+      ggufHead(tinyMetadata(arch, { block_count: u32Value(1) }), tensors),
+    )
+    await expect(loadModel(scratch('lacking.gguf'))).rejects.toMatchObject({
       code: 'ERR_H2O_MODEL_INVALID',
-      details: { key: 'blk.0.time_mix_ln.weight' },
+      details: { key: `blk.0.${missing}`, value: 'missing' },
     })
   })
 
