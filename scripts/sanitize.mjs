@@ -15,6 +15,9 @@ const KINDS = ['address,undefined', 'thread']
 /** Test, and how many random cases: sanitized code is ten times slower. */
 const TESTS = { 'test-h2o-fused-attn': 40, 'test-h2o-query-op': 20, 'test-h2o-select-op': 500 }
 
+/** All kernels of a processor with AMX: its tiles, products of 16 bits, F32. Another one has fewer, and runs those again. */
+const KERNELS = [{}, { H2O_AMX: '0' }, { H2O_AMX: '0', H2O_INT16: '0' }]
+
 await main(async () => {
   if (process.platform === 'win32') return console.log('sanitizers: skipped, not on Windows')
   requireToolchain()
@@ -40,7 +43,9 @@ await main(async () => {
     await build.run('cmake', ['-S', paths.root, '-B', out, ...generator(out), ...cached], { env })
     await build.run('cmake', ['--build', out, '--parallel', jobs(), '--target', 'h2o-op-tests'], { env })
     build.done()
-    for (const [test, cases] of Object.entries(TESTS)) run(join(out, 'test/native', test), [String(cases)])
+    for (const [test, cases] of Object.entries(TESTS)) {
+      for (const kernels of KERNELS) run(join(out, 'test/native', test), [String(cases)], { env: kernels })
+    }
     console.log(`sanitizers (${kind}): clean`)
   }
 })

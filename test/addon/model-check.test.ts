@@ -1,9 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { createContext, loadModel } from '../../src/ts/index.js'
-import { architectures } from '../../src/ts/model-maker/index.js'
+import { architectures, ggufHead, u32 as u32Value } from '../../src/ts/model-maker/index.js'
 import { architectureFile } from '../architectures/files.js'
-import { experts } from '../architectures/metadata.js'
+import { experts, tinyMetadata } from '../architectures/metadata.js'
+import { recurrent } from '../architectures/mixed.js'
 import { fuzzModel, mutated } from '../fuzz/gguf-file.mjs'
 import { modelNamed, modelNames } from '../fuzz/models.mjs'
 import { scratch } from './support.js'
@@ -19,6 +20,7 @@ describe('metadata that no model can have is named', () => {
   const u32 = (key: string, value: number) => ['set', key, 'u32', value]
   const f32 = (key: string, value: unknown) => ['set', key, 'f32', value]
   const text = (key: string, value: string) => ['set', key, 'string', value]
+  const sections = (...pairs: number[]) => ['set', 'qwen35.rope.dimension_sections', 'i32[]', pairs]
   const tokens = 'tokenizer.ggml.tokens'
   const kind = (name: string) => text('tokenizer.ggml.model', name)
 
@@ -51,6 +53,12 @@ describe('metadata that no model can have is named', () => {
     ],
     ['mpt', [f32('mpt.attention.layer_norm_epsilon', 'NaN')], 'mpt.attention.layer_norm_epsilon', /nan$/],
     ['jamba', [u32('jamba.ssm.inner_size', 64)], 'jamba.ssm.inner_size', '64'],
+    ['qwen35', [u32('qwen35.ssm.inner_size', 2 ** 32 - 2)], 'qwen35.ssm.inner_size', /e\+09$/],
+    ['qwen35moe', [u32('qwen35moe.ssm.inner_size', 32)], 'qwen35moe.ssm.inner_size', '32'],
+    ['qwen3next', [u32('qwen3next.ssm.inner_size', 2 ** 20)], 'qwen3next.ssm.inner_size', '1048576'],
+    ['qwen35', [sections(0, 0, 0, 8)], 'qwen35.rope.dimension_sections', /^.0, 0, 0, 8/],
+    ['qwen35', [sections(1, -1, 0, 0)], 'qwen35.rope.dimension_sections', /^.1, -1, 0, 0/],
+    ['qwen35', [sections(2 ** 31 - 1, 1, 1, 1)], 'qwen35.rope.dimension_sections', /e\+09, 1/],
     ['jamba', [['resize', 'jamba.attention.head_count_kv', 3]], 'jamba.attention.head_count_kv', /3 values/],
     ['llama', [u32('general.alignment', 2 ** 31)], 'general.alignment', /e\+09$/],
     ['llama', [u32('general.alignment', 48)], 'general.alignment', '48'],
@@ -77,11 +85,76 @@ describe('metadata that no model can have is named', () => {
     expect(error.message).toContain(key)
   })
 
-  it('no window, where the graph takes one for granted', async () => {
-    const file = await architectureFile({ arch: 'afmoe', own: experts })
-    await expect(loadModel(file)).rejects.toMatchObject({
+  const ranks = ['decay', 'iclr', 'value_residual_mix', 'gate'].map((name) => `attention.${name}_lora_rank`)
+  const rwkv7 = {
+    'wkv.head_size': u32Value(32),
+    ...Object.fromEntries(ranks.map((key) => [key, u32Value(8)])),
+  }
+  const plamo2 = recurrent.find(({ arch }) => arch === 'plamo2')?.own
+
+  it.each([
+    ['no window, where the graph takes one for granted', 'afmoe', 'attention.sliding_window', experts],
+    [
+      'heads wider than the model',
+      'rwkv7',
+      'wkv.head_size',
+      { ...rwkv7, 'wkv.head_size': u32Value(2 ** 24) },
+    ],
+    [
+      'heads that a vector does not fill',
+      'arwkv7',
+      'wkv.head_size',
+      { ...rwkv7, 'wkv.head_size': u32Value(32) },
+    ],
+    ['a token for ever', 'rwkv7', 'token_shift_count', { ...rwkv7, token_shift_count: u32Value(2 ** 24) }],
+    ['groups of none', 'plamo2', 'ssm.group_count', { ...plamo2, 'ssm.group_count': u32Value(2 ** 24) }],
+  ])('%s: %s', async (_, arch, key, own) => {
+    await expect(loadModel(await architectureFile({ arch, own }))).rejects.toMatchObject({
       code: 'ERR_H2O_MODEL_INVALID',
-      details: { key: 'afmoe.attention.sliding_window' },
+      details: { key: `${arch}.${key}` },
+    })
+  })
+
+  it.each([
+    ['rwkv6qwen2', ['time_mix_first.weight'], 'time_mix_ln.weight'],
+    ['phi3', ['attn_output.weight', 'attn_q.weight', 'attn_k.weight'], 'attn_v.weight'],
+    ['pockettts', ['attn_output.weight', 'attn_q.weight', 'attn_v.weight'], 'attn_k.weight'],
+    ['hy_v3', ['ffn_gate_inp.weight', 'ffn_down_exps.weight'], 'ffn_up_exps.weight'],
+    ['mimo2', ['ffn_gate_inp.weight', 'ffn_up_exps.weight'], 'ffn_down_exps.weight'],
+    ['step35', ['ffn_gate_inp.weight', 'ffn_down_exps.weight'], 'ffn_up_exps.weight'],
+  ])('%s: %j without %s', async (arch, names, missing) => {
+    const tensors = names.map((name) => ({ name: `blk.0.${name}`, shape: [32], type: 'f32' }) as const)
+    await writeFile(
+      scratch('lacking.gguf'),
+      ggufHead(tinyMetadata(arch, { block_count: u32Value(1) }), tensors),
+    )
+    await expect(loadModel(scratch('lacking.gguf'))).rejects.toMatchObject({
+      code: 'ERR_H2O_MODEL_INVALID',
+      details: { key: `blk.0.${missing}`, value: 'missing' },
+    })
+  })
+
+  it('a file of the layers alone that predict further tokens', async () => {
+    const whole = fuzzModel({ spec: { arch: 'qwen35', ...SHAPE, layers: 4 } })
+    const add = (name: string, ne: number[], size: number) => {
+      whole.tensors.push({ name: `blk.3.nextn.${name}.weight`, ne, type: 0, offset: whole.data.length })
+      whole.data = Buffer.concat([whole.data, Buffer.alloc(4 * size)])
+    }
+    const { hidden } = SHAPE
+    add('eh_proj', [2 * hidden, hidden], 2 * hidden * hidden)
+    add('enorm', [hidden], hidden)
+    add('hnorm', [hidden], hidden)
+    const trunk = whole.tensors
+      .map(({ name }, i) => ({ name, i }))
+      .filter(({ name }) => /^blk\.[0-2]\./.test(name))
+    const edits = trunk.reverse().map(({ i }) => ['lose', i])
+    await writeFile(
+      scratch('drafter.gguf'),
+      mutated(whole, [...edits, u32('qwen35.nextn_predict_layers', 1)]),
+    )
+    await expect(loadModel(scratch('drafter.gguf'))).rejects.toMatchObject({
+      code: 'ERR_H2O_MODEL_INVALID',
+      details: { key: 'qwen35.nextn_predict_layers' },
     })
   })
 

@@ -38,6 +38,7 @@ export function mutated(base, edits) {
   const model = {
     entries: new Map(base.entries),
     tensors: base.tensors.map((tensor) => ({ ...tensor, ne: [...tensor.ne] })),
+    data: base.data,
     header: {},
   }
   const late = []
@@ -46,7 +47,7 @@ export function mutated(base, edits) {
     if (edit) edit(model, ...args)
     else late.push([what, ...args])
   }
-  let bytes = Buffer.concat([headOf(model), base.data])
+  let bytes = Buffer.concat([headOf(model), model.data])
   for (const [what, at, value] of late) {
     if (what === 'flip') bytes[at % bytes.length] ^= value
     else if (what === 'cut') bytes = bytes.subarray(0, at % bytes.length)
@@ -78,6 +79,17 @@ const EDITS = {
     const tensor = tensors[i % tensors.length]
     if (typeof field === 'number') tensor.ne[field] = value
     else tensor[field] = value
+  },
+  // a file that never had it: what comes behind moves up
+  lose: (model, i) => {
+    const { tensors, data } = model
+    const [{ offset: start }] = tensors.splice(i % tensors.length, 1)
+    const end = Math.min(
+      data.length,
+      ...tensors.map(({ offset }) => offset).filter((offset) => offset > start),
+    )
+    for (const tensor of tensors) if (tensor.offset > start) tensor.offset -= end - start
+    model.data = Buffer.concat([data.subarray(0, start), data.subarray(end)])
   },
   header: ({ header }, field, value) => {
     header[field] = value

@@ -4,6 +4,9 @@ import { architectures } from '../../dist/model-maker/index.js'
 
 const SHAPE = { hidden: 64, heads: 4, vocab: 300 }
 
+/** Its fourth layer is the first without a window, and llama.cpp cannot do without one. */
+const LAYERS = { llama4: { layers: 4 } }
+
 /** [architecture, the one of the model maker that has its tensors] */
 const ALIASES = [
   ...[
@@ -41,6 +44,6 @@ export const modelNames = [...architectures, ...ALIASES.map(([name]) => name)]
 /** What fuzzModel() takes. */
 export function modelNamed(name) {
   const alias = ALIASES.find(([own]) => own === name)
-  if (!alias) return { spec: { arch: name, ...SHAPE } }
+  if (!alias) return { spec: { arch: name, ...SHAPE, ...LAYERS[name] } }
   return { spec: { arch: alias[1], ...SHAPE }, rename: name, more: MORE }
 }

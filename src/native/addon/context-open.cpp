@@ -87,30 +87,21 @@ void context_open_job::check_model() const {
 }
 
 // on a host with overcommitment a cache that cannot fit is not refused: the process dies when it is cleared
-void context_open_job::check_memory(ggml_type type_k, ggml_type type_v) const {
+void context_open_job::check_memory(const llama_context_params & params) const {
     if (options.on_gpu) {
         return;
     }
-
     const llama_model * model = state->model.get();
 
-    const double n_ctx = options.n_ctx > 0 ? options.n_ctx : llama_model_n_ctx_train(model);
-    const double n_k   = (double) llama_model_n_head_kv(model) * head_size(model, "attention.key_length");
-    const double n_v   = (double) llama_model_n_head_kv(model) * head_size(model, "attention.value_length");
-
-    const double bytes_k = n_k * ggml_type_size(type_k) / ggml_blck_size(type_k);
-    const double bytes_v = n_v * ggml_type_size(type_v) / ggml_blck_size(type_v);
-
-    const double bytes = n_ctx * llama_model_n_layer(model) * (bytes_k + bytes_v);
-
     // every cell costs some bookkeeping too, whatever the model is
-    const double bytes_cells = n_ctx * 64.0;
+    const double n_ctx = options.n_ctx > 0 ? options.n_ctx : llama_model_n_ctx_train(model);
+    const double bytes = h2o_get_kv_size(model, &params) + n_ctx * 64.0;
 
-    if (options.memory_limit > 0.0 && bytes + bytes_cells > options.memory_limit) {
+    if (options.memory_limit > 0.0 && bytes > options.memory_limit) {
         throw failure("ERR_H2O_CONTEXT_MEMORY", "the KV cache does not fit into memory",
-            {{"nCtx", n_ctx}, {"bytes", bytes + bytes_cells}, {"memory", options.memory_limit}});
+            {{"nCtx", n_ctx}, {"bytes", bytes}, {"memory", options.memory_limit}});
     }
-    require_memory("the KV cache", bytes + bytes_cells, bytes + bytes_cells);
+    require_memory("the KV cache", bytes, bytes);
 }
 
 void context_open_job::check_cache_types(ggml_type type_k, ggml_type type_v) const {
@@ -146,8 +137,6 @@ void context_open_job::run() {
 
     check_model();
     check_cache_types(type_k, type_v);
-    check_memory(type_k, type_v);
-    state->threads.start(std::max(options.n_threads, options.n_threads_batch));
 
     llama_context_params params = llama_context_default_params();
 
@@ -163,6 +152,9 @@ void context_open_job::run() {
     params.swa_full        = options.swa_full;
     params.embeddings      = options.embeddings;
     params.h2o             = &options.h2o;
+
+    check_memory(params);
+    state->threads.start(std::max(options.n_threads, options.n_threads_batch));
 
     rope_apply(options.rope, params);
     state->fingerprint = rope_fingerprint(options.rope, state->fingerprint);

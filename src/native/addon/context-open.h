@@ -42,8 +42,8 @@ protected:
 
 private:
     void check_model() const;
-    void check_memory(ggml_type type_k, ggml_type type_v) const;
     void check_cache_types(ggml_type type_k, ggml_type type_v) const;
+    void check_memory(const llama_context_params & params) const;
 
     context_options                options;
     std::shared_ptr<context_state> state;

@@ -137,6 +137,10 @@ struct h2o_info {
 
 LLAMA_API struct h2o_info h2o_get_info(const struct llama_context * ctx);
 
+// what size_kv of a context with these parameters will be, without H2O: layers with a window hold no more than it, and
+// recurrent layers one state per sequence. Index caches of sparse architectures are not counted
+LLAMA_API double h2o_get_kv_size(const struct llama_model * model, const struct llama_context_params * params);
+
 //
 // what a sparse prefill saves
 //

@@ -118,6 +118,7 @@ function edit(draw, { entries, tensors }, arch) {
         ])
       },
     ],
+    [3, () => ['lose', draw.int(0, tensors.length - 1)]],
     [3, () => ['header', draw.pick(['version', 'tensors', 'entries']), oddNumber(draw, tensors.length)]],
     [6, () => ['flip', draw.int(0, 12000), 1 << draw.int(0, 7)]],
     [2, () => ['flip', draw.int(0, 1e6), draw.int(1, 255)]],

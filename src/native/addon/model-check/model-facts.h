@@ -4,7 +4,9 @@
 
 #include "model-check.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace addon {
 
@@ -62,6 +64,12 @@ public:
     const gguf_head & head;
     std::string       arch;
 };
+
+// whether a list of architectures or words has this one
+template <size_t N>
+bool is_among(const char * const (&names)[N], std::string_view name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
 
 // "8", "0.5", "-inf"
 std::string number_text(double number);

@@ -13,14 +13,18 @@ std::optional<model_finding> check_ranges   (const model_facts & facts);
 std::optional<model_finding> check_per_layer(const model_facts & facts);
 std::optional<model_finding> check_experts  (const model_facts & facts);
 std::optional<model_finding> check_alignment(const model_facts & facts);
+std::optional<model_finding> check_recurrent(const model_facts & facts);
 
 // tensors
 std::optional<model_finding> check_weight_types(const model_facts & facts);
+std::optional<model_finding> check_trunk       (const model_facts & facts);
+std::optional<model_finding> check_companions  (const model_facts & facts);
 
 // attention
-std::optional<model_finding> check_heads     (const model_facts & facts);
-std::optional<model_finding> check_head_sizes(const model_facts & facts);
-std::optional<model_finding> check_rope      (const model_facts & facts);
+std::optional<model_finding> check_heads        (const model_facts & facts);
+std::optional<model_finding> check_head_sizes   (const model_facts & facts);
+std::optional<model_finding> check_rope         (const model_facts & facts);
+std::optional<model_finding> check_rope_sections(const model_facts & facts);
 
 // vocabulary
 std::optional<model_finding> check_vocab_size (const model_facts & facts);

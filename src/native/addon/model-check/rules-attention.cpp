@@ -1,9 +1,6 @@
-// Heads, their sizes, and rope. Most of llama.cpp's graphs assert on these, when a context is made or in the middle of a call.
+// Heads and their sizes. Most of llama.cpp's graphs assert on these, when a context is made or in the middle of a call.
 
 #include "model-rules.h"
-
-#include <algorithm>
-#include <iterator>
 
 namespace addon {
 
@@ -23,19 +20,6 @@ static const char * const equal_heads_and_rope[] = {
     "nemotron", "olmo", "olmo2", "olmoe", "orion", "pangu-embedded", "plamo", "qwen2", "qwen2moe", "qwen2vl", "qwen3",
     "qwen3moe", "qwen3vl", "qwen3vlmoe", "rnd1", "seed_oss", "smallthinker", "smollm3", "starcoder2", "xverse",
 };
-
-// may say that rope turns nothing: there is none in their graphs, or not always
-static const char * const no_rope[] = {
-    "bailingmoe3", "bert", "bloom", "gpt2", "gptj", "granitehybrid", "jais", "jamba", "jina-bert-v2", "kimi-k3",
-    "kimi-linear", "mpt", "nemotron_h", "nemotron_h_moe", "refact", "starcoder", "t5", "t5encoder",
-};
-
-static const char * const rope_scalings[] = { "none", "linear", "yarn", "longrope" };
-
-template <size_t N>
-static bool is_among(const char * const (&names)[N], std::string_view name) {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
 
 static bool has_window_sizes(const model_facts & facts) {
     return facts.find("attention.key_length_swa") || facts.find("attention.value_length_swa") ||
@@ -132,34 +116,6 @@ std::optional<model_finding> check_head_sizes(const model_facts & facts) {
         return found;
     }
     return check_matrix(facts, "attention.value_length", "attention.value_length_swa", "attn_v");
-}
-
-std::optional<model_finding> check_rope(const model_facts & facts) {
-    const gguf_value * scaling = facts.find("rope.scaling.type");
-    if (scaling && scaling->is_string() && !scaling->is_array && !is_among(rope_scalings, scaling->text())) {
-        return facts.finding("rope.scaling.type", "must be none, linear, yarn or longrope");
-    }
-
-    const double n_k = facts.head_size("attention.key_length");
-
-    const struct { const char * key; double size; } sides[] = {
-        { "rope.dimension_count",     n_k                                          },
-        { "rope.dimension_count_swa", facts.number("attention.key_length_swa", n_k) },
-    };
-    for (const auto & side : sides) {
-        const double n_rot = facts.number(side.key);
-        if (n_rot > side.size) {
-            return facts.finding(side.key, "must be at most the size of a head, which is " + number_text(side.size));
-        }
-        if (n_k == n_k && std::fmod(n_rot, 2) != 0 && n_rot == n_rot) {
-            return facts.finding(side.key, "must be even");
-        }
-        // the kernel skips what it has turned, and begins anew
-        if (n_k == n_k && n_rot == 0 && !is_among(no_rope, facts.arch)) {
-            return facts.finding(side.key, "must be at least 2");
-        }
-    }
-    return std::nullopt;
 }
 
 } // namespace addon

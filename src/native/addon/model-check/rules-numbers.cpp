@@ -51,6 +51,8 @@ static const range ranges[] = {
     { "nemotron_h_moe", "ssm.group_count",                 1, any_count    },
     { "nemotron_h_moe", "ssm.time_step_rank",              1, any_count    },
     { "plamo2",        "ssm.time_step_rank",               1, any_count    },
+    { "plamo2",        "ssm.group_count",                  0, 0            }, // its convolution has no groups
+    { nullptr,         "token_shift_count",                1, 2            },
     { "olmo2",         "attention.head_count",             1, any_count    },
     { "phimoe",        "attention.head_count",             1, any_count    },
     { "gemma2",        "attention.head_count",             1, any_count    },
@@ -76,9 +78,6 @@ static const char * const per_layer[] = {
     "expert_used_count",
 };
 
-// a recurrent layer is twice as wide as the model in these
-static const char * const twice_as_wide[] = { "jamba", "granitehybrid" };
-
 std::optional<model_finding> check_ranges(const model_facts & facts) {
     for (const range & r : ranges) {
         if (r.arch ? facts.arch != r.arch : !facts.find(r.key)) {
@@ -88,6 +87,7 @@ std::optional<model_finding> check_ranges(const model_facts & facts) {
         if (!(value >= r.min && value <= r.max)) {
             return facts.finding(r.key, r.max == FLT_MAX || r.max == any_count
                 ? "must be a number of at least " + number_text(r.min)
+                : r.min == r.max ? "must be " + number_text(r.min)
                 : "must be between " + number_text(r.min) + " and " + number_text(r.max));
         }
     }
@@ -95,14 +95,6 @@ std::optional<model_finding> check_ranges(const model_facts & facts) {
         if (facts.number(l.key) > facts.number(l.other)) {
             return facts.finding(l.key, "must be at most " + facts.key_of(l.other) + ", which is " +
                 number_text(facts.number(l.other)));
-        }
-    }
-    for (const char * arch : twice_as_wide) {
-        const double inner = facts.number("ssm.inner_size");
-        const double width = facts.number("embedding_length");
-        if (facts.arch == arch && inner != 2 * width && inner == inner && width == width) {
-            return facts.finding("ssm.inner_size", "must be twice " + facts.key_of("embedding_length") + ", which is " +
-                number_text(width));
         }
     }
     return std::nullopt;

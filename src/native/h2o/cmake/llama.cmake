@@ -16,6 +16,7 @@ set(H2O_SOURCES
     ${H2O_DIR}/h2o-families.cpp
     ${H2O_DIR}/h2o-graph-input.cpp
     ${H2O_DIR}/h2o-hooks.cpp
+    ${H2O_DIR}/h2o-kv-size.cpp
     ${H2O_DIR}/h2o-mass.cpp
     ${H2O_DIR}/h2o-params.cpp
     ${H2O_DIR}/h2o-plan.cpp
