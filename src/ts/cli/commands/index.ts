@@ -15,6 +15,7 @@ export const commands: ReadonlyMap<string, () => Promise<CommandModule>> = new M
   ['compare', () => import('./compare.js')],
   ['inspect', () => import('./inspect.js')],
   ['doctor', () => import('./doctor.js')],
+  ['serve', () => import('./serve.js')],
   ['build', () => import('./build.js')],
 ])
 

@@ -1,0 +1,24 @@
+/**
+ * Where the sparse part of a prompt ends.
+ *
+ * As Document.ask() has it, a question of a chunk or less is dense and sees all that lies before it: here the last message
+ * of the user, with all that follows. Of a prompt without one, or with a longer one (a document with its question in one
+ * message), it is the last tokens, `least` of them. Down to the next boundary of a chunk the rest is dense, too: so the
+ * sparse part is whole chunks, and another question behind the same text finds all of them in the context.
+ */
+
+export interface TailSettings {
+  /** S */
+  chunk: number
+  /** Tokens at the end that are dense in any case. */
+  least: number
+}
+
+/** @param question tokens from the last message of the user on; undefined if there is none */
+export function denseTail(n: number, question: number | undefined, { chunk, least }: TailSettings): number {
+  const isQuestion = question !== undefined && question <= chunk
+  const wanted = Math.min(Math.max(isQuestion ? question : 0, least), n)
+  if (wanted === 0) return 0
+  const body = n - wanted
+  return n - (body - (body % chunk))
+}
