@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { demoText } from '../../src/ts/model-maker/index.js'
+import { runNode } from '../addon/support.js'
 import { type Fixtures, makeFixtures } from './support/models.js'
-import { spawnCli, start } from './support/spawn.js'
+import { root, spawnCli, start } from './support/spawn.js'
 
 let f: Fixtures
 beforeAll(async () => {
@@ -109,4 +110,15 @@ describe('what cannot be', () => {
     other.close()
     expect([code, err.includes('EADDRINUSE')], err).toEqual([1, true])
   })
+})
+
+it('is not loaded with the library, nor with other commands', async () => {
+  const script = `
+    import { createRequire } from 'node:module'
+    await import('./dist/index.js')
+    await import('./dist/cli/commands/run.js')
+    const loaded = Object.keys(createRequire(import.meta.url).cache)
+    console.log(loaded.some((path) => /commander/.test(path)), loaded.some((path) => /fastify|prom-client/.test(path)))`
+  const { stdout } = await runNode(['--input-type=module', '-e', script], { cwd: root })
+  expect(stdout.trim()).toBe('true false')
 })

@@ -57,7 +57,7 @@ const refusedFields: Readonly<Record<string, (value: unknown) => boolean>> = {
   modalities: (value) => JSON.stringify(value) === '["text"]', audio: never, web_search_options: never,
   functions: isEmpty, function_call: is('none', 'auto'), tool_choice: is('none', 'auto'),
   mirostat: is(0), typical_p: is(1), xtc_probability: is(0), dry_multiplier: is(0), dynatemp_range: is(0),
-  top_n_sigma: is(-1, 0), samplers: never, lora: isEmpty, session_id: never, n_indent: is(0),
+  top_n_sigma: is(-1, 0), samplers: never, lora: isEmpty,
 }
 
 export type RequestBody = Record<string, unknown>
