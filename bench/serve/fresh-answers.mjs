@@ -12,7 +12,7 @@ export async function freshAnswers({ model: path, ...sizes }, bodies) {
   const model = await loadModel(path)
   const answers = []
   for (const body of bodies) {
-    const context = await createContext({ model, ...sizes, h2o: { denseTail: DENSE_TAIL } })
+    const context = await createContext({ model, ...sizes, h2o: { denseTail: DENSE_TAIL }, onWarning() {} })
     const settings = { model, context, template: TEMPLATE }
     const { tokens, denseTail } = await chatPrompt(body, settings, new AbortController().signal)
     const options = { temperature: 0, ignoreEos: true, ...optionsOf(body), denseTail }

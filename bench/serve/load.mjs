@@ -53,6 +53,7 @@ const answers = await freshAnswers(settings, bodies)
 const server = await startServer({ ...settings, parallel: values.parallel })
 for (const body of bodies.slice(0, 4)) await ask(server.url, body) // memory that comes with the first requests
 const before = await server.rssBytes()
+console.error(`load for ${values.seconds} seconds`)
 
 const counts = { requests: 0, right: 0, wrong: 0, left: 0, failed: 0 }
 const ttft = { h2o: [], dense: [] }

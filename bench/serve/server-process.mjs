@@ -23,6 +23,8 @@ export async function startServer({ model, nCtx, nBatch, nUbatch, parallel }) {
   ]
   const child = spawn(process.execPath, [BIN, 'serve', ...argv], { stdio: ['ignore', 'ignore', 'pipe'] })
   const ended = once(child, 'close')
+  process.once('exit', () => child.kill())
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
   const url = await new Promise((resolve, reject) => {
     let said = ''
     child.stderr.on('data', (part) => {
