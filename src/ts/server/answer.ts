@@ -47,7 +47,7 @@ export async function answer(
   try {
     const prompt = await endpoint.prompt(body, service, limits.signal)
     checkFit(service, prompt)
-    const job = new Job(service, endpoint.shape, body, prompt, turn, limits.signal)
+    const job = new Job(service, endpoint.shape, body, prompt, turn, limits)
     return body.stream === true ? await job.stream(reply) : await job.whole()
   } catch (error) {
     if (limits.signal.reason instanceof ClientLeft) {
@@ -63,8 +63,16 @@ export async function answer(
   }
 }
 
-/** Aborts when the client leaves and when the time is over. */
-function limitsOf({ raw }: FastifyReply, timeoutMs: number): { signal: AbortSignal; end(): void } {
+interface Limits {
+  /** When the request came. */
+  began: number
+  /** Aborts when the client leaves and when the time is over. */
+  signal: AbortSignal
+  end(): void
+}
+
+function limitsOf({ raw }: FastifyReply, timeoutMs: number): Limits {
+  const began = performance.now()
   const controller = new AbortController()
   const onClose = () => raw.writableFinished || controller.abort(new ClientLeft())
   const seconds = timeoutMs / 1000
@@ -76,6 +84,7 @@ function limitsOf({ raw }: FastifyReply, timeoutMs: number): { signal: AbortSign
   raw.once('close', onClose)
   if (raw.destroyed) onClose()
   return {
+    began,
     signal: controller.signal,
     end() {
       clearTimeout(timer)
@@ -93,7 +102,7 @@ function checkFit({ context }: Service, { tokens }: ServedPrompt): void {
 }
 
 class Job {
-  readonly #start = performance.now()
+  readonly signal: AbortSignal
 
   constructor(
     readonly service: Service,
@@ -101,8 +110,10 @@ class Job {
     readonly body: RequestBody,
     readonly prompt: ServedPrompt,
     readonly turn: Turn,
-    readonly signal: AbortSignal,
-  ) {}
+    readonly limits: Limits,
+  ) {
+    this.signal = limits.signal
+  }
 
   async whole(): Promise<object> {
     const answered = await this.#run(async () => {})
@@ -148,7 +159,7 @@ class Job {
       let ttftMs: number | undefined
       for (;;) {
         const next = await generation.next()
-        ttftMs ??= performance.now() - this.#start
+        ttftMs ??= performance.now() - this.limits.began
         if (next.done) {
           service.metrics.answered(next.value, ttftMs)
           return { summary: next.value, ttftMs }
