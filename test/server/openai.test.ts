@@ -108,7 +108,7 @@ describe('a chat completion', () => {
 })
 
 describe('a conversation', () => {
-  it("reads its second turn alone, and answers as a fresh context: the last user's message is dense", async () => {
+  it("does not read again what it has, and answers as a fresh context: the last user's message is dense", async () => {
     const document = user(someText(1500, 5))
     const first = await s.openai.chat.completions.create({ model, messages: [document] })
     const said = first.choices[0]?.message.content ?? ''
@@ -124,13 +124,13 @@ describe('a conversation', () => {
     expect(cached).toBeGreaterThan(1300)
     expect(cached % 64).toBe(0)
 
-    // another question behind the same text reads itself alone
+    // another question behind the same text reads itself and two chunks at most
     const third = { ...body, messages: [...body.messages.slice(0, 2), user('who says so?')] }
     const answer = await s.openai.chat.completions.create(third)
     expect(answer.choices[0]?.message.content).toBe((await s.fresh(third)).text)
     const { timings } = answer as unknown as Figures
-    expect(timings.h2o).toMatchObject({ path: 'dense', chunks: 0 })
-    expect((answer.usage?.prompt_tokens ?? 0) - timings.cache_n).toBeLessThan(64 + 30)
+    expect(timings.h2o).toMatchObject({ path: 'h2o', dense_tail: 'who says so?\n[assistant]'.length })
+    expect((answer.usage?.prompt_tokens ?? 0) - timings.cache_n).toBeLessThan(2 * 64 + 30)
   })
 
   it('is dense with h2o: false, and as dense at its end as asked', async () => {
@@ -142,7 +142,7 @@ describe('a conversation', () => {
       return (answer as unknown as Figures).timings.h2o
     }
     expect(await ask(false)).toMatchObject({ path: 'dense', reason: 'off', chunks: 0 })
-    expect(await ask({ dense_tail: 300 })).toMatchObject({ path: 'h2o', chunks: 9 })
+    expect(await ask({ dense_tail: 300 })).toMatchObject({ path: 'h2o', chunks: 10, dense_tail: 300 })
     expect((await ask({ dense_tail: 0 })).dense_tail).toBe(0)
   })
 })
@@ -197,7 +197,7 @@ it('goes to the context that holds the beginning of the prompt', async () => {
   await ask(20)
   await ask(21)
   for (const seed of [20, 20, 21, 20, 21]) {
-    expect((await ask(seed)).usage?.prompt_tokens_details?.cached_tokens).toBeGreaterThan(600)
+    expect((await ask(seed)).usage?.prompt_tokens_details?.cached_tokens).toBeGreaterThan(500)
   }
 })
 

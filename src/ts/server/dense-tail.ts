@@ -1,10 +1,9 @@
 /**
- * Where the sparse part of a prompt ends.
+ * How many tokens at the end of a prompt are dense.
  *
  * As Document.ask() has it, a question of a chunk or less is dense and sees all that lies before it: here the last message
  * of the user, with all that follows. Of a prompt without one, or with a longer one (a document with its question in one
- * message), it is the last tokens, `least` of them. Down to the next boundary of a chunk the rest is dense, too: so the
- * sparse part is whole chunks, and another question behind the same text finds all of them in the context.
+ * message), it is the last `least` tokens.
  */
 
 export interface TailSettings {
@@ -17,8 +16,5 @@ export interface TailSettings {
 /** @param question tokens from the last message of the user on; undefined if there is none */
 export function denseTail(n: number, question: number | undefined, { chunk, least }: TailSettings): number {
   const isQuestion = question !== undefined && question <= chunk
-  const wanted = Math.min(Math.max(isQuestion ? question : 0, least), n)
-  if (wanted === 0) return 0
-  const body = n - wanted
-  return n - (body - (body % chunk))
+  return Math.min(Math.max(isQuestion ? question : 0, least), n)
 }
