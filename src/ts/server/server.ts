@@ -1,5 +1,6 @@
 /** The HTTP server: routes, keys, limits and errors. Loaded by `serve` alone: the library does not need fastify. */
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Context } from '../context.js'
@@ -39,6 +40,9 @@ export interface Server {
   /** Takes no request any more, and resolves when those that there are have been answered. */
   drain(): Promise<void>
 }
+
+/** For the last bytes of the last answers. */
+const flushMs = 1000
 
 const messages = {
   type: 'array',
@@ -148,7 +152,11 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     app,
     async drain() {
       draining = true
-      await app.close()
+      const closed = app.close()
+      while (pool.processing + pool.deferred > 0) await sleep(50)
+      await sleep(flushMs)
+      app.server.closeAllConnections() // those that clients keep without a request count as busy
+      await closed
     },
   }
 }
