@@ -33,7 +33,7 @@ export class ContextHandle {
     /** Of a prompt: its last tokens that are to go in dense calls. */
     readonly denseTail = 0,
   ) {
-    this.history = new History(info, denseTail)
+    this.history = new History(info)
   }
 
   get disposed(): boolean {

@@ -151,6 +151,16 @@ export class Context {
     return new Document(this.#handle, await this.loadState(state))
   }
 
+  /**
+   * How many tokens at the beginning of a prompt prefill() and generate() would not read again now: what to ask several
+   * contexts of one model for the one that is furthest with a prompt.
+   */
+  reusable(tokens: ArrayLike<number>, denseTail: number = this.#handle.denseTail): number {
+    this.#handle.assertLive()
+    count('denseTail', denseTail, 0)
+    return this.#handle.history.reusable(tokenIds(tokens, this.#handle.nVocab), denseTail)
+  }
+
   /** Exactly one native decode call, appended: at most nBatch tokens (ERR_H2O_BATCH_TOO_LARGE). */
   async decode(tokens: number | ArrayLike<number>, given?: DecodeOptions): Promise<DecodeResult> {
     const { signal, logits: wanted } = readOptions('decode', given, decodeOptionNames)

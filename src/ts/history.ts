@@ -14,20 +14,28 @@ export class History {
   /** Positions below are as a prefill from 0 on leaves them. */
   #exact = 0
   readonly #unit: number
-  readonly #least: number
-  readonly #path: 'h2o' | 'dense'
+  readonly #chunk: number
+  readonly #isSparse: boolean
+  /** Whether calls are cut so that the last one is sparse, too. */
+  readonly #isBalanced: boolean
 
-  constructor(info: HistoryInfo, denseTail: number) {
-    const isSparse = info.reason === null
-    this.#path = isSparse ? 'h2o' : 'dense'
-    this.#unit = !isSparse ? info.nCallMax : info.select === 'query' ? info.chunk : Number.POSITIVE_INFINITY
-    // a rest of a chunk alone would be dense
-    this.#least = isSparse ? denseTail + info.chunk + 1 : 1
+  constructor(info: HistoryInfo) {
+    this.#isSparse = info.reason === null
+    this.#chunk = info.chunk
+    this.#isBalanced = info.nCallMax >= 3 * info.chunk
+    const calls = info.nCallMax - (info.nCallMax % info.chunk)
+    this.#unit = !this.#isSparse
+      ? info.nCallMax
+      : info.select !== 'query'
+        ? Number.POSITIVE_INFINITY
+        : this.#isBalanced
+          ? info.chunk
+          : calls
   }
 
   /** A call that has ended put `tokens` at `pos`. */
   add(tokens: Int32Array, pos: number, path: string): void {
-    if (pos !== this.#exact || path !== this.#path) return
+    if (pos !== this.#exact || path !== (this.#isSparse ? 'h2o' : 'dense')) return
     const whole = Math.floor(tokens.length / this.#unit) * this.#unit
     if (!(whole > 0)) return
     if (pos + whole > this.#tokens.length) {
@@ -44,11 +52,25 @@ export class History {
     if (at < this.#exact) this.#exact = at - (at % this.#unit)
   }
 
-  /** Tokens at the beginning of `prompt` that need not be read again, so that the rest goes the way it would have gone. */
-  reusable(prompt: Int32Array): number {
-    const most = Math.min(prompt.length - this.#least, this.#exact)
+  /**
+   * Tokens at the beginning of `prompt` that need not be read again, so that the rest goes the way it would have gone. Its
+   * last `denseTail` tokens are always read.
+   */
+  reusable(prompt: Int32Array, denseTail: number): number {
+    const tail = this.#isSparse ? Math.min(denseTail, prompt.length) : 0
+    const body = prompt.length - tail
+    if (this.#isSparse && body <= this.#chunk) return 0 // dense as a whole
+    const most = Math.min(body, this.#exact)
     let same = 0
     while (same < most && prompt[same] === this.#tokens[same]) same++
-    return same - (same % this.#unit)
+    same -= same % this.#unit
+    while (same > 0 && !this.#leavesRest(body - same, tail)) same -= this.#unit
+    return Math.max(same, 0)
+  }
+
+  /** Whether `rest` tokens before the tail go as they would have gone: a rest of a chunk alone would be dense. */
+  #leavesRest(rest: number, tail: number): boolean {
+    if (rest === 0) return tail > 0
+    return !this.#isSparse || !this.#isBalanced || rest > this.#chunk
   }
 }

@@ -39,6 +39,8 @@ export interface PrefillOptions {
    * layers use saveState() and loadState().
    */
   from?: number | Place
+  /** The last so many tokens of this prompt are dense; of all of them, it is dense as a whole: the context's h2o.denseTail */
+  denseTail?: number
   /** Whose logits to return: 'last' */
   logits?: LogitsMode
   /** Add BOS where the model wants it: true, and false when a text is appended to something */
@@ -53,6 +55,7 @@ export const prefillNames = {
   append: true,
   from: true,
   reuse: true,
+  denseTail: true,
   logits: true,
   addSpecial: true,
   parseSpecial: true,
@@ -73,6 +76,7 @@ export function checkPrefillOptions(options: PrefillOptions): void {
     })
   }
   boolean('reuse', options.reuse, true)
+  integer('denseTail', options.denseTail, 0, 0, 2 ** 31 - 1)
   boolean('addSpecial', options.addSpecial, true)
   boolean('parseSpecial', options.parseSpecial, false)
   oneOf('logits', options.logits, 'last', logitsModes)
@@ -101,11 +105,12 @@ export async function runPrefill(
   if (sampling) await context.startSampling(sampling, start, whole)
   const isNew = !options.append && options.from === undefined
   const isReused = isNew && mode !== 'all' && options.reuse !== false
-  const known = isReused ? await goBack(context, context.history.reusable(whole)) : 0
+  const denseTail = options.denseTail ?? context.denseTail
+  const known = isReused ? await goBack(context, context.history.reusable(whole, denseTail)) : 0
   const tokens = whole.subarray(known)
   const wanted = start + known
   const { nCallMax, nUbatch } = context.info
-  const plan = planPrefill(tokens.length, nCallMax, nUbatch, context.covered, context.denseTail)
+  const plan = planPrefill(tokens.length, nCallMax, nUbatch, context.covered, denseTail)
 
   if (context.position > wanted) await context.forget(wanted)
   const base = context.position // less than was wanted where that was in a hole (removeRange)

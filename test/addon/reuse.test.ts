@@ -97,6 +97,49 @@ describe('with query', () => {
   })
 })
 
+describe('a dense tail behind whole chunks', () => {
+  const settings = { h2o: query }
+  const document = longest.subarray(0, 10 * S)
+  const asked = (seed: number) => Int32Array.from([...document, ...someTokens(30, seed)])
+
+  it('leaves the question alone to be read', async () => {
+    await using fresh = await tinyContext(settings)
+    await using context = await tinyContext(settings)
+    expect(context.reusable(asked(2), 30)).toBe(0)
+    const first = await context.prefill(asked(2), { denseTail: 30 })
+    expect(first).toMatchObject({ cached: 0, path: 'h2o', chunks: 10, denseTail: 30 })
+    expect(context.reusable(asked(3), 30)).toBe(10 * S)
+    const next = await context.prefill(asked(3), { denseTail: 30 })
+    expect(next).toMatchObject({ cached: 10 * S, tokens: 30, path: 'dense' })
+    expect(next.logits).toEqual((await fresh.prefill(asked(3), { denseTail: 30 })).logits)
+    // without a tail of its own the rest has to hold more than a chunk
+    expect(context.reusable(document)).toBe(8 * S)
+    expect(context.reusable(asked(3))).toBe(9 * S)
+  })
+
+  it('reads a prompt densely as a whole, whatever is there', async () => {
+    await using fresh = await tinyContext(settings)
+    await using context = await tinyContext(settings)
+    await context.prefill(longest)
+    const dense = await context.prefill(longest, { denseTail: longest.length })
+    expect(dense).toMatchObject({ cached: 0, path: 'dense' })
+    expect(dense.logits).toEqual((await fresh.prefill(longest, { denseTail: longest.length })).logits)
+    expect((await context.prefill(longest)).cached).toBe(0) // dense calls are not what a sparse prompt would leave
+  })
+})
+
+describe('calls of two chunks', () => {
+  it.each([600, 640, 641, 704, 768])('%i tokens: whole calls, as their cut leaves dense rests', async (n) => {
+    const settings = { h2o: query, nBatch: 2 * S }
+    await using fresh = await tinyContext(settings)
+    await using context = await tinyContext(settings)
+    await context.prefill(longest)
+    const result = await context.prefill(longest.subarray(0, n))
+    expect(result.cached).toBe(floor(n - 1, 2 * S))
+    expect(result.logits).toEqual((await fresh.prefill(longest.subarray(0, n))).logits)
+  })
+})
+
 describe.each(['gemma3', 'jamba'] as const)('a memory that cannot always go back: %s', (arch) => {
   it.each([
     [900, 700, { gemma3: 640, jamba: 0 }], // the windows reach that far back

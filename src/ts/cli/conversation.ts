@@ -13,6 +13,18 @@ export async function conversationOf(flags: RunFlags, prompt: string, model: Mod
       throw new UsageError('-no-cnv does not go together with -sys and --chat-template')
     return prompt
   }
+  const template = await chatTemplateOf(flags)
+  const system = systemPrompt === undefined ? [] : [{ role: 'system', content: systemPrompt }]
+  return model.formatChat([...system, { role: 'user', content: prompt }], {
+    ...(template !== undefined && { template }),
+  })
+}
+
+/** What --chat-template and --chat-template-file say; undefined is the model's own. @throws UsageError */
+export async function chatTemplateOf({
+  chatTemplate,
+  chatTemplateFile,
+}: Pick<RunFlags, 'chatTemplate' | 'chatTemplateFile'>): Promise<string | undefined> {
   if (chatTemplate !== undefined && chatTemplateFile !== undefined)
     throw new UsageError('--chat-template and --chat-template-file were both given')
   const template = chatTemplateFile === undefined ? chatTemplate : await readTemplate(chatTemplateFile)
@@ -22,10 +34,7 @@ export async function conversationOf(flags: RunFlags, prompt: string, model: Mod
       "leave it out to use the model's own, or give the template itself",
     )
   }
-  const system = systemPrompt === undefined ? [] : [{ role: 'system', content: systemPrompt }]
-  return model.formatChat([...system, { role: 'user', content: prompt }], {
-    ...(template !== undefined && { template }),
-  })
+  return template
 }
 
 async function readTemplate(path: string): Promise<string> {

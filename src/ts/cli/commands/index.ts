@@ -16,6 +16,7 @@ export const commands: ReadonlyMap<string, () => Promise<CommandModule>> = new M
   ['parity', () => import('./parity.js')],
   ['inspect', () => import('./inspect.js')],
   ['doctor', () => import('./doctor.js')],
+  ['serve', () => import('./serve.js')],
   ['build', () => import('./build.js')],
 ])
 

@@ -1,0 +1,109 @@
+#!/usr/bin/env node
+// Load on `h2o-prefill serve`: conversations of mixed length at once, some clients leave, and every answer is compared
+// with a fresh context's. Prints one JSON object; the exit code is 1 if an answer was wrong or a request failed.
+
+import { parseArgs } from 'node:util'
+import { ask } from './client.mjs'
+import { conversations } from './conversations.mjs'
+import { freshAnswers } from './fresh-answers.mjs'
+import { quantile } from './quantile.mjs'
+import { startServer } from './server-process.mjs'
+
+const HELP = `usage: node bench/serve/load.mjs -m MODEL [options]
+
+  -m, --model FILE    one token per byte: what npm run demo makes, or the model maker
+  --seconds N         how long (600), and
+  --requests N        at least so many requests (200)
+  --concurrency N     clients at once (16)
+  --parallel N        contexts of the server (1)
+  --leaving SHARE     of the clients leave before the answer ends (0.2)
+  --longest N         tokens of the longest prompt (8000)
+  -b N, -u N          batch and chunk (2048, 512)
+`
+
+const { values } = parseArgs({
+  options: {
+    model: { type: 'string', short: 'm' },
+    seconds: { type: 'string', default: '600' },
+    requests: { type: 'string', default: '200' },
+    concurrency: { type: 'string', default: '16' },
+    parallel: { type: 'string', default: '1' },
+    leaving: { type: 'string', default: '0.2' },
+    longest: { type: 'string', default: '8000' },
+    batch: { type: 'string', short: 'b', default: '2048' },
+    ubatch: { type: 'string', short: 'u', default: '512' },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+})
+if (values.help || values.model === undefined) {
+  console.log(HELP)
+  process.exit(values.help ? 0 : 2)
+}
+
+const settings = {
+  model: values.model,
+  nCtx: Number(values.longest) + 512,
+  nBatch: Number(values.batch),
+  nUbatch: Number(values.ubatch),
+}
+const bodies = conversations(Number(values.longest))
+console.error(`answers of fresh contexts: ${bodies.length} requests`)
+const answers = await freshAnswers(settings, bodies)
+
+const server = await startServer({ ...settings, parallel: values.parallel })
+for (const body of bodies.slice(0, 4)) await ask(server.url, body) // memory that comes with the first requests
+const before = await server.rssBytes()
+console.error(`load for ${values.seconds} seconds`)
+
+const counts = { requests: 0, right: 0, wrong: 0, left: 0, failed: 0 }
+const ttft = { h2o: [], dense: [] }
+const random = randomFrom(7)
+const began = performance.now()
+const elapsed = () => (performance.now() - began) / 1000
+let meanMs = 1000
+
+async function client() {
+  while (elapsed() < Number(values.seconds) || counts.requests < Number(values.requests)) {
+    counts.requests++
+    const i = Math.floor(random() * bodies.length)
+    const leaveAfterMs = random() < Number(values.leaving) ? random() * 2 * meanMs : undefined
+    try {
+      const got = await ask(server.url, { ...bodies[i], stream: random() < 0.75 }, leaveAfterMs)
+      if (got === 'left') counts.left++
+      else {
+        counts[got.text === answers[i] ? 'right' : 'wrong']++
+        if (got.ttftMs !== undefined) ttft[got.path].push(got.ttftMs)
+        meanMs += 0.1 * (got.ms - meanMs)
+      }
+    } catch (error) {
+      counts.failed++
+      console.error(`failed: ${error.message}`)
+    }
+  }
+}
+
+await Promise.all(Array.from({ length: Number(values.concurrency) }, client))
+const seconds = elapsed()
+await server.untilIdle()
+const after = await server.rssBytes()
+const code = await server.stop()
+
+const mebibytes = (bytes) => Math.round(bytes / 2 ** 20)
+const times = (list) => ({ n: list.length, p50: quantile(list, 0.5), p99: quantile(list, 0.99) })
+const report = {
+  ...counts,
+  seconds: Math.round(seconds),
+  ttft_ms: { h2o: times(ttft.h2o), dense: times(ttft.dense) },
+  rss_mib: { before: mebibytes(before), after: mebibytes(after) },
+  exit_code: code,
+}
+console.log(JSON.stringify(report))
+process.exitCode = counts.wrong + counts.failed > 0 || code !== 0 ? 1 : 0
+
+function randomFrom(seed) {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}

@@ -1,0 +1,99 @@
+// `h2o-prefill serve`: an OpenAI-compatible server on contexts of one model.
+import { once } from 'node:events'
+import { basename } from 'node:path'
+import type { Context, ContextOptions, H2oWarning, Model } from '../../index.js'
+import { modelPath } from '../built-in-model.js'
+import { chatTemplateOf } from '../conversation.js'
+import { ExitCode } from '../exit-codes.js'
+import { contextOptions, generateOptions, modelOptions } from '../flags.js'
+import type { CliIo } from '../io.js'
+import { onceEach } from '../once-each.js'
+import { answer } from '../output.js'
+import { parseArgv } from '../program.js'
+import { readApiKeys } from '../serve/api-keys.js'
+import { type ServeFlags, serveOptions } from '../serve/options.js'
+import { type StopSignal, stopSignal } from '../serve/stop-signal.js'
+import { memoryLines } from '../summary.js'
+import { packageVersion } from '../version.js'
+
+const notes = `POST /v1/chat/completions, /v1/completions; GET /v1/models, /health, /ready, /metrics. SIGTERM and Ctrl-C let the
+requests that there are end, a second one kills. The exit code is 0 then, and 1 if the port cannot be had.`
+
+export async function main(argv: readonly string[], io: CliIo): Promise<number> {
+  const { flags, text, withoutEffect } = parseArgv<ServeFlags>(argv, {
+    usage: 'serve [-m FILE] [options]',
+    description: "Answer OpenAI's requests over HTTP.",
+    options: serveOptions,
+    version: packageVersion(),
+    notes,
+  })
+  if (!flags) return answer(io, text)
+  for (const name of withoutEffect) io.stderr.write(`h2o-prefill: ${name} has no effect\n`)
+  const stop = stopSignal()
+  try {
+    return await serve(flags, io, stop)
+  } finally {
+    stop.release()
+  }
+}
+
+async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Promise<number> {
+  const say = (line: string) => void io.stderr.write(`h2o-prefill: ${line}\n`)
+  const warn = onceEach((message) => say(`warning: ${message}`))
+  const apiKeys = await readApiKeys(flags)
+  const template = await chatTemplateOf(flags)
+  const path = modelPath(flags, io)
+
+  const [api, { makeServer }] = await Promise.all([
+    import('../../index.js'),
+    import('../../server/server.js'),
+  ])
+  if (flags.verbose) api.setLogLevel('info')
+  const model = await api.loadModel({ ...modelOptions({ ...flags, model: path }), signal })
+  const contexts: Context[] = []
+  try {
+    for (let i = 0; i < flags.parallel; i++) {
+      contexts.push(await api.createContext(serverContext(flags, model, ({ message }) => warn(message))))
+    }
+    const [first] = contexts as [Context]
+    if (flags.verbose) for (const line of memoryLines(first)) say(line)
+    if (first.h2o.reason !== null) warn(`prompts are dense: ${first.h2o.reason}`)
+    if (template === undefined && model.chatTemplate === null) {
+      warn('this model has no chat template: /v1/chat/completions needs --chat-template-file')
+    }
+    const server = await makeServer({
+      contexts: contexts as [Context],
+      alias: flags.alias ?? basename(path),
+      version: packageVersion(),
+      ...(template !== undefined && { template }),
+      defaults: generateOptions(flags),
+      queue: flags.queue,
+      timeoutMs: flags.timeout * 1000,
+      maxBodyBytes: flags.maxBody * 2 ** 20,
+      apiKeys,
+      corsOrigins: (flags.corsOrigins ?? '')
+        .split(',')
+        .map((origin) => origin.trim())
+        .filter(Boolean),
+      onFailure: (error) => say(`error: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
+    })
+    say(`listening on ${await server.app.listen({ host: flags.host, port: flags.port })}`)
+    if (!signal.aborted) await once(signal, 'abort')
+    say('ending when the requests that there are have been answered; a second signal kills')
+    await server.drain()
+    return ExitCode.ok
+  } finally {
+    for (const context of contexts) await context.dispose()
+    await model.dispose()
+  }
+}
+
+/** As the library makes one: its size does not follow from a prompt. */
+function serverContext(
+  flags: ServeFlags,
+  model: Model,
+  onWarning: (warning: H2oWarning) => void,
+): ContextOptions {
+  const { nCtx: _, ...options } = contextOptions(flags, model, 0, onWarning)
+  return { ...options, ...(flags.ctxSize !== undefined && { nCtx: flags.ctxSize }) }
+}

@@ -1,0 +1,64 @@
+// The options of `serve`: those of `run` that load a model and set its defaults, and llama-server's own.
+import type { RunFlags } from '../flags.js'
+import { type OptionSpec, runOptions } from '../options.js'
+import { integer } from '../parsers.js'
+
+export interface ServeFlags extends RunFlags {
+  host: string
+  port: number
+  alias?: string
+  apiKey?: string
+  apiKeyFile?: string
+  parallel: number
+  queue: number
+  timeout: number
+  maxBody: number
+  corsOrigins?: string
+}
+
+/** A prompt and one answer on stdout are for `run`. */
+const ofRunAlone = new Set(
+  '-p -f -e --no-escape -cnv -no-cnv -sys -r -st --no-display-prompt --simple-io --json'.split(' '),
+)
+
+const changes: Readonly<Record<string, Partial<OptionSpec>>> = {
+  '-c': {
+    help: 'context in tokens, 0 = what the model was trained for (default: that, at most 32768)',
+  },
+  '-n': {
+    help: 'most tokens of an answer, unless a request says; -1 = until the model ends or the context is full',
+  },
+  '--chat-template': { help: "the template, in place of the model's" },
+  '--h2o-dense-tail': {
+    default: 64,
+    help: 'tokens at the end of a prompt that see all of it, at least; a last question of a chunk or less always does',
+  },
+}
+
+const server = 'Server:'
+
+// biome-ignore format: a table
+const serverOptions: readonly OptionSpec[] = [
+  { group: server, names: ['--host'], value: 'HOST', env: 'LLAMA_ARG_HOST', default: '127.0.0.1', help: 'the address to listen on' },
+  { group: server, names: ['--port'], value: 'N', env: 'LLAMA_ARG_PORT', parse: integer(0, 65535), default: 8080, help: 'the port, 0 = any that is free' },
+  { group: server, names: ['-a', '--alias'], value: 'NAME', env: 'LLAMA_ARG_ALIAS', help: "the model's name in answers (default: the file's)" },
+  { group: server, names: ['--api-key'], value: 'KEY', env: 'LLAMA_API_KEY', help: 'who asks must have it; several with commas' },
+  { group: server, names: ['--api-key-file'], value: 'FILE', env: 'LLAMA_ARG_API_KEY_FILE', help: 'a file with keys, one a line; # begins a comment' },
+  { group: server, names: ['-np', '--parallel'], value: 'N', env: 'LLAMA_ARG_N_PARALLEL', parse: integer(1, 64), default: 1,
+    help: 'contexts on the one model: requests that run at once' },
+  { group: server, names: ['--queue'], value: 'N', parse: integer(0, 1e6), default: 64, help: 'requests that may wait; one more gets 429' },
+  { group: server, names: ['-to', '--timeout'], value: 'N', env: 'LLAMA_ARG_TIMEOUT', parse: integer(1, 1e6), default: 3600,
+    help: 'seconds that a request may take, waiting included' },
+  { group: server, names: ['--max-body'], value: 'MIB', parse: integer(1, 1024), default: 16, help: 'size of a request in MiB' },
+  { group: server, names: ['--cors-origins'], value: 'LIST', env: 'LLAMA_ARG_CORS_ORIGINS', help: 'origins whose pages may ask, * = all (default: none)' },
+  { group: 'Without effect, for llama.cpp\'s scripts:', names: ['--metrics'], withoutEffect: true, help: '/metrics is always there' },
+  { group: 'Without effect, for llama.cpp\'s scripts:', names: ['--no-webui', '--no-ui'], withoutEffect: true, help: 'there is no page' },
+]
+
+export const serveOptions: readonly OptionSpec[] = [
+  ...serverOptions.filter(({ withoutEffect }) => !withoutEffect),
+  ...runOptions
+    .filter(({ names }) => !names.some((name) => ofRunAlone.has(name)))
+    .map((option) => ({ ...option, ...changes[option.names[0]] })),
+  ...serverOptions.filter(({ withoutEffect }) => withoutEffect),
+]

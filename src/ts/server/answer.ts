@@ -1,0 +1,182 @@
+/** Answering one request: its place in the queue, its context, its tokens. */
+
+import type { FastifyReply } from 'fastify'
+import type { GenerateOptions } from '../generate.js'
+import type { GenerateSummary } from '../types.js'
+import { ApiError, ClientLeft, toApiError } from './api-error.js'
+import { EventStream } from './event-stream.js'
+import { optionsOf, type RequestBody, refuseFields } from './fields.js'
+import { timingsOf, usageOf } from './figures.js'
+import type { Metrics } from './metrics.js'
+import type { ContextPool, Turn } from './pool.js'
+import type { PromptSettings, ServedPrompt } from './prompt.js'
+import type { Shape } from './shapes.js'
+
+export interface Service extends PromptSettings {
+  pool: ContextPool
+  metrics: Metrics
+  /** What is generated with where a request does not say. */
+  defaults: GenerateOptions
+  /** Milliseconds that a request may take, waiting included. */
+  timeoutMs: number
+  alias: string
+  fingerprint: string
+  onFailure(error: unknown): void
+}
+
+export interface Endpoint {
+  shape: Shape
+  prompt(body: RequestBody, settings: PromptSettings, signal: AbortSignal): Promise<ServedPrompt>
+}
+
+interface Answered {
+  summary: GenerateSummary
+  ttftMs: number
+}
+
+/** Throws what toApiError() takes, unless a stream had begun: then the error is its last event. */
+export async function answer(
+  service: Service,
+  endpoint: Endpoint,
+  body: RequestBody,
+  reply: FastifyReply,
+): Promise<object | undefined> {
+  refuseFields(body)
+  const turn = service.pool.enter()
+  const limits = limitsOf(reply, service.timeoutMs)
+  try {
+    const prompt = await endpoint.prompt(body, service, limits.signal)
+    checkFit(service, prompt)
+    const job = new Job(service, endpoint.shape, body, prompt, turn, limits)
+    return body.stream === true ? await job.stream(reply) : await job.whole()
+  } catch (error) {
+    if (limits.signal.reason instanceof ClientLeft) {
+      service.metrics.left()
+      reply.hijack()
+      reply.raw.destroy()
+      return undefined
+    }
+    throw error
+  } finally {
+    limits.end()
+    turn.leave()
+  }
+}
+
+interface Limits {
+  /** When the request came. */
+  began: number
+  /** Aborts when the client leaves and when the time is over. */
+  signal: AbortSignal
+  end(): void
+}
+
+function limitsOf({ raw }: FastifyReply, timeoutMs: number): Limits {
+  const began = performance.now()
+  const controller = new AbortController()
+  const onClose = () => raw.writableFinished || controller.abort(new ClientLeft())
+  const seconds = timeoutMs / 1000
+  const timer = setTimeout(() => {
+    const message = `the request took more than ${seconds} seconds`
+    // OpenAI's clients would send it again
+    controller.abort(new ApiError(504, 'timeout', message, { headers: { 'x-should-retry': 'false' } }))
+  }, timeoutMs)
+  raw.once('close', onClose)
+  if (raw.destroyed) onClose()
+  return {
+    began,
+    signal: controller.signal,
+    end() {
+      clearTimeout(timer)
+      raw.removeListener('close', onClose)
+    },
+  }
+}
+
+/** Before it waits for a context, and before a stream has begun. */
+function checkFit({ context }: Service, { tokens }: ServedPrompt): void {
+  if (tokens.length === 0) throw new ApiError(400, 'ERR_H2O_EMPTY_PROMPT', 'the prompt holds no tokens')
+  if (tokens.length <= context.nCtx) return
+  const message = `This model's maximum context length is ${context.nCtx} tokens; the prompt has ${tokens.length}`
+  throw new ApiError(400, 'context_length_exceeded', message, { h2oCode: 'ERR_H2O_PROMPT_TOO_LONG' })
+}
+
+class Job {
+  readonly signal: AbortSignal
+
+  constructor(
+    readonly service: Service,
+    readonly shape: Shape,
+    readonly body: RequestBody,
+    readonly prompt: ServedPrompt,
+    readonly turn: Turn,
+    readonly limits: Limits,
+  ) {
+    this.signal = limits.signal
+  }
+
+  async whole(): Promise<object> {
+    const answered = await this.#run(async () => {})
+    const head = this.#head()
+    return { ...this.shape.whole(head, answered.summary), ...this.#figures(answered) }
+  }
+
+  /** Headers go out at once; what fails later is an event. */
+  async stream(reply: FastifyReply): Promise<undefined> {
+    const { shape, signal, body } = this
+    const head = this.#head()
+    const events = new EventStream(reply)
+    try {
+      for (const event of shape.first(head)) await events.send(event, signal)
+      const answered = await this.#run(async (text) => {
+        if (text !== '') await events.send(shape.piece(head, text), signal)
+      })
+      const { usage, timings } = this.#figures(answered)
+      await events.send({ ...shape.last(head, answered.summary), timings }, signal)
+      const options = body.stream_options as { include_usage?: boolean } | undefined
+      if (options?.include_usage) await events.send({ ...shape.bare(head), usage }, signal)
+      await events.send('[DONE]', signal)
+    } catch (error) {
+      if (signal.reason instanceof ClientLeft) throw error
+      const known = toApiError(error)
+      if (known.status === 500) this.service.onFailure(error)
+      await events.send(known.body, signal).catch(() => {})
+    } finally {
+      events.end()
+    }
+  }
+
+  async #run(onText: (text: string) => Promise<void>): Promise<Answered> {
+    const { service, prompt, signal, body } = this
+    const context = await this.turn.context(prompt, signal)
+    const generation = context.generate(prompt.tokens, {
+      ...service.defaults,
+      ...optionsOf(body),
+      denseTail: prompt.denseTail,
+      signal,
+    })
+    try {
+      let ttftMs: number | undefined
+      for (;;) {
+        const next = await generation.next()
+        ttftMs ??= performance.now() - this.limits.began
+        if (next.done) {
+          service.metrics.answered(next.value, ttftMs)
+          return { summary: next.value, ttftMs }
+        }
+        await onText(next.value.text)
+      }
+    } finally {
+      await generation.return(undefined as never) // the context is free when it is left
+    }
+  }
+
+  #head() {
+    return this.shape.head(this.service.alias, this.service.fingerprint)
+  }
+
+  #figures({ summary, ttftMs }: Answered) {
+    const { h2o } = this.service.context
+    return { usage: usageOf(summary), timings: timingsOf(summary, h2o, ttftMs, this.body.h2o === false) }
+  }
+}

@@ -1,0 +1,45 @@
+/** Messages as clients send them, as templates want them. */
+
+import type { ChatMessage } from '../chat.js'
+import { ApiError } from './api-error.js'
+
+/** Parts of text become one text, as in llama.cpp; images and sound are refused. */
+export function toChatMessages(messages: readonly ChatMessage[]): ChatMessage[] {
+  return messages.map((message, i) => ({
+    ...message,
+    role: message.role === 'developer' ? 'system' : message.role,
+    content: textOf(message.content, `messages.${i}.content`),
+    ...(Array.isArray(message.tool_calls) && { tool_calls: message.tool_calls.map(withArguments) }),
+  }))
+}
+
+/** The text of the last message of the user, without the space around it that templates may cut; undefined if there is none. */
+export function lastQuestion(messages: readonly ChatMessage[]): string | undefined {
+  const text = messages.findLast(({ role }) => role === 'user')?.content
+  return typeof text === 'string' && text.trim() !== '' ? text.trim() : undefined
+}
+
+function textOf(content: unknown, param: string): string {
+  if (content === undefined || content === null) return ''
+  if (typeof content === 'string') return content
+  const parts = content as { type?: unknown; text?: unknown }[]
+  return parts
+    .map(({ type, text }) => {
+      if (type === 'text' && typeof text === 'string') return text
+      throw new ApiError(400, 'unsupported_content', `a part of type ${String(type)} is not supported`, {
+        param,
+      })
+    })
+    .join('\n')
+}
+
+/** Templates print the arguments of a call as JSON, and OpenAI's clients send them as a string of it. */
+function withArguments(call: { function?: { arguments?: unknown } }): unknown {
+  const given = call?.function?.arguments
+  if (typeof given !== 'string') return call
+  try {
+    return { ...call, function: { ...call.function, arguments: JSON.parse(given) } }
+  } catch {
+    return call
+  }
+}

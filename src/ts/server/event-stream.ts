@@ -1,0 +1,44 @@
+/** Server-sent events: one JSON object each, as fast as the client takes them. */
+
+import { once } from 'node:events'
+import type { FastifyReply } from 'fastify'
+
+/** A comment now and then, so that nothing between takes a long prefill for a dead connection. */
+const pingMs = 10_000
+
+export class EventStream {
+  readonly #raw: FastifyReply['raw']
+  readonly #ping: NodeJS.Timeout
+
+  constructor(reply: FastifyReply) {
+    const headers = {
+      ...reply.getHeaders(),
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no', // nginx
+    }
+    reply.hijack()
+    this.#raw = reply.raw
+    this.#raw.on('error', () => {}) // a client that left; its request is aborted elsewhere
+    this.#raw.writeHead(200, headers as Record<string, string>)
+    this.#raw.flushHeaders()
+    this.#ping = setInterval(() => this.#raw.write(': ping\n\n'), pingMs)
+  }
+
+  /** Resolves when there is room for more; rejects with the signal's reason. */
+  async send(event: object | '[DONE]', signal: AbortSignal): Promise<void> {
+    const data = typeof event === 'string' ? event : JSON.stringify(event)
+    if (this.#raw.write(`data: ${data}\n\n`) || this.#raw.destroyed) return
+    try {
+      await once(this.#raw, 'drain', { signal })
+    } catch (error) {
+      signal.throwIfAborted()
+      throw error
+    }
+  }
+
+  end(): void {
+    clearInterval(this.#ping)
+    this.#raw.end()
+  }
+}

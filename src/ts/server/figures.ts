@@ -1,0 +1,44 @@
+/** What an answer cost: OpenAI's usage, and llama.cpp's timings with what H2O did. */
+
+import type { ContextH2o, GenerateSummary, Reason } from '../types.js'
+
+export function usageOf({ prefill, predicted }: GenerateSummary) {
+  return {
+    prompt_tokens: prefill.position,
+    completion_tokens: predicted,
+    total_tokens: prefill.position + predicted,
+    prompt_tokens_details: { cached_tokens: prefill.cached },
+  }
+}
+
+/** @param wasOff the request asked for dense attention */
+export function timingsOf(
+  { prefill, timings }: GenerateSummary,
+  { select }: ContextH2o,
+  ttftMs: number,
+  wasOff: boolean,
+) {
+  const { path, schedule, chunks, denseTail, calls } = prefill
+  const reason: Reason | null = wasOff && prefill.reason === 'one-chunk' ? 'off' : prefill.reason
+  return {
+    cache_n: timings.cacheN,
+    prompt_n: timings.promptN,
+    prompt_ms: timings.promptMs,
+    prompt_per_token_ms: timings.promptPerTokenMs,
+    prompt_per_second: timings.promptPerSecond,
+    predicted_n: timings.predictedN,
+    predicted_ms: timings.predictedMs,
+    predicted_per_token_ms: timings.predictedPerTokenMs,
+    predicted_per_second: timings.predictedPerSecond,
+    h2o: {
+      path,
+      reason,
+      schedule,
+      select,
+      chunks,
+      dense_tail: denseTail,
+      calls: calls.length,
+      ttft_ms: ttftMs,
+    },
+  }
+}

@@ -1,0 +1,76 @@
+/** /metrics: llama.cpp's names where it has one, ours for what it does not know. */
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { GenerateSummary } from '../types.js'
+import type { ContextPool } from './pool.js'
+
+const seconds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640]
+
+export class Metrics {
+  readonly registry = new Registry()
+  readonly #responses: Counter<'route' | 'status'>
+  readonly #ttft: Histogram<'path'>
+  readonly #left: Counter
+  readonly #tokens: { prompt: Counter; cached: Counter; predicted: Counter }
+  readonly #seconds: { prompt: Counter; predicted: Counter }
+
+  constructor(pool: ContextPool) {
+    const registers = [this.registry]
+    collectDefaultMetrics({ register: this.registry })
+    const counter = (name: string, help: string) => new Counter({ name, help, registers })
+    const gauge = (name: string, help: string, read: () => number) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read())
+        },
+      })
+    this.#tokens = {
+      prompt: counter(
+        'llamacpp:prompt_tokens_total',
+        'Prompt tokens read, those from the cache not counted.',
+      ),
+      cached: counter('h2o_prompt_tokens_cached_total', 'Prompt tokens that were in a context already.'),
+      predicted: counter('llamacpp:tokens_predicted_total', 'Tokens generated.'),
+    }
+    this.#seconds = {
+      prompt: counter('llamacpp:prompt_seconds_total', 'Time spent on prompts.'),
+      predicted: counter('llamacpp:tokens_predicted_seconds_total', 'Time spent on generated tokens.'),
+    }
+    this.#left = counter('h2o_requests_left_total', 'Requests whose client left before the answer ended.')
+    this.#responses = new Counter({
+      name: 'h2o_responses_total',
+      help: 'Responses by route and status.',
+      labelNames: ['route', 'status'],
+      registers,
+    })
+    this.#ttft = new Histogram({
+      name: 'h2o_ttft_seconds',
+      help: 'From the arrival of a request to its first token, waiting included, by the path of its prompt.',
+      labelNames: ['path'],
+      buckets: seconds,
+      registers,
+    })
+    gauge('llamacpp:requests_processing', 'Requests with a context.', () => pool.processing)
+    gauge('llamacpp:requests_deferred', 'Requests that wait for one.', () => pool.deferred)
+  }
+
+  answered({ prefill, predicted, timings }: GenerateSummary, ttftMs: number): void {
+    this.#tokens.prompt.inc(prefill.tokens)
+    this.#tokens.cached.inc(prefill.cached)
+    this.#tokens.predicted.inc(predicted)
+    this.#seconds.prompt.inc(prefill.timings.promptMs / 1000)
+    this.#seconds.predicted.inc(timings.predictedMs / 1000)
+    this.#ttft.observe({ path: prefill.path }, ttftMs / 1000)
+  }
+
+  left(): void {
+    this.#left.inc()
+  }
+
+  responded(route: string, status: number): void {
+    this.#responses.inc({ route, status })
+  }
+}

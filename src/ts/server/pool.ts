@@ -1,0 +1,116 @@
+/** The contexts of the server: a bounded queue before them, and for each request the one that holds most of its prompt. */
+
+import type { Context } from '../context.js'
+import type { ServedPrompt } from './prompt.js'
+
+/** There is no room for another request. */
+export class QueueFull extends Error {
+  constructor(readonly retryAfterSeconds: number) {
+    super('the queue is full')
+  }
+}
+
+/** A request's place: first in the queue, then with a context of its own. */
+export interface Turn {
+  /** Waits for a context. An abort gives up the place and rejects with the signal's reason. */
+  context(prompt: ServedPrompt, signal: AbortSignal): Promise<Context>
+  /** Ends it, however far it came. */
+  leave(): void
+}
+
+interface Waiting {
+  prompt: ServedPrompt
+  start(context: Context): void
+}
+
+/** How much the last turn counts in the mean that Retry-After is made of. */
+const weight = 0.2
+
+export class ContextPool {
+  /** The one that was used least recently is first. */
+  #idle: Context[]
+  #waiting: Waiting[] = []
+  #admitted = 0
+  #meanMs = 1000
+  readonly size: number
+  readonly #most: number
+
+  /** @param queue how many requests may wait beside those that are served */
+  constructor(contexts: readonly Context[], queue: number) {
+    this.#idle = [...contexts]
+    this.size = contexts.length
+    this.#most = contexts.length + queue
+  }
+
+  get isFull(): boolean {
+    return this.#admitted >= this.#most
+  }
+
+  /** Requests with a context. */
+  get processing(): number {
+    return this.size - this.#idle.length
+  }
+
+  /** Requests without one. */
+  get deferred(): number {
+    return this.#admitted - this.processing
+  }
+
+  /** Throws QueueFull. */
+  enter(): Turn {
+    if (this.isFull) throw new QueueFull(this.#retryAfter())
+    this.#admitted++
+    let taken: { context: Context; since: number } | undefined
+    let left = false
+    return {
+      context: async (prompt, signal) => {
+        const context = await this.#take(prompt, signal)
+        taken = { context, since: performance.now() }
+        return context
+      },
+      leave: () => {
+        if (left) return
+        left = true
+        this.#admitted--
+        if (!taken) return
+        this.#meanMs += weight * (performance.now() - taken.since - this.#meanMs)
+        this.#idle.push(taken.context)
+        this.#next()
+      },
+    }
+  }
+
+  #take(prompt: ServedPrompt, signal: AbortSignal): Promise<Context> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason)
+      const onAbort = () => {
+        this.#waiting = this.#waiting.filter((other) => other !== waiting)
+        reject(signal.reason)
+      }
+      const waiting: Waiting = {
+        prompt,
+        start: (context) => {
+          signal.removeEventListener('abort', onAbort)
+          resolve(context)
+        },
+      }
+      signal.addEventListener('abort', onAbort, { once: true })
+      this.#waiting.push(waiting)
+      this.#next()
+    })
+  }
+
+  #next(): void {
+    if (this.#idle.length === 0) return
+    const first = this.#waiting.shift()
+    if (!first) return
+    const held = this.#idle.map((context) => context.reusable(first.prompt.tokens, first.prompt.denseTail))
+    const [context] = this.#idle.splice(held.indexOf(Math.max(...held)), 1)
+    first.start(context as Context)
+  }
+
+  #retryAfter(): number {
+    const seconds = (this.#meanMs * this.#admitted) / this.size / 1000
+    return Math.min(Math.max(Math.ceil(seconds), 1), 600)
+  }
+}

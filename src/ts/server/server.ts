@@ -1,0 +1,191 @@
+/** The HTTP server: routes, keys, limits and errors. Loaded by `serve` alone: the library does not need fastify. */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import cors from '@fastify/cors'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Context } from '../context.js'
+import type { GenerateOptions } from '../generate.js'
+import { answer, type Endpoint, type Service } from './answer.js'
+import { ApiError, toApiError } from './api-error.js'
+import { ApiKeys } from './api-keys.js'
+import { bodySchema, type RequestBody, withoutNulls } from './fields.js'
+import { Metrics } from './metrics.js'
+import { ContextPool, QueueFull } from './pool.js'
+import { chatPrompt, textPrompt } from './prompt.js'
+import { chatShape, textShape } from './shapes.js'
+
+export interface ServerOptions {
+  /** Alike, and of one model. */
+  contexts: readonly [Context, ...Context[]]
+  /** The name of the model. */
+  alias: string
+  version: string
+  /** Jinja, in place of the model's own. */
+  template?: string
+  defaults: GenerateOptions
+  /** Requests that may wait. */
+  queue: number
+  timeoutMs: number
+  maxBodyBytes: number
+  /** None: everybody may ask. */
+  apiKeys: readonly string[]
+  /** Origins whose pages may ask; '*' is all of them. */
+  corsOrigins: readonly string[]
+  /** Told what a request failed with, where that is the server's fault. */
+  onFailure?(error: unknown): void
+}
+
+export interface Server {
+  readonly app: FastifyInstance
+  /** Takes no request any more, and resolves when those that there are have been answered. */
+  drain(): Promise<void>
+}
+
+/** For the last bytes of the last answers. */
+const flushMs = 1000
+
+const messages = {
+  type: 'array',
+  minItems: 1,
+  items: {
+    type: 'object',
+    required: ['role'],
+    properties: {
+      role: { type: 'string' },
+      content: { type: ['string', 'null', 'array'], items: { type: 'object' } },
+    },
+  },
+}
+
+const chat = {
+  url: '/v1/chat/completions',
+  endpoint: { shape: chatShape, prompt: chatPrompt } satisfies Endpoint,
+  body: bodySchema('messages', {
+    messages,
+    tools: { type: 'array', items: { type: 'object' } },
+    chat_template_kwargs: { type: 'object' },
+  }),
+}
+
+const completion = {
+  url: '/v1/completions',
+  endpoint: { shape: textShape, prompt: textPrompt } satisfies Endpoint,
+  body: bodySchema('prompt', {
+    prompt: { type: ['string', 'array'], minItems: 1, items: { type: ['string', 'integer'] } },
+  }),
+}
+
+/** What may be asked without a key. */
+const open = new Set(['/health', '/ready', '/v1/models'])
+
+export async function makeServer(options: ServerOptions): Promise<Server> {
+  const [context] = options.contexts
+  const pool = new ContextPool(options.contexts, options.queue)
+  const metrics = new Metrics(pool)
+  const keys = new ApiKeys(options.apiKeys)
+  const service: Service = {
+    pool,
+    metrics,
+    context,
+    model: context.model,
+    defaults: options.defaults,
+    timeoutMs: options.timeoutMs,
+    alias: options.alias,
+    onFailure: (error) => options.onFailure?.(error),
+    fingerprint: `h2o-llama-${options.version}`,
+    ...(options.template !== undefined && { template: options.template }),
+  }
+  let draining = false
+
+  const app = Fastify({
+    bodyLimit: options.maxBodyBytes,
+    requestTimeout: 60_000, // for a request to arrive
+    return503OnClosing: false, // in our words, below
+    ajv: {
+      customOptions: {
+        coerceTypes: false,
+        removeAdditional: false,
+        useDefaults: false,
+        allowUnionTypes: true,
+      },
+    },
+  })
+  app.setErrorHandler((error, _, reply) => fail(reply, error, options.onFailure))
+  app.setNotFoundHandler(({ method, url }, reply) =>
+    fail(reply, new ApiError(404, 'not_found', `there is no ${method} ${url}`)),
+  )
+  if (options.corsOrigins.length > 0) {
+    const all = options.corsOrigins.includes('*')
+    await app.register(cors, { origin: all ? '*' : [...options.corsOrigins] })
+  }
+  app.addHook('onRequest', async ({ routeOptions, headers }) => {
+    if (open.has(routeOptions.url ?? '') || keys.admits(headers.authorization)) return
+    throw new ApiError(401, 'invalid_api_key', 'the API key is missing or wrong')
+  })
+  app.addHook('preValidation', async (request) => {
+    const { body } = request
+    if (typeof body === 'object' && body !== null) request.body = withoutNulls(body as RequestBody)
+  })
+  app.addHook('onResponse', async ({ routeOptions }, { statusCode, raw }) => {
+    metrics.responded(routeOptions.url ?? 'none', raw.headersSent ? raw.statusCode : statusCode)
+    if (draining) setImmediate(() => app.server.closeIdleConnections())
+  })
+
+  for (const { url, endpoint, body } of [chat, completion]) {
+    app.post(url, { schema: { body } }, (request: FastifyRequest, reply) => {
+      if (draining) throw new ApiError(503, 'shutting_down', 'the server is shutting down')
+      return answer(service, endpoint, request.body as RequestBody, reply)
+    })
+  }
+  app.get('/v1/models', async () => ({ object: 'list', data: [describe(service)] }))
+  app.get('/health', async () => ({ status: 'ok' }))
+  app.get('/ready', async (_, reply) => {
+    const status = draining ? 'draining' : pool.isFull ? 'full' : 'ok'
+    return reply.code(status === 'ok' ? 200 : 503).send({ status })
+  })
+  app.get('/metrics', async (_, reply) => {
+    reply.header('content-type', metrics.registry.contentType)
+    return metrics.registry.metrics()
+  })
+
+  return {
+    app,
+    async drain() {
+      draining = true
+      const closed = app.close()
+      while (pool.processing + pool.deferred > 0) await sleep(50)
+      await sleep(flushMs)
+      app.server.closeAllConnections() // those that clients keep without a request count as busy
+      await closed
+    },
+  }
+}
+
+function fail(reply: FastifyReply, error: unknown, onFailure?: (error: unknown) => void): FastifyReply {
+  const known = error instanceof QueueFull ? toQueueFull(error) : toApiError(error)
+  if (known.status === 500) onFailure?.(error)
+  return reply
+    .headers(known.options.headers ?? {})
+    .code(known.status)
+    .send(known.body)
+}
+
+function toQueueFull({ retryAfterSeconds }: QueueFull): ApiError {
+  const message = 'the queue is full; Retry-After says when there should be room'
+  return new ApiError(429, 'queue_full', message, { headers: { 'retry-after': String(retryAfterSeconds) } })
+}
+
+const started = Math.floor(Date.now() / 1000)
+
+/** As llama.cpp's server has it. */
+function describe({ alias, model, context }: Service) {
+  const meta = {
+    n_vocab: model.nVocab,
+    n_ctx: context.nCtx,
+    n_ctx_train: model.nCtxTrain,
+    n_embd: model.nEmbd,
+    n_params: model.nParams,
+    size: model.sizeBytes,
+  }
+  return { id: alias, object: 'model', created: started, owned_by: 'h2o-llama', meta }
+}

@@ -1,0 +1,124 @@
+// `serve` as a process: its flags, its signals, and how it ends.
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { demoText } from '../../src/ts/model-maker/index.js'
+import { runNode } from '../addon/support.js'
+import { type Fixtures, makeFixtures } from './support/models.js'
+import { root, spawnCli, start } from './support/spawn.js'
+
+let f: Fixtures
+beforeAll(async () => {
+  f = await makeFixtures()
+})
+afterAll(() => f.remove())
+
+async function serve(argv: string[], env: Record<string, string> = {}) {
+  const running = start(['serve', '--port', '0', '-c', '8192', '--temp', '0', ...argv], { env })
+  let err = ''
+  running.child.stderr.on('data', (part) => {
+    err += part
+  })
+  await running.says('listening on')
+  const url = /listening on (\S+)/.exec(err)?.[1] ?? ''
+  const post = (body: object, headers: Record<string, string> = {}) =>
+    fetch(`${url}/v1/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    })
+  const metrics = async () => (await fetch(`${url}/metrics`)).text()
+  return { ...running, url, post, metrics }
+}
+
+const long = demoText(8000)
+
+/** A stream whose first bytes have come: it is being answered. */
+async function streaming(server: Awaited<ReturnType<typeof serve>>) {
+  const response = await server.post({ prompt: long, max_tokens: 4, stream: true })
+  expect(response.status).toBe(200)
+  return response.text()
+}
+
+describe('SIGTERM', () => {
+  it('lets the requests that there are end', async () => {
+    const server = await serve(['-m', f.slowModel, '-n', '4', '-a', 'mine'])
+    const models = (await (await fetch(`${server.url}/v1/models`)).json()) as { data: unknown[] }
+    expect(models.data).toMatchObject([{ id: 'mine', meta: { n_ctx: 8192 } }])
+    const text = streaming(server)
+    const waiting = server.post({ prompt: 'x' })
+    while (!(await server.metrics()).includes('requests_deferred 1')) await sleep(5)
+    server.child.kill('SIGTERM')
+    expect((await waiting).status).toBe(200)
+    expect(await text).toContain('"finish_reason":"length"')
+    expect(await text).toContain('[DONE]')
+    const { code, err, out } = await server.ended
+    expect([code, out, err.includes('a second signal kills')], err).toEqual([0, '', true])
+  })
+
+  it('kills when it comes again', async () => {
+    const server = await serve(['-m', f.slowModel])
+    const text = streaming(server).catch((error: Error) => error)
+    while (!(await server.metrics()).includes('requests_processing 1')) await sleep(5)
+    server.child.kill('SIGTERM')
+    await server.says('a second signal kills')
+    server.child.kill('SIGTERM')
+    expect((await server.ended).signal).toBe('SIGTERM')
+    expect(await text).toBeInstanceOf(Error)
+  })
+})
+
+it('asks for a key from the environment and from a file, and takes flags without effect', async () => {
+  const file = join(f.folder, 'keys')
+  await writeFile(file, '# ours\n\nfrom-file\n')
+  const server = await serve(['-m', f.model, '--api-key-file', file, '--metrics', '-n', '2'], {
+    LLAMA_API_KEY: 'one,two',
+  })
+  for (const [key, status] of [
+    ['one', 200],
+    ['two', 200],
+    ['from-file', 200],
+    ['# ours', 401],
+  ] as const) {
+    expect((await server.post({ prompt: 'x' }, { authorization: `Bearer ${key}` })).status).toBe(status)
+  }
+  server.child.kill('SIGINT')
+  expect((await server.ended).err).toContain('--metrics has no effect')
+})
+
+describe('what cannot be', () => {
+  it.each([
+    ['a prompt', ['-p', 'x'], 2],
+    ['no contexts', ['-np', '0'], 2],
+    ['a file of keys that is not there', ['--api-key-file', '/no/such/file'], 2],
+    ['a key that is empty', ['--api-key', ','], 2],
+    ['a template that is none', ['--chat-template', 'chatml'], 2],
+    ['no model', ['-m', '/no/such/model'], 3],
+    ['contexts that do not fit', ['-np', '64', '-c', '2000000000'], 5],
+  ])('%s', async (_, argv, expected) => {
+    const { code, err } = await spawnCli(['serve', '--port', '0', '-m', f.model, ...argv])
+    expect(code, err).toBe(expected)
+  })
+
+  it('a port that is taken', async () => {
+    const other = createServer()
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    const { port } = other.address() as { port: number }
+    const { code, err } = await spawnCli(['serve', '--port', String(port), '-m', f.model])
+    other.close()
+    expect([code, err.includes('EADDRINUSE')], err).toEqual([1, true])
+  })
+})
+
+it('is not loaded with the library, nor with other commands', async () => {
+  const script = `
+    import { createRequire } from 'node:module'
+    await import('./dist/index.js')
+    await import('./dist/cli/commands/run.js')
+    const loaded = Object.keys(createRequire(import.meta.url).cache)
+    console.log(loaded.some((path) => /commander/.test(path)), loaded.some((path) => /fastify|prom-client/.test(path)))`
+  const { stdout } = await runNode(['--input-type=module', '-e', script], { cwd: root })
+  expect(stdout.trim()).toBe('true false')
+})

@@ -1,0 +1,190 @@
+/** What bounds the server: clients that leave, the queue, the time, the body, keys, origins, and its end. */
+
+import { connect } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { tinyModel } from '../addon/support.js'
+import { someText, startServer, type TestServer, type TestServerOptions, until } from './support.js'
+
+const long = someText(7000, 3)
+const short = { prompt: someText(40), max_tokens: 2 }
+
+/** Slow enough that a long prompt is in the middle for a while. */
+async function slowServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const model = await tinyModel({ layers: 8, hidden: 256, heads: 4 }, 'slow')
+  return startServer({ ...options, context: { model } })
+}
+
+/** A request that reads its prompt now; `leave` ends the connection. */
+async function reading(s: TestServer, stream: boolean) {
+  const controller = new AbortController()
+  const { signal } = controller
+  const asked = fetch(`${s.url}/v1/completions`, {
+    method: 'POST',
+    signal,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ prompt: long, max_tokens: 2, stream }),
+  })
+  const text = asked.then((response) => response.text()).catch((error: Error) => error)
+  await until(() => s.contexts.some(({ position }) => position > 0 && position < 3000))
+  return { text, leave: () => controller.abort() }
+}
+
+describe('a client that leaves', () => {
+  it.each([false, true])('in mid-prefill frees the context within a chunk, stream: %s', async (stream) => {
+    await using s = await slowServer()
+    const [context] = s.contexts
+    const client = await reading(s, stream)
+    const before = context?.position ?? 0
+    client.leave()
+    await until(async () => (await s.metric('llamacpp:requests_processing')) === 0)
+    // what had been read stays: the call that ran then, and perhaps one that had just ended
+    expect(context?.position).toBeLessThan(before + 2 * 192)
+    expect(await s.metric('h2o_requests_left_total')).toBe(1)
+    const answer = await s.openai.completions.create({ model: 'any', ...short })
+    expect(answer.choices[0]?.text).toBe((await s.fresh(short)).text)
+  })
+
+  it('between tokens', async () => {
+    await using s = await startServer()
+    const stream = await s.openai.completions.create({
+      model: 'any',
+      prompt: 'x',
+      stream: true,
+      max_tokens: 8000,
+    })
+    for await (const { choices } of stream) if (choices[0]?.text) break
+    await until(async () => (await s.metric('llamacpp:requests_processing')) === 0)
+    expect(s.contexts[0]?.position).toBeLessThan(8000)
+  })
+
+  it('while it waits gives up its place', async () => {
+    await using s = await slowServer({ queue: 1 })
+    const first = await reading(s, false)
+    const controller = new AbortController()
+    const waiting = s.openai.completions.create({ model: 'any', ...short }, { signal: controller.signal })
+    const failed = expect(waiting).rejects.toThrow()
+    await until(async () => (await s.metric('llamacpp:requests_deferred')) === 1)
+    controller.abort()
+    await failed
+    await until(async () => (await s.metric('llamacpp:requests_deferred')) === 0)
+    const next = s.openai.completions.create({ model: 'any', ...short })
+    first.leave()
+    expect((await next).choices[0]?.finish_reason).toBe('length')
+  })
+})
+
+it('answers 429 with Retry-After where the queue is full, and is not ready', async () => {
+  await using s = await slowServer({ queue: 0 })
+  const client = await reading(s, true)
+  const refused = await s.post('/v1/completions', short)
+  expect(refused.status).toBe(429)
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+  expect(await refused.json()).toMatchObject({ error: { type: 'rate_limit_error', code: 'queue_full' } })
+  expect((await fetch(`${s.url}/ready`)).status).toBe(503)
+  expect((await fetch(`${s.url}/health`)).status).toBe(200)
+  client.leave()
+  await until(async () => (await fetch(`${s.url}/ready`)).status === 200)
+})
+
+it('ends a request that takes too long, and says so in a stream', async () => {
+  await using s = await slowServer({ timeoutMs: 300 })
+  const whole = await s.post('/v1/completions', { prompt: long })
+  expect(whole.status).toBe(504)
+  expect(whole.headers.get('x-should-retry')).toBe('false')
+  expect(await whole.json()).toMatchObject({ error: { code: 'timeout', type: 'server_error' } })
+  const stream = await s.openai.completions.create({ model: 'any', prompt: long, stream: true })
+  const read = async () => {
+    for await (const _ of stream);
+  }
+  await expect(read()).rejects.toMatchObject({ code: 'timeout' })
+  await until(async () => (await s.metric('llamacpp:requests_processing')) === 0)
+})
+
+describe('drain', () => {
+  it('ends what there is, also over connections that stay, and takes nothing new', async () => {
+    await using s = await slowServer()
+    const client = await reading(s, true)
+    const waiting = s.post('/v1/completions', short)
+    await until(async () => (await s.metric('llamacpp:requests_deferred')) === 1)
+    const kept = connect(Number(new URL(s.url).port))
+    kept.write('GET /health HTTP/1.1\r\nhost: x\r\n\r\n')
+    await new Promise((resolve) => kept.once('data', resolve))
+    const drained = s.server.drain()
+    await expect(fetch(`${s.url}/health`)).rejects.toThrow()
+    expect(await client.text).toContain('[DONE]')
+    expect((await waiting).status).toBe(200)
+    await drained
+  })
+})
+
+describe('API keys', () => {
+  let s: TestServer
+  beforeEach(async () => {
+    s = await startServer({ apiKeys: ['first', 'second'] })
+  })
+  afterEach(() => s[Symbol.asyncDispose]())
+
+  it('let in who has one', async () => {
+    expect((await s.openai.completions.create({ model: 'any', ...short })).choices).toHaveLength(1)
+    expect((await s.post('/v1/completions', short, { authorization: 'bearer second' })).status).toBe(200)
+  })
+
+  it.each([
+    'Bearer third',
+    'Bearer ',
+    'Basic first',
+    'first',
+    undefined,
+  ])('refuse %s', async (authorization) => {
+    const headers = authorization === undefined ? {} : { authorization }
+    for (const path of ['/v1/completions', '/v1/chat/completions', '/elsewhere']) {
+      const refused = await s.post(path, short, headers)
+      expect(refused.status).toBe(401)
+      expect(await refused.json()).toMatchObject({ error: { code: 'invalid_api_key' } })
+    }
+    expect((await fetch(`${s.url}/metrics`, { headers })).status).toBe(401)
+    for (const path of ['/health', '/ready', '/v1/models']) {
+      expect((await fetch(s.url + path, { headers })).status).toBe(200)
+    }
+  })
+})
+
+describe('pages of other origins', () => {
+  const origin = 'https://page.example'
+  const preflight = (s: TestServer) =>
+    fetch(`${s.url}/v1/chat/completions`, {
+      method: 'OPTIONS',
+      headers: { origin, 'access-control-request-method': 'POST' },
+    })
+
+  it('may not ask', async () => {
+    await using s = await startServer()
+    expect((await preflight(s)).headers.get('access-control-allow-origin')).toBeNull()
+    const answer = await s.post('/v1/completions', short, { origin })
+    expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  it('may where they are named, in streams too, and with a key', async () => {
+    await using s = await startServer({ corsOrigins: [origin], apiKeys: ['key'] })
+    expect((await preflight(s)).headers.get('access-control-allow-origin')).toBe(origin)
+    for (const stream of [false, true]) {
+      const answer = await s.post(
+        '/v1/completions',
+        { ...short, stream },
+        { origin, authorization: 'Bearer key' },
+      )
+      expect(answer.status).toBe(200)
+      expect(answer.headers.get('access-control-allow-origin')).toBe(origin)
+      await answer.text()
+    }
+  })
+})
+
+it('has a histogram of times to the first token by path', async () => {
+  await using s = await startServer()
+  await s.post('/v1/completions', short)
+  await s.post('/v1/completions', { prompt: someText(500), max_tokens: 1 })
+  expect(await s.metric('h2o_ttft_seconds_count{path="dense"}')).toBe(1)
+  expect(await s.metric('h2o_ttft_seconds_count{path="h2o"}')).toBe(1)
+  expect(await s.metric('llamacpp:tokens_predicted_total')).toBe(3)
+})

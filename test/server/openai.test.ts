@@ -1,0 +1,275 @@
+/** OpenAI's own client: what it sends, what it gets, and that every user gets their own answer. */
+
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { someText, startServer, type TestServer } from './support.js'
+
+let s: TestServer
+beforeAll(async () => {
+  s = await startServer()
+})
+afterAll(() => s[Symbol.asyncDispose]())
+
+const model = 'any'
+const user = (content: string) => ({ role: 'user' as const, content })
+
+interface Figures {
+  timings: {
+    h2o: { path: string; reason: string | null; chunks: number; dense_tail: number }
+    cache_n: number
+  }
+}
+
+describe('a chat completion', () => {
+  it('has the text of a fresh context, usage and timings', async () => {
+    const body = { model, messages: [user(someText(600))] }
+    const fresh = await s.fresh(body)
+    const answer = await s.openai.chat.completions.create(body)
+    expect(answer).toMatchObject({
+      object: 'chat.completion',
+      model: 'tiny',
+      choices: [{ index: 0, finish_reason: 'length', message: { role: 'assistant', content: fresh.text } }],
+      usage: {
+        prompt_tokens: fresh.prefill.tokens,
+        completion_tokens: 16,
+        total_tokens: fresh.prefill.tokens + 16,
+        prompt_tokens_details: { cached_tokens: 0 },
+      },
+    })
+    const { timings } = answer as unknown as Figures
+    const { path, chunks, denseTail } = fresh.prefill
+    expect(timings.h2o).toMatchObject({ path, reason: null, chunks, dense_tail: denseTail, select: 'query' })
+    expect(path).toBe('h2o')
+  })
+
+  it('streams the same, and the usage where it is asked for', async () => {
+    const body = { model, messages: [user(someText(500, 2))] }
+    const { text } = await s.fresh(body)
+    const stream = await s.openai.chat.completions.create({
+      ...body,
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+    const chunks = []
+    for await (const chunk of stream) chunks.push(chunk)
+    expect(chunks[0]?.choices[0]?.delta.role).toBe('assistant')
+    expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe(text)
+    expect(chunks.at(-2)).toMatchObject({
+      choices: [{ finish_reason: 'length' }],
+      timings: { h2o: { path: 'h2o' } },
+    })
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 16 } })
+  })
+
+  it('ends before a stop string, with the reason', async () => {
+    const body = { model, messages: [user(someText(100, 3))] }
+    const { text } = await s.fresh(body)
+    const answer = await s.openai.chat.completions.create({ ...body, stop: [text.slice(5, 7)] })
+    expect(answer.choices[0]).toMatchObject({
+      finish_reason: 'stop',
+      message: { content: text.slice(0, text.indexOf(text.slice(5, 7))) },
+    })
+  })
+
+  it('takes sampling options, and the same seed gives the same', async () => {
+    const body = {
+      ...{ model, messages: [user('seed')], temperature: 5, top_p: 1, top_k: 0, min_p: 0 },
+      ...{ seed: 2 ** 40 + 7, max_completion_tokens: 24, max_tokens: 3 },
+    }
+    const one = await s.openai.chat.completions.create(body)
+    const two = await s.openai.chat.completions.create({ ...body, seed: 7 })
+    const other = await s.openai.chat.completions.create({ ...body, seed: 8 })
+    expect(one.usage?.completion_tokens).toBe(24)
+    expect(two.choices[0]?.message.content).toBe(one.choices[0]?.message.content)
+    expect(other.choices[0]?.message.content).not.toBe(one.choices[0]?.message.content)
+  })
+
+  it('puts parts of text, developers and tools into the template', async () => {
+    const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: {} } }]
+    const parts = [user('one\ntwo'), { role: 'system' as const, content: 'short' }]
+    const sent = await s.openai.chat.completions.create({
+      model,
+      tools,
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'one' },
+            { type: 'text', text: 'two' },
+          ],
+        },
+        { role: 'developer', content: 'short' },
+      ],
+    })
+    const plain = await s.fresh({ messages: parts, tools })
+    expect(sent.choices[0]?.message.content).toBe(plain.text)
+    expect(plain.prefill.tokens).toBe((await s.fresh({ messages: parts })).prefill.tokens + 'weather'.length)
+  })
+})
+
+describe('a conversation', () => {
+  it("does not read again what it has, and answers as a fresh context: the last user's message is dense", async () => {
+    const document = user(someText(1500, 5))
+    const first = await s.openai.chat.completions.create({ model, messages: [document] })
+    const said = first.choices[0]?.message.content ?? ''
+    const body = {
+      model,
+      messages: [document, { role: 'assistant' as const, content: said }, user('and what is that?')],
+    }
+    const fresh = await s.fresh(body)
+    expect(fresh.prefill.denseTail).toBeGreaterThan('and what is that?'.length)
+    const second = await s.openai.chat.completions.create(body)
+    expect(second.choices[0]?.message.content).toBe(fresh.text)
+    const cached = second.usage?.prompt_tokens_details?.cached_tokens ?? 0
+    expect(cached).toBeGreaterThan(1300)
+    expect(cached % 64).toBe(0)
+
+    // another question behind the same text reads itself and two chunks at most
+    const third = { ...body, messages: [...body.messages.slice(0, 2), user('who says so?')] }
+    const answer = await s.openai.chat.completions.create(third)
+    expect(answer.choices[0]?.message.content).toBe((await s.fresh(third)).text)
+    const { timings } = answer as unknown as Figures
+    expect(timings.h2o).toMatchObject({ path: 'h2o', dense_tail: 'who says so?\n[assistant]'.length })
+    expect((answer.usage?.prompt_tokens ?? 0) - timings.cache_n).toBeLessThan(2 * 64 + 30)
+  })
+
+  it('is dense with h2o: false, and as dense at its end as asked', async () => {
+    const messages = [user(someText(900, 6))]
+    const ask = async (h2o: unknown) => {
+      const body = { model, messages, h2o }
+      const answer = await s.openai.chat.completions.create(body)
+      expect(answer.choices[0]?.message.content).toBe((await s.fresh(body)).text)
+      return (answer as unknown as Figures).timings.h2o
+    }
+    expect(await ask(false)).toMatchObject({ path: 'dense', reason: 'off', chunks: 0 })
+    expect(await ask({ dense_tail: 300 })).toMatchObject({ path: 'h2o', chunks: 10, dense_tail: 300 })
+    expect((await ask({ dense_tail: 0 })).dense_tail).toBe(0)
+  })
+})
+
+describe('a completion', () => {
+  it.each([
+    ['a text', someText(300, 7)],
+    ['a list of one text', [someText(200, 8)]],
+    ['token ids', Array.from(someText(200, 9), (letter) => letter.charCodeAt(0))],
+  ])('of %s, whole and streamed', async (_, prompt) => {
+    const body = { model, prompt: prompt as string, max_tokens: 8 }
+    const { text } = await s.fresh(body)
+    const whole = await s.openai.completions.create(body)
+    expect(whole).toMatchObject({ object: 'text_completion', choices: [{ text, finish_reason: 'length' }] })
+    let streamed = ''
+    for await (const { choices } of await s.openai.completions.create({ ...body, stream: true })) {
+      streamed += choices[0]?.text ?? ''
+    }
+    expect(streamed).toBe(text)
+  })
+})
+
+it('names the model', async () => {
+  const { data } = await s.openai.models.list()
+  expect(data).toMatchObject([{ id: 'tiny', object: 'model' }])
+})
+
+describe.each([1, 2])('with %i contexts', (parallel) => {
+  it('three users at once get their own answers', async () => {
+    await using server = await startServer({ parallel })
+    const bodies = [10, 11, 12].map((seed) => ({ model, messages: [user(someText(700, seed))] }))
+    const turns = await Promise.all(
+      bodies.map(async (body) => {
+        const first = await server.openai.chat.completions.create(body)
+        const said = first.choices[0]?.message.content ?? ''
+        const messages = [...body.messages, { role: 'assistant' as const, content: said }, user('so?')]
+        const second = await server.openai.chat.completions.create({ model, messages })
+        return [body, said, { model, messages }, second.choices[0]?.message.content] as const
+      }),
+    )
+    for (const [body, said, next, then] of turns) {
+      expect(said).toBe((await server.fresh(body)).text)
+      expect(then).toBe((await server.fresh(next)).text)
+    }
+  })
+})
+
+it('goes to the context that holds the beginning of the prompt', async () => {
+  await using server = await startServer({ parallel: 2 })
+  const ask = (seed: number) =>
+    server.openai.completions.create({ model, prompt: someText(700, seed), max_tokens: 1 })
+  await ask(20)
+  await ask(21)
+  for (const seed of [20, 20, 21, 20, 21]) {
+    expect((await ask(seed)).usage?.prompt_tokens_details?.cached_tokens).toBeGreaterThan(500)
+  }
+})
+
+describe('errors', () => {
+  const messages = [user('x')]
+  it.each<[string, object, number, string, string | null]>([
+    [
+      'a prompt above the context',
+      { messages: [user(someText(9000))] },
+      400,
+      'context_length_exceeded',
+      null,
+    ],
+    ['several answers', { messages, n: 2 }, 400, 'unsupported_parameter', 'n'],
+    ['sound', { messages, modalities: ['text', 'audio'] }, 400, 'unsupported_parameter', 'modalities'],
+    [
+      'JSON',
+      { messages, response_format: { type: 'json_object' } },
+      400,
+      'unsupported_parameter',
+      'response_format',
+    ],
+    ['a forced call', { messages, tool_choice: 'required' }, 400, 'unsupported_parameter', 'tool_choice'],
+    ['no messages', { messages: [] }, 400, 'invalid_request', 'messages'],
+    ['a wrong type', { messages, temperature: 'hot' }, 400, 'invalid_request', 'temperature'],
+    ['a wrong value', { messages, top_p: 2 }, 400, 'invalid_request', 'top_p'],
+    ['a message without a role', { messages: [{ content: 'x' }] }, 400, 'invalid_request', 'messages.0.role'],
+    ['a budget per request', { messages, h2o: { local: 8 } }, 400, 'invalid_request', 'h2o.local'],
+    [
+      'an image',
+      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:' } }] }] },
+      ...([400, 'unsupported_content', 'messages.0.content'] as const),
+    ],
+  ])('%s', async (_, body, status, code, param) => {
+    for (const stream of [false, true]) {
+      const asked = s.openai.chat.completions.create({ model, ...body, stream } as never)
+      const error = await asked.then(
+        () => undefined,
+        (thrown) => thrown,
+      )
+      expect(error).toBeInstanceOf(OpenAI.APIError)
+      expect(error).toMatchObject({ status, code, param, type: 'invalid_request_error' })
+    }
+  })
+
+  it.each<[string, string, string, number, string]>([
+    ['no JSON', '/v1/completions', '{"prompt":', 400, 'invalid_json'],
+    ['no body', '/v1/completions', '', 400, 'invalid_json'],
+    ['a token that is none', '/v1/completions', '{"prompt":[-1]}', 400, 'ERR_H2O_TOKEN_OUT_OF_RANGE'],
+    ['ids and texts', '/v1/completions', '{"prompt":[65,"a"]}', 400, 'ERR_H2O_TOKEN_OUT_OF_RANGE'],
+    ['an empty prompt', '/v1/completions', '{"prompt":""}', 400, 'ERR_H2O_EMPTY_PROMPT'],
+    ['two prompts', '/v1/completions', '{"prompt":["a","b"]}', 400, 'unsupported_parameter'],
+    ['another route', '/v1/embeddings', '{}', 404, 'not_found'],
+    ['a large body', '/v1/completions', `{"prompt":"${'x'.repeat(2 ** 20)}"}`, 413, 'request_too_large'],
+  ])('%s', async (_, path, body, status, code) => {
+    const response = await s.post(path, body)
+    expect(response.status).toBe(status)
+    expect(await response.json()).toMatchObject({ error: { code, message: expect.stringMatching(/./) } })
+  })
+
+  it('takes what clients send that changes nothing', async () => {
+    const neutral = {
+      ...{ n: 1, logprobs: false, presence_penalty: 0, response_format: { type: 'text' }, logit_bias: {} },
+      ...{
+        user: 'me',
+        store: false,
+        metadata: {},
+        parallel_tool_calls: true,
+        top_logprobs: null,
+        seed: null,
+      },
+    }
+    expect((await s.post('/v1/chat/completions', { messages, ...neutral })).status).toBe(200)
+  })
+})

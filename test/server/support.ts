@@ -1,0 +1,106 @@
+/** A server on tiny contexts, and what a fresh context would answer. */
+
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import OpenAI from 'openai'
+import type { Context, ContextOptions, GenerateSummary } from '../../src/ts/index.js'
+import type { RequestBody } from '../../src/ts/server/fields.js'
+import { optionsOf } from '../../src/ts/server/fields.js'
+import { chatPrompt, textPrompt } from '../../src/ts/server/prompt.js'
+import { makeServer, type Server, type ServerOptions } from '../../src/ts/server/server.js'
+import { collect, tinyContext, tinyModel } from '../addon/support.js'
+
+const template =
+  "{%- for m in messages %}{{ '[' + m.role + ']' + m.content + '\n' }}{%- endfor %}{%- for t in tools or [] %}{{ t.function.name }}{%- endfor %}{%- if add_generation_prompt %}{{ '[assistant]' }}{%- endif %}"
+const settings = {
+  nCtx: 8192,
+  h2o: { local: 16, heavy: 16, select: 'query', denseTail: 20 },
+} as const satisfies Partial<ContextOptions>
+
+export interface TestServer extends AsyncDisposable {
+  url: string
+  server: Server
+  contexts: Context[]
+  openai: OpenAI
+  /** Of a body, as it is. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
+  metric(name: string): Promise<number>
+  /** The answer of a fresh context. */
+  fresh(body: RequestBody): Promise<GenerateSummary>
+}
+
+export interface TestServerOptions extends Partial<Omit<ServerOptions, 'contexts'>> {
+  parallel?: number
+  context?: Partial<ContextOptions>
+}
+
+const makeContext = async (options: Partial<ContextOptions> = {}) =>
+  tinyContext({
+    model: await tinyModel({ metadata: { 'tokenizer.chat_template': { type: 'string', value: template } } }),
+    ...settings,
+    ...options,
+  })
+
+export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const { parallel = 1, context, ...given } = options
+  const contexts = await Promise.all(Array.from({ length: parallel }, () => makeContext(context)))
+  const defaults = { nPredict: 16, temperature: 0, ignoreEos: true }
+  const server = await makeServer({
+    contexts: contexts as [Context],
+    alias: 'tiny',
+    version: '0',
+    defaults,
+    queue: 16,
+    timeoutMs: 100_000,
+    maxBodyBytes: 2 ** 20,
+    apiKeys: [],
+    corsOrigins: [],
+    ...given,
+  })
+  await server.app.listen({ port: 0 })
+  const url = `http://127.0.0.1:${(server.app.server.address() as AddressInfo).port}`
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    fetch(url + path, {
+      method: 'POST',
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      headers: { 'content-type': 'application/json', ...headers },
+    })
+  return {
+    url,
+    server,
+    contexts,
+    openai: new OpenAI({ baseURL: `${url}/v1`, apiKey: given.apiKeys?.[0] ?? 'none', maxRetries: 0 }),
+    post,
+    async metric(name) {
+      const text = await (await fetch(`${url}/metrics`)).text()
+      const line = text.split('\n').find((one) => one.startsWith(`${name} `))
+      return Number(line?.split(' ')[1])
+    },
+    async fresh(body) {
+      await using alone = await makeContext(context)
+      const read = 'messages' in body ? chatPrompt : textPrompt
+      const prompt = await read(body, { model: alone.model, context: alone }, new AbortController().signal)
+      const given = { ...defaults, ...optionsOf(body), denseTail: prompt.denseTail }
+      return (await collect(alone.generate(prompt.tokens, given))).summary
+    },
+    async [Symbol.asyncDispose]() {
+      server.app.server.closeAllConnections()
+      await server.app.close()
+      for (const one of contexts) await one.dispose()
+    },
+  }
+}
+
+/** Words that repeat no pattern. */
+export function someText(length: number, seed = 1): string {
+  let state = seed
+  const letter = () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return 'abcdefghijklmnop qrstuvwxyz'[(state >>> 16) % 27]
+  }
+  return Array.from({ length }, letter).join('')
+}
+
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await sleep(5)
+}
