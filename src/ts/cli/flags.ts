@@ -5,14 +5,15 @@ import type {
   H2oWarning,
   KvType,
   Model,
-  ModelOptions,
   RopeOptions,
   Schedule,
   Selection,
 } from '../index.js'
 import { defaultThreads } from '../threads.js'
+import type { ModelFlags } from './model-flags.js'
+import type { PromptCacheFlags } from './prompt-cache.js'
 
-export interface RunFlags {
+export interface RunFlags extends ModelFlags, PromptCacheFlags {
   model?: string
   prompt?: string
   file?: string
@@ -26,7 +27,6 @@ export interface RunFlags {
   ubatchSize: number
   threads?: number
   threadsBatch?: number
-  gpuLayers: number | 'auto' | 'all'
   flashAttn: 'on' | 'off' | 'auto'
   cacheTypeK: KvType
   cacheTypeV: KvType
@@ -40,8 +40,7 @@ export interface RunFlags {
   yarnAttnFactor?: number
   yarnBetaSlow?: number
   yarnBetaFast?: number
-  mlock?: boolean
-  mmap: boolean
+  kvOffload?: boolean
   predict: number
   seed: number
   temp: number
@@ -63,17 +62,6 @@ export interface RunFlags {
 /** With -n -1 and no -c, the context has room for this many tokens after the prompt. */
 export const ROOM_WITHOUT_LIMIT = 4096
 
-export function modelOptions(flags: ModelFlags & { model: string }): ModelOptions {
-  return {
-    path: flags.model,
-    useMmap: flags.mmap,
-    useMlock: flags.mlock ?? false,
-    ...layers(flags.gpuLayers),
-  }
-}
-
-export type ModelFlags = Pick<RunFlags, 'mmap' | 'mlock' | 'gpuLayers'>
-
 export type ContextFlags = ContextSizeFlags &
   Pick<
     RunFlags,
@@ -84,6 +72,7 @@ export type ContextFlags = ContextSizeFlags &
     | 'cacheTypeK'
     | 'cacheTypeV'
     | 'swaFull'
+    | 'kvOffload'
     | keyof RopeFlags
     | 'h2o'
     | 'h2oLocal'
@@ -109,6 +98,7 @@ export function contextOptions(
     typeK: flags.cacheTypeK,
     typeV: flags.cacheTypeV,
     swaFull: flags.swaFull ?? false,
+    kvOffload: flags.kvOffload ?? true,
     rope: ropeOptions(flags),
     h2o: flags.h2o && budget(flags),
     onWarning,
@@ -181,14 +171,6 @@ function budget(flags: ContextFlags): Exclude<ContextOptions['h2o'], false | und
     ...(h2oSelect !== undefined && { select: h2oSelect }),
     ...(h2oDenseTail !== undefined && { denseTail: h2oDenseTail }),
   }
-}
-
-// llama.cpp takes a count above the model's for all of them
-const MANY_LAYERS = 9999
-
-export function layers(gpuLayers: RunFlags['gpuLayers']): Pick<ModelOptions, 'nGpuLayers'> {
-  if (gpuLayers === 'auto') return {}
-  return { nGpuLayers: gpuLayers === 'all' ? MANY_LAYERS : gpuLayers }
 }
 
 export function threadCounts(

@@ -1,6 +1,7 @@
 // stock-logits: what the unpatched llama.cpp says about a row of tokens.
 //
-//   stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-fa on|off] [-ctk TYPE] [-ctv TYPE] [--all]
+//   stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-fa on|off] [-ctk TYPE] [-ctv TYPE] [--lora FILE]
+//                            [--lora-scale N] [--all]
 //
 // TOKENS holds int32 ids. They are decoded from position 0 on, in calls of at most -b tokens. OUT gets float32 logits:
 // n_vocab of them for the last token, or with --all [n_tokens][n_vocab]. Uses llama.h only.
@@ -15,7 +16,8 @@
 #include <vector>
 
 static const char * const USAGE =
-    "usage: stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-fa on|off] [-ctk TYPE] [-ctv TYPE] [--all]";
+    "usage: stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-fa on|off] [-ctk TYPE] [-ctv TYPE] "
+    "[--lora FILE] [--lora-scale N] [--all]";
 
 struct options {
     std::string model;
@@ -28,6 +30,9 @@ struct options {
     int32_t  n_threads = 2;
     bool     fa        = false;
     bool     all       = false;
+
+    std::string lora;
+    float       lora_scale = 1.0f;
 
     ggml_type type_k = GGML_TYPE_F16;
     ggml_type type_v = GGML_TYPE_F16;
@@ -68,6 +73,8 @@ static options parse(int argc, char ** argv) {
             else if (arg == "-fa")  { opt.fa        = value == "on"; }
             else if (arg == "-ctk") { opt.type_k    = type_by_name(value); }
             else if (arg == "-ctv") { opt.type_v    = type_by_name(value); }
+            else if (arg == "--lora")       { opt.lora       = value; }
+            else if (arg == "--lora-scale") { opt.lora_scale = std::stof(value); }
             else                    { die("unknown option " + arg + "\n" + USAGE); }
         }
     }
@@ -116,6 +123,10 @@ int main(int argc, char ** argv) {
     if (!model) {
         die("cannot load " + opt.model);
     }
+    llama_adapter_lora * lora = opt.lora.empty() ? nullptr : llama_adapter_lora_init(model, opt.lora.c_str());
+    if (!lora && !opt.lora.empty()) {
+        die("cannot load " + opt.lora);
+    }
     const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
 
     llama_context_params params = llama_context_default_params();
@@ -132,6 +143,10 @@ int main(int argc, char ** argv) {
     llama_context * ctx = llama_init_from_model(model, params);
     if (!ctx) {
         die("cannot make a context");
+    }
+    if (lora) {
+        float scale = opt.lora_scale;
+        llama_set_adapters_lora(ctx, &lora, 1, &scale);
     }
 
     FILE * out = fopen(opt.out.c_str(), "wb");
