@@ -130,6 +130,7 @@ export const runOptions: readonly OptionSpec[] = [
     help: row.at(-1) as string,
     withoutEffect: true as const,
   })),
+  { group: withoutEffect, names: ['-fit', '--fit'], value: 'on|off', withoutEffect: true, help: 'nothing is fitted to the memory of devices' },
 
   { group: output, names: ['--json'], help: 'one JSON object on stdout instead of the text' },
   { group: output, names: ['-v', '--verbose', '--log-verbose'], help: 'logs of llama.cpp, sizes of buffers, stacks of errors, on stderr' },
