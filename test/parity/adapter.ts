@@ -10,6 +10,9 @@ import {
   type TensorInfo,
   tensorBytes,
 } from '../../src/ts/model-maker/gguf.js'
+import { type Edit, Random } from '../../src/ts/model-maker/index.js'
+
+const ALPHA = 8
 
 export interface AdapterSpec {
   arch?: string
@@ -25,7 +28,7 @@ export const adapterKeys = (arch: string): Metadata => ({
   'general.type': string('adapter'),
   'general.architecture': string(arch),
   'adapter.type': string('lora'),
-  'adapter.lora.alpha': f32(8),
+  'adapter.lora.alpha': f32(ALPHA),
 })
 
 export async function writeAdapter(path: string, spec: AdapterSpec): Promise<string> {
@@ -40,15 +43,34 @@ export async function writeAdapter(path: string, spec: AdapterSpec): Promise<str
     }),
   )
   const parts = [ggufHead({ ...adapterKeys(arch), ...metadata }, tensors)]
-  let state = 7
   for (const info of tensors) {
-    const bytes = tensorBytes(info)
-    const values = Float32Array.from({ length: bytes / 4 }, () => {
-      state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-      return (state / 2 ** 32 - 0.5) * 0.4
-    })
-    parts.push(new Uint8Array(values.buffer), new Uint8Array(paddingAfter(bytes)))
+    const values = valuesOf(info)
+    parts.push(new Uint8Array(values.buffer), new Uint8Array(paddingAfter(values.byteLength)))
   }
   await writeFile(path, Buffer.concat(parts))
   return path
+}
+
+function valuesOf(info: TensorInfo): Float32Array<ArrayBuffer> {
+  const random = new Random(1, info.name)
+  return Float32Array.from({ length: tensorBytes(info) / 4 }, () => (random.uniform() - 0.5) * 0.4)
+}
+
+/** For the model maker: puts an adapter of matrices into the weights themselves. */
+export function merged({ weights, rank = 4 }: AdapterSpec, scale: number): Edit {
+  return (name, values) => {
+    const extents = weights[name]
+    if (!extents) return
+    const [n, m] = extents
+    const a = valuesOf({ name: `${name}.lora_a`, shape: [n, rank], type: 'f32' })
+    const b = valuesOf({ name: `${name}.lora_b`, shape: [rank, m], type: 'f32' })
+    const factor = (scale * ALPHA) / rank
+    for (let row = 0; row < m; row++) {
+      for (let column = 0; column < n; column++) {
+        let sum = 0
+        for (let r = 0; r < rank; r++) sum += (b[row * rank + r] ?? 0) * (a[r * n + column] ?? 0)
+        values[row * n + column] = (values[row * n + column] ?? 0) + factor * sum
+      }
+    }
+  }
 }
