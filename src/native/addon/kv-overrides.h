@@ -18,8 +18,8 @@ public:
     // [{ key, type, value }], checked in TypeScript: key and text have fewer than 128 bytes, an int has 32 bits
     static kv_overrides from_js(const Napi::Value & list);
 
-    // The head as llama.cpp will read it. Throws ERR_H2O_INVALID_ARGUMENT where the file has another type under the key:
-    // llama.cpp would go on without the override
+    // The head as llama.cpp will read it. Throws ERR_H2O_INVALID_ARGUMENT where the file has another type under the
+    // key: llama.cpp would go on without the override
     gguf_head apply(const gguf_head & head) const;
 
     // The file is healthy but for what is overridden, and healthy as overridden. What llama.cpp reads in spite of an

@@ -74,7 +74,8 @@ void model_load_job::require_room(const gguf_head & head, llama_load_mode mode) 
         return;
     }
     // pages of a file that is mapped the kernel can drop
-    const bool is_mapped = mode == LLAMA_LOAD_MODE_AUTO || mode == LLAMA_LOAD_MODE_MMAP || mode == LLAMA_LOAD_MODE_MMAP_MLOCK;
+    const bool is_mapped =
+        mode == LLAMA_LOAD_MODE_AUTO || mode == LLAMA_LOAD_MODE_MMAP || mode == LLAMA_LOAD_MODE_MMAP_MLOCK;
     require_memory("the model", (double) head.n_bytes, is_mapped ? 0.0 : (double) head.n_bytes);
 }
 

@@ -37,7 +37,8 @@ static buffer_type buffer_by_name(const std::string & name) {
             known += (known.empty() ? "" : ", ") + std::string(ggml_backend_buft_name(buft));
         }
     }
-    throw failure("ERR_H2O_INVALID_ARGUMENT", "overrideTensors: there is no buffer type " + name + "; there are: " + known,
+    throw failure("ERR_H2O_INVALID_ARGUMENT",
+        "overrideTensors: there is no buffer type " + name + "; there are: " + known,
         {{"buffer", name}, {"buffers", known}});
 }
 
@@ -93,8 +94,8 @@ static std::string any_of(const std::set<std::string> & texts) {
     return "(?:" + out + ")";
 }
 
-// "blk.7.ffn_up.weight" is found by its layer, and layers with the same tensors share a pattern: llama.cpp compiles every
-// pattern once for each tensor
+// "blk.7.ffn_up.weight" is found by its layer, and layers with the same tensors share a pattern: llama.cpp compiles
+// every pattern once for each tensor
 static std::vector<std::string> patterns_of(const std::set<std::string> & names) {
     std::map<std::string, std::set<std::string>> layers_by_rest;
 

@@ -1,8 +1,8 @@
 // Where single tensors go, as llama.cpp's --override-tensor: the first pattern that is found in a name decides.
 //
-// llama.cpp asks std::regex for every tensor. That recurses as deep as the pattern likes, and can take for ever. So names
-// are matched here, by the algorithm that takes polynomial time and on a stack that is deep enough, and llama.cpp gets
-// patterns that list the names.
+// llama.cpp asks std::regex for every tensor. That recurses as deep as the pattern likes, and can take for ever. So
+// names are matched here, by the algorithm that takes polynomial time and on a stack that is deep enough, and llama.cpp
+// gets patterns that list the names.
 
 #pragma once
 
