@@ -32,8 +32,9 @@ export class ContextHandle {
     readonly nVocab: number,
     /** Of a prompt: its last tokens that are to go in dense calls. */
     readonly denseTail = 0,
+    flashAttn = 'auto',
   ) {
-    this.history = new History(info)
+    this.history = new History(info, flashAttn)
   }
 
   get disposed(): boolean {
@@ -132,16 +133,17 @@ export class ContextHandle {
   }
 
   async save(): Promise<Uint8Array> {
-    return this.#call(() => this.native.save())
+    return this.#call(() => this.native.save(this.history.save()))
   }
 
   /** `state` must be nobody else's: another thread reads it. */
   async restore(state: Uint8Array): Promise<LoadedState> {
-    const loaded = await this.#call(() => this.native.restore(state))
+    const { position, inherited, reason, note } = await this.#call(() => this.native.restore(state))
     this.#cut(0)
     this.#tokens.forget(0)
-    this.#moved(loaded.position)
-    return this.places.add({ ...loaded, reason: loaded.reason as LoadedState['reason'] })
+    this.#moved(position)
+    this.history.restore(note, position)
+    return this.places.add({ position, inherited, reason: reason as LoadedState['reason'] })
   }
 
   /** Aborts what runs, rejects what waits, frees the context. Once. */

@@ -7,6 +7,7 @@ import { fromNative, H2oError, invalidArgument } from './errors.js'
 import { type GenerateOptions, runGenerate } from './generate.js'
 import { markForInstanceof } from './instanceof-mark.js'
 import { loadModel, Model, nativeModelOf } from './model.js'
+import type { ModelOptions } from './model-options.js'
 import { native } from './native/binding.js'
 import { type ContextOptions, checkContextOptions, resolveContextSize, trainingWarnings } from './options.js'
 import {
@@ -38,7 +39,7 @@ import type {
   Selection,
 } from './types.js'
 import { count, oneOf, optionalSignal, tokenIds } from './validate.js'
-import { emitProcessWarning } from './warnings.js'
+import { emitProcessWarning, type WarningListener } from './warnings.js'
 
 export type ReadOptions = Omit<PrefillOptions, 'logits' | 'append'>
 
@@ -244,6 +245,9 @@ export class Context {
    * A context with other settings of H2O takes the cache over and not what the method remembers: `inherited` is false
    * then, `reason` says why, and the next sparse call begins with the last positions alone. With select 'query' the method remembers nothing beside the cache, so
    * nothing of it is saved and nothing is lost: `inherited` is true, whatever settings the state is from.
+   *
+   * A prompt that begins as the state does reads the rest only, as if this context had read it (PrefillOptions.reuse), if
+   * the settings are the same.
    */
   async loadState(state: Uint8Array): Promise<LoadedState> {
     const own = ownState(state)
@@ -292,16 +296,25 @@ function ownState(state: unknown): Uint8Array {
 export async function createContext(options: ContextOptions): Promise<Context> {
   const checked = checkContextOptions(options)
   const { model: given } = checked
-  const model = given instanceof Model ? given : await loadModel(given)
+  const model = given instanceof Model ? given : await loadModel(withListener(given, checked.onWarning))
   try {
     const nativeModel = model[nativeModelOf]()
     const nCtx = resolveContextSize(checked.nCtx, model.nCtxTrain)
     const context = new (native().NativeContext)(nativeModel)
     try {
       const info = await context.open({ ...checked.native, nCtx })
-      const warnings = [...checked.warnings, ...trainingWarnings(checked.nCtx, model.nCtxTrain)]
+      const warnings = [
+        ...checked.warnings,
+        ...trainingWarnings(checked.nCtx, model.nCtxTrain, checked.native.rope),
+      ]
       for (const warning of warnings) (checked.onWarning ?? emitProcessWarning)(warning)
-      const handle = new ContextHandle(context, info, model.nVocab, checked.denseTail)
+      const handle = new ContextHandle(
+        context,
+        info,
+        model.nVocab,
+        checked.denseTail,
+        checked.native.flashAttn,
+      )
       return new Context(model, model !== given, handle)
     } catch (error) {
       await context.dispose()
@@ -311,4 +324,13 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     if (model !== given) await model.dispose()
     throw fromNative(error)
   }
+}
+
+/** A model of the context's own warns where the context does. */
+function withListener(
+  given: string | ModelOptions,
+  onWarning: WarningListener | undefined,
+): string | ModelOptions {
+  if (!onWarning) return given
+  return { onWarning, ...(typeof given === 'string' ? { path: given } : given) }
 }

@@ -26,6 +26,8 @@ export type H2oErrorCode =
   | 'ERR_H2O_CHAT_TEMPLATE'
   | 'ERR_H2O_SAMPLING'
   | 'ERR_H2O_LOGITS_FILE'
+  | 'ERR_H2O_ADAPTER_NOT_FOUND'
+  | 'ERR_H2O_ADAPTER_INVALID'
 
 export interface H2oErrorOptions {
   details?: Record<string, unknown>
@@ -58,6 +60,8 @@ const hints: { [code in H2oErrorCode]?: string } = {
   ERR_H2O_MODEL_NOT_FOUND: 'check the path of the model',
   ERR_H2O_MODEL_INVALID:
     'give a complete GGUF file; details has the key that is wrong, or in log what llama.cpp said',
+  ERR_H2O_ADAPTER_NOT_FOUND: 'check the path of the adapter (--lora)',
+  ERR_H2O_ADAPTER_INVALID: 'give a LoRA adapter in GGUF that was made for this model',
   ERR_H2O_CONTEXT_MEMORY:
     'lower nBatch (-b), nCtx (-c) or nGpuLayers (-ngl), or choose smaller cache types (-ctk, -ctv) or a smaller model; details.limit, if there, is what could be raised',
   ERR_H2O_PROMPT_TOO_LONG: 'raise nCtx (-c) or shorten the prompt',

@@ -1,6 +1,11 @@
 import type { NativeContextInfo } from './native/surface.js'
 
-type HistoryInfo = Pick<NativeContextInfo, 'reason' | 'select' | 'chunk' | 'nCallMax'>
+type HistoryInfo = Pick<
+  NativeContextInfo,
+  'reason' | 'select' | 'schedule' | 'chunk' | 'local' | 'heavy' | 'nCallMax'
+>
+
+const settingsBytes = 128
 
 /**
  * What a context holds, and how much of it a prompt that begins with the same tokens need not read again.
@@ -19,7 +24,10 @@ export class History {
   /** Whether calls are cut so that the last one is sparse, too. */
   readonly #isBalanced: boolean
 
-  constructor(info: HistoryInfo) {
+  /** What the bits of a prefill depend on, besides the model and the types of the cache. */
+  readonly #settings: string
+
+  constructor(info: HistoryInfo, flashAttn: string) {
     this.#isSparse = info.reason === null
     this.#chunk = info.chunk
     this.#isBalanced = info.nCallMax >= 3 * info.chunk
@@ -31,6 +39,28 @@ export class History {
         : this.#isBalanced
           ? info.chunk
           : calls
+    const { local, heavy, select, schedule } = info
+    this.#settings = JSON.stringify([
+      flashAttn,
+      this.#unit,
+      this.#isSparse && [this.#chunk, this.#isBalanced, local, heavy, select, schedule],
+    ])
+  }
+
+  /** What restore() takes: the settings, and the tokens that can be offered. */
+  save(): Uint8Array {
+    const settings = Buffer.from(this.#settings.padEnd(settingsBytes))
+    const tokens = this.#tokens.subarray(0, this.#exact)
+    return Buffer.concat([settings, new Uint8Array(tokens.buffer, tokens.byteOffset, tokens.byteLength)])
+  }
+
+  /** In a context that holds what it held at save(), `position` tokens. Of other settings nothing is taken over. */
+  restore(saved: Uint8Array, position: number): void {
+    const settings = Buffer.from(saved.subarray(0, settingsBytes)).toString('utf8').trimEnd()
+    const exact = Math.floor((saved.length - settingsBytes) / 4)
+    if (settings !== this.#settings || exact > position) return
+    this.#tokens = new Int32Array(saved.slice(settingsBytes, settingsBytes + 4 * exact).buffer)
+    this.#exact = exact
   }
 
   /** A call that has ended put `tokens` at `pos`. */

@@ -31,6 +31,9 @@ const planPrefill: Asynchronous<Library['planPrefill']> = async (...args) =>
 const setLogLevel: Asynchronous<Library['setLogLevel']> = async (...args) =>
   (await load()).setLogLevel(...args)
 
+const listDevices: Asynchronous<Library['listDevices']> = async (...args) =>
+  (await load()).listDevices(...args)
+
 /** A class that only answers `instanceof`, by the mark that the real one puts on its objects (mark.ts). */
 function standIn<T>(name: string): T {
   const mark = Symbol.for(`h2o-llama.${name}`)
@@ -50,6 +53,7 @@ function standIn<T>(name: string): T {
 const api = {
   loadModel,
   createContext,
+  listDevices,
   planPrefill,
   setLogLevel,
   H2oError: standIn<Library['H2oError']>('H2oError'),

@@ -2,6 +2,8 @@ export type { ChatMessage, ChatOptions } from './chat.js'
 export type { DecodeOptions, ReadOptions } from './context.js'
 export { Context, createContext } from './context.js'
 export type { LogitsMode } from './context-handle.js'
+export type { Device } from './devices.js'
+export { listDevices } from './devices.js'
 export type { AskOptions } from './document.js'
 export { Document } from './document.js'
 export type { H2oErrorCode, H2oErrorOptions } from './errors.js'
@@ -13,7 +15,15 @@ export { setLogLevel } from './log.js'
 export type { LogitBias } from './logit-bias.js'
 export type { DetokenizeOptions, TokenizeAsyncOptions, TokenizeOptions } from './model.js'
 export { loadModel, Model } from './model.js'
-export type { ContextOptions, FlashAttn, H2oOptions, KvType, ModelOptions } from './options.js'
+export type {
+  KvOverride,
+  LoadMode,
+  LoraOptions,
+  ModelOptions,
+  SplitMode,
+  TensorOverride,
+} from './model-options.js'
+export type { ContextOptions, FlashAttn, H2oOptions, KvType } from './options.js'
 export type { Place } from './places.js'
 export type { PrefillOptions, Prompt } from './prefill.js'
 export { planPrefill } from './prefill-plan.js'

@@ -5,11 +5,12 @@ import { type ChatMessage, type ChatOptions, formatChat } from './chat.js'
 import { callNative, disposedError, fromNative, H2oError, invalidArgument } from './errors.js'
 import { markForInstanceof } from './instanceof-mark.js'
 import { Listener } from './listener.js'
+import { checkModelOptions, deviceWarnings, type ModelOptions } from './model-options.js'
 import { native } from './native/binding.js'
 import type { NativeModel, NativeModelInfo } from './native/surface.js'
-import { checkModelOptions, type ModelOptions, nativeModelOptions } from './options.js'
 import { namesOf, readOptions } from './read-options.js'
 import { boolean, optionalSignal, tokenIds } from './validate.js'
+import { emitProcessWarning } from './warnings.js'
 
 export interface TokenizeOptions {
   /** Add BOS and EOS where the model wants them: true */
@@ -187,13 +188,14 @@ function tokenizeArguments(text: string, options: TokenizeOptions): [string, boo
 
 /**
  * Loads a GGUF file, off the main thread. Throws ERR_H2O_MODEL_NOT_FOUND, ERR_H2O_MODEL_INVALID,
- * ERR_H2O_INVALID_ARGUMENT, ERR_H2O_NO_BINARY; an abort rejects with the signal's reason.
+ * ERR_H2O_ADAPTER_NOT_FOUND, ERR_H2O_ADAPTER_INVALID, ERR_H2O_INVALID_ARGUMENT, ERR_H2O_NO_BINARY; an abort rejects with the signal's reason.
  */
 export async function loadModel(options: string | ModelOptions): Promise<Model> {
   const checked = checkModelOptions(options)
-  const { path, signal, onProgress } = checked
+  const { path, signal, onProgress, onWarning = emitProcessWarning } = checked.given
   signal?.throwIfAborted()
-  await checkFile(path)
+  await checkFile(path, 'model')
+  for (const lora of checked.native.loras) await checkFile(lora.path, 'adapter')
 
   const model = new (native().NativeModel)()
   const onAbort = () => model.abort()
@@ -202,10 +204,11 @@ export async function loadModel(options: string | ModelOptions): Promise<Model> 
   signal?.addEventListener('abort', onAbort)
   try {
     signal?.throwIfAborted()
-    const info = await model.open(nativeModelOptions(checked))
+    const info = await model.open(checked.native)
     listener.tell(1)
     if (listener.thrown !== undefined || signal?.aborted) await model.dispose()
     throwIfEnded()
+    for (const warning of deviceWarnings(checked, info.nDevices)) onWarning(warning)
     return new Model(path, model, info)
   } catch (error) {
     throwIfEnded()
@@ -222,10 +225,16 @@ export async function loadModel(options: string | ModelOptions): Promise<Model> 
   }
 }
 
+const fileCodes = {
+  model: { missing: 'ERR_H2O_MODEL_NOT_FOUND', invalid: 'ERR_H2O_MODEL_INVALID' },
+  adapter: { missing: 'ERR_H2O_ADAPTER_NOT_FOUND', invalid: 'ERR_H2O_ADAPTER_INVALID' },
+} as const
+
 /** What is plainly no model is said in our words, before llama.cpp reads it. */
-async function checkFile(path: string): Promise<void> {
+async function checkFile(path: string, what: keyof typeof fileCodes): Promise<void> {
+  const codes = fileCodes[what]
   const details: Record<string, unknown> = { path }
-  const invalid = (message: string) => new H2oError('ERR_H2O_MODEL_INVALID', message, { details })
+  const invalid = (message: string) => new H2oError(codes.invalid, message, { details })
   try {
     const { size } = await stat(path).then((found) => {
       if (!found.isFile()) throw invalid(`${path} is not a file`)
@@ -243,9 +252,9 @@ async function checkFile(path: string): Promise<void> {
     if (cause instanceof H2oError) throw cause
     const { code } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') {
-      throw new H2oError('ERR_H2O_MODEL_NOT_FOUND', `there is no file ${path}`, { details, cause })
+      throw new H2oError(codes.missing, `there is no file ${path}`, { details, cause })
     }
-    throw new H2oError('ERR_H2O_MODEL_INVALID', `${path} cannot be read: ${(cause as Error).message}`, {
+    throw new H2oError(codes.invalid, `${path} cannot be read: ${(cause as Error).message}`, {
       details: { ...details, errno: code },
       cause,
     })

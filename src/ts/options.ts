@@ -1,28 +1,17 @@
-/** Options of models and contexts: their types, defaults and checks. Native code gets nothing that was not here. */
+/** Options of contexts: their types, defaults and checks. Native code gets nothing that was not here. */
 
 import { invalidArgument } from './errors.js'
 import { hostMemory } from './host-memory.js'
 import type { Model } from './model.js'
+import type { ModelOptions } from './model-options.js'
 import { native } from './native/binding.js'
-import { type NativeContextOptions, type NativeModelOptions, traceLevels } from './native/surface.js'
+import { type NativeContextOptions, traceLevels } from './native/surface.js'
 import { namesOf, readOptions } from './read-options.js'
 import { checkRope, type RopeOptions } from './rope.js'
 import { defaultThreads, maxThreads } from './threads.js'
 import { defaultSelection, type Schedule, type Selection, schedules, selections } from './types.js'
-import { boolean, integer, oneOf, optionalFunction, optionalSignal } from './validate.js'
+import { boolean, integer, oneOf, optionalFunction } from './validate.js'
 import type { H2oWarning, WarningListener } from './warnings.js'
-
-export interface ModelOptions {
-  /** A GGUF file; of a split model the first one. */
-  path: string
-  /** Layers on the GPU; llama.cpp's default without it. */
-  nGpuLayers?: number
-  useMmap?: boolean
-  useMlock?: boolean
-  /** Called with the share that is loaded, 0 to 1. */
-  onProgress?(fraction: number): void
-  signal?: AbortSignal
-}
 
 export const kvTypes = ['f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1'] as const
 export type KvType = (typeof kvTypes)[number]
@@ -72,6 +61,8 @@ export interface ContextOptions {
    * windows reach (ERR_H2O_POSITION_GONE). With it the cache is as large as a model's without windows.
    */
   swaFull?: boolean
+  /** The KV cache is on the devices that hold the layers: true */
+  kvOffload?: boolean
   /** Positions, where they should be otherwise than the model says: YaRN for a longer context. */
   rope?: RopeOptions
   /** false: stock attention. Local and heavy of 0 mean the same. */
@@ -86,15 +77,6 @@ export interface ContextOptions {
 
 const defaultBudget = 256
 
-const modelOptionNames = namesOf<ModelOptions>({
-  path: true,
-  nGpuLayers: true,
-  useMmap: true,
-  useMlock: true,
-  onProgress: true,
-  signal: true,
-})
-
 const contextOptionNames = namesOf<ContextOptions>({
   model: true,
   nCtx: true,
@@ -106,6 +88,7 @@ const contextOptionNames = namesOf<ContextOptions>({
   typeK: true,
   typeV: true,
   swaFull: true,
+  kvOffload: true,
   rope: true,
   h2o: true,
   embeddings: true,
@@ -121,31 +104,6 @@ const h2oOptionNames = namesOf<H2oOptions>({
   trace: true,
   denseTail: true,
 })
-
-export function checkModelOptions(options: string | ModelOptions): ModelOptions {
-  if (options === undefined) throw invalidArgument('a model is named by a path or by options')
-  const given =
-    typeof options === 'string' ? { path: options } : readOptions('loadModel', options, modelOptionNames)
-  if (typeof given.path !== 'string' || given.path === '' || given.path.includes('\0')) {
-    throw invalidArgument('path must be the path of a GGUF file', { path: given.path })
-  }
-  integer('nGpuLayers', given.nGpuLayers, 0, 0, 2 ** 20)
-  boolean('useMmap', given.useMmap, true)
-  boolean('useMlock', given.useMlock, false)
-  optionalFunction('onProgress', given.onProgress)
-  optionalSignal(given.signal)
-  return given
-}
-
-export function nativeModelOptions(options: ModelOptions): NativeModelOptions {
-  const { path, nGpuLayers, useMmap, useMlock } = options
-  return {
-    path,
-    ...(nGpuLayers !== undefined && { nGpuLayers }),
-    ...(useMmap !== undefined && { useMmap }),
-    ...(useMlock !== undefined && { useMlock }),
-  }
-}
 
 /** ContextOptions, checked and with defaults, but for the model; nCtx undefined means the model decides. */
 export interface CheckedContextOptions {
@@ -186,6 +144,7 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
       typeK: oneOf('typeK', options.typeK, 'f16', kvTypes),
       typeV,
       swaFull: boolean('swaFull', options.swaFull, false),
+      kvOffload: boolean('kvOffload', options.kvOffload, true),
       rope: checkRope(options.rope),
       h2oLocal: budget.local,
       h2oHeavy: budget.heavy,
@@ -290,9 +249,13 @@ export function resolveContextSize(nCtx: number | undefined, nCtxTrain: number):
   return Math.ceil(wanted / 256) * 256
 }
 
-/** As llama.cpp has it: positions that training never saw. */
-export function trainingWarnings(nCtx: number | undefined, nCtxTrain: number): H2oWarning[] {
-  if (nCtx === undefined || nCtxTrain <= 0 || nCtx <= nCtxTrain) return []
+/** As llama.cpp has it: positions that training never saw, and that no other RoPE was asked for. */
+export function trainingWarnings(
+  nCtx: number | undefined,
+  nCtxTrain: number,
+  rope: RopeOptions,
+): H2oWarning[] {
+  if (nCtx === undefined || nCtxTrain <= 0 || nCtx <= nCtxTrain || Object.keys(rope).length > 0) return []
   const message = `nCtx (-c) ${nCtx} is above the ${nCtxTrain} tokens that the model was trained on`
   return [{ code: 'H2O_WARN_CONTEXT_ABOVE_TRAINING', message }]
 }

@@ -1,4 +1,4 @@
-/** Things that a caller asked for and does not get, said once, when the context is made. */
+/** Things that a caller asked for and does not get, said once, when the model is loaded or the context is made. */
 
 export type H2oWarningCode =
   | 'H2O_WARN_BUDGET_CLAMPED' // local + heavy must stay below the chunk
@@ -6,6 +6,7 @@ export type H2oWarningCode =
   | 'H2O_WARN_BATCH_TOO_SMALL' // nBatch <= nUbatch: no call can be sparse
   | 'H2O_WARN_UBATCH_CLAMPED' // nUbatch > nBatch
   | 'H2O_WARN_CONTEXT_ABOVE_TRAINING' // nCtx is above the training context
+  | 'H2O_WARN_NO_DEVICE' // a split among devices, and there is none
 
 export interface H2oWarning {
   code: H2oWarningCode

@@ -182,7 +182,10 @@ describe('a healthy model loads', () => {
     await model.dispose()
   })
 
-  it.each([true, false])('whose tensors are aligned to 8 bytes, mapped or not: %s', async (useMmap) => {
+  it.each([
+    'mmap',
+    'none',
+  ] as const)('whose tensors are aligned to 8 bytes, load mode %s', async (loadMode) => {
     const spec = { ...SHAPE, arch: 'llama' }
     const file = (alignment: number, key: string) =>
       mutated(fuzzModel({ spec }), [
@@ -195,7 +198,7 @@ describe('a healthy model loads', () => {
     const logits = []
     for (const bytes of [file(32, 'x'), ...heads]) {
       await writeFile(scratch('aligned.gguf'), bytes)
-      const model = await loadModel({ path: scratch('aligned.gguf'), useMmap })
+      const model = await loadModel({ path: scratch('aligned.gguf'), loadMode })
       const context = await createContext({ model, nCtx: 256, nThreads: 1 })
       logits.push((await context.prefill('Hello')).logits)
       await context.dispose()

@@ -110,11 +110,11 @@ describe('a model', () => {
     const onProgress = (fraction: number) => {
       if (when(fraction)) throw error
     }
-    await expect(loadModel({ path, useMmap: false, onProgress })).rejects.toBe(error)
+    await expect(loadModel({ path, loadMode: 'none', onProgress })).rejects.toBe(error)
   })
 
   it('loads without mmap', async () => {
-    await using model = await loadModel({ path: await tinyModel(), useMmap: false, nGpuLayers: 0 })
+    await using model = await loadModel({ path: await tinyModel(), loadMode: 'none', nGpuLayers: 0 })
     expect(model.nVocab).toBe(258)
   })
 

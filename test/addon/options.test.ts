@@ -49,7 +49,7 @@ describe('context options that make no sense', () => {
     ['model path with a NUL', { model: 'a\0b' }],
     ['model options without a path', { model: {} }],
     ['model nGpuLayers below 0', { model: { path: 'x', nGpuLayers: -1 } }],
-    ['model useMmap no boolean', { model: { path: 'x', useMmap: 1 } }],
+    ['model loadMode unknown', { model: { path: 'x', loadMode: 'fast' } }],
     ['model signal no signal', { model: { path: 'x', signal: {} } }],
   ])('%s', async (_, options) => {
     const all = { model, nThreads: 1, ...options } as unknown as ContextOptions

@@ -70,18 +70,30 @@ describe('with query', () => {
     expect((await context.prefill(longest)).cached).toBe(832)
   })
 
-  it('does not take for read what a cut, a hole, a state or a dense call has left', async () => {
+  it('does not take for read what a cut, a hole or a dense call has left', async () => {
     await using context = await tinyContext(settings)
     await context.prefill(longest.subarray(0, 700))
     await context.truncate(300)
     expect((await context.prefill(longest)).cached).toBe(256)
     await context.removeRange(200, 210)
     expect((await context.prefill(longest)).cached).toBe(192)
-    await context.loadState(await context.saveState())
-    expect((await context.prefill(longest)).cached).toBe(0)
     await context.clear()
     for (let i = 0; i < 640; i += S) await context.decode(longest.subarray(i, i + S)) // dense: one chunk
     expect((await context.prefill(longest)).cached).toBe(0)
+  })
+
+  it('takes for read what a state holds, in a context of the same settings', async () => {
+    await using context = await tinyContext(settings)
+    const { logits } = await context.prefill(longest)
+    const state = await context.saveState()
+    await using same = await tinyContext(settings)
+    await same.loadState(state)
+    const again = await same.prefill(longest)
+    expect(again.cached).toBe(832)
+    expect(again.logits).toEqual(logits)
+    await using other = await tinyContext({ ...settings, h2o: { ...settings.h2o, heavy: 15 } })
+    await other.loadState(state)
+    expect((await other.prefill(longest)).cached).toBe(0)
   })
 
   it('survives an abort with whole calls', async () => {

@@ -1,6 +1,6 @@
 /** RoPE options: what the model's file can say, said by the caller. */
 
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import type { RopeOptions } from '../../src/ts/index.js'
 import { someTokens, tinyContext, tinyModel } from './support.js'
 
@@ -51,4 +51,17 @@ it.each([
   await expect(tinyContext({ rope: rope as RopeOptions })).rejects.toMatchObject({
     code: 'ERR_H2O_INVALID_ARGUMENT',
   })
+})
+
+it('warns of a context above the training context once, but not where other positions were asked for', async () => {
+  const path = await tinyModel({ context: 512 })
+  const warningsOf = async (rope: RopeOptions) => {
+    const onWarning = vi.fn()
+    await using context = await tinyContext({ model: path, nCtx: 1024, rope, onWarning })
+    expect(context.nCtx).toBe(1024)
+    return onWarning.mock.calls.map(([{ code }]) => code)
+  }
+  expect(await warningsOf({})).toEqual(['H2O_WARN_CONTEXT_ABOVE_TRAINING'])
+  expect(await warningsOf({ scaling: 'yarn', freqScale: 0.5 })).toEqual([])
+  expect(await warningsOf({ freqBase: 1e6 })).toEqual([])
 })

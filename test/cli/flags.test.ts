@@ -1,12 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { describe, expect, it } from 'vitest'
-import {
-  contextOptions,
-  contextSize,
-  generateOptions,
-  modelOptions,
-  type RunFlags,
-} from '../../src/ts/cli/flags.js'
+import { contextOptions, contextSize, generateOptions, type RunFlags } from '../../src/ts/cli/flags.js'
+import { modelOptions } from '../../src/ts/cli/model-flags.js'
 import { runOptions } from '../../src/ts/cli/options.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
 import type { Model } from '../../src/ts/index.js'
@@ -59,15 +54,78 @@ describe('contextOptions', () => {
 
 describe('modelOptions', () => {
   it('maps files and layers', () => {
-    expect(modelOptions(parse('-m x.gguf'))).toEqual({ path: 'x.gguf', useMmap: true, useMlock: false })
+    expect(modelOptions(parse('-m x.gguf'))).toEqual({ path: 'x.gguf', loadMode: 'auto' })
     expect(modelOptions(parse('-m x.gguf -ngl 7 --mlock --no-mmap'))).toEqual({
       path: 'x.gguf',
-      useMmap: false,
-      useMlock: true,
+      loadMode: 'mlock',
       nGpuLayers: 7,
     })
+    expect(modelOptions(parse('-m x.gguf --mlock -lm dio')).loadMode).toBe('dio')
     expect(modelOptions(parse('-m x.gguf -ngl all')).nGpuLayers).toBeGreaterThan(1000)
     expect(modelOptions(parse('-m x.gguf -ngl -1'))).not.toHaveProperty('nGpuLayers')
+  })
+})
+
+describe('modelOptions, in the notation of llama.cpp', () => {
+  it.each([
+    ['-dev none', { devices: [] }],
+    [
+      '-dev CUDA0,CUDA1 -sm row -ts 3/1 -mg 1',
+      { devices: ['CUDA0', 'CUDA1'], splitMode: 'row', tensorSplit: [3, 1], mainGpu: 1 },
+    ],
+    [
+      '-ot exps=CPU,a.*b=CUDA0 -ot x=CPU',
+      {
+        overrideTensors: [
+          { pattern: 'exps', buffer: 'CPU' },
+          { pattern: 'a.*b', buffer: 'CUDA0' },
+          { pattern: 'x', buffer: 'CPU' },
+        ],
+      },
+    ],
+    ['-cmoe', { cpuMoe: true }],
+    ['-ncmoe 3 -ncffn 2', { cpuMoe: 3, cpuFfn: 2 }],
+    [
+      '--lora a.gguf,"b,""c"".gguf" --lora-scaled C:\\d.gguf:0.5',
+      { loras: [{ path: 'a.gguf' }, { path: 'b,"c".gguf' }, { path: 'C:\\d.gguf', scale: 0.5 }] },
+    ],
+    [
+      '--override-kv a.b=int:-1,c=float:2.5 --override-kv d=bool:true,e=str:a=b:c',
+      {
+        overrideKv: [
+          { key: 'a.b', type: 'int', value: -1 },
+          { key: 'c', type: 'float', value: 2.5 },
+          { key: 'd', type: 'bool', value: true },
+          { key: 'e', type: 'str', value: 'a=b:c' },
+        ],
+      },
+    ],
+  ])('%s', (line, expected) => {
+    expect(modelOptions(parse(line))).toMatchObject(expected)
+  })
+
+  it.each([
+    '-dev ,',
+    '-dev CUDA0,',
+    '-sm half',
+    '-ts 1,x',
+    '-ts -1',
+    '-mg -1',
+    '-ot exps',
+    '-ot =CPU',
+    '-ot a=',
+    '-ncmoe -1',
+    '--lora ,',
+    '--lora-scaled a.gguf',
+    '--lora-scaled a.gguf:x',
+    '--override-kv a',
+    '--override-kv a=int:1.5',
+    '--override-kv a=bool:1',
+    '--override-kv =int:1',
+    '--override-kv a=list:1',
+    '-lm fast',
+  ])('refuses %s', (line) => {
+    expect(() => parse(line)).toThrow(expect.objectContaining({ code: 'ERR_CLI_USAGE' }))
   })
 })
 

@@ -26,6 +26,7 @@ describe('parseArgv', () => {
       escape: true,
       mmap: true,
       h2o: true,
+      kvOffload: true,
       h2oSchedule: 'single-pass',
     })
   })

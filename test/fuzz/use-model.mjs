@@ -46,7 +46,7 @@ export async function useModel(bytes, { useMmap, context }, text) {
   let model
   let opened
   try {
-    model = await loadModel({ path: FILE, useMmap })
+    model = await loadModel({ path: FILE, loadMode: useMmap ? 'mmap' : 'none' })
     at = 'tokenize'
     const tokens = model.tokenize(text, { parseSpecial: true })
     promise(

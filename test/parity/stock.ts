@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { KvType } from '../../src/ts/index.js'
+import type { KvType, LoraOptions } from '../../src/ts/index.js'
 
 export interface StockSettings {
   nBatch: number
@@ -12,6 +12,7 @@ export interface StockSettings {
   nThreads: number
   flashAttn: 'on' | 'off'
   type: KvType
+  lora?: LoraOptions
 }
 
 /** Runs a program of build-stock/bin. Rejects with what it wrote to stderr if it fails. */
@@ -24,14 +25,15 @@ export async function runStock(name: string, args: readonly string[]): Promise<v
 export async function stockLogits(
   model: string,
   tokens: readonly number[],
-  { nBatch, nUbatch, nThreads, flashAttn, type }: StockSettings,
+  { nBatch, nUbatch, nThreads, flashAttn, type, lora }: StockSettings,
 ): Promise<Float32Array> {
   const input = `${model}.tokens`
   const output = `${model}.logits`
   writeFileSync(input, Int32Array.from(tokens))
   const sizes = ['-c', '1024', '-b', String(nBatch), '-ub', String(nUbatch), '-t', String(nThreads)]
   const types = ['-fa', flashAttn, '-ctk', type, '-ctv', type]
-  await runStock('stock-logits', [model, input, output, ...sizes, ...types, '--all'])
+  const adapter = lora ? ['--lora', lora.path, '--lora-scale', String(lora.scale ?? 1)] : []
+  await runStock('stock-logits', [model, input, output, ...sizes, ...types, ...adapter, '--all'])
   const bytes = readFileSync(output)
   return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4)
 }

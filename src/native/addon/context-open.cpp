@@ -35,6 +35,7 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.type_v          = get_string(object, "typeV",      o.type_v);
     o.swa_full        = get_bool  (object, "swaFull",    o.swa_full);
     o.embeddings      = get_bool  (object, "embeddings", o.embeddings);
+    o.kv_offload      = get_bool  (object, "kvOffload",  o.kv_offload);
     o.rope            = rope_options_from_js(object.Get("rope").As<Napi::Object>());
 
     return o;
@@ -151,6 +152,7 @@ void context_open_job::run() {
     params.type_v          = type_v;
     params.swa_full        = options.swa_full;
     params.embeddings      = options.embeddings;
+    params.offload_kqv     = options.kv_offload;
     params.h2o             = &options.h2o;
 
     check_memory(params);
@@ -173,6 +175,7 @@ void context_open_job::run() {
     }
 
     state->threads.attach(state->ctx);
+    state->adapters.apply(state->ctx);
 
     state->memory = llama_get_memory(state->ctx);
     if (!state->memory) {
@@ -180,7 +183,6 @@ void context_open_job::run() {
             {{"architecture", model_meta(state->model.get(), "general.architecture")}});
     }
 
-    state->causal     = model_arch_meta(state->model.get(), "attention.causal") != "false";
     state->embeddings = options.embeddings;
     state->type_k     = type_k;
     state->type_v     = type_v;

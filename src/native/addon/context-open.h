@@ -26,6 +26,7 @@ struct context_options {
     rope_options rope;
     h2o_params  h2o             = h2o_default_params();
     bool        embeddings      = false;
+    bool        kv_offload      = true;
     double      memory_limit    = 0.0; // bytes of host memory, 0 = unknown
     bool        on_gpu          = false;
 };

@@ -65,11 +65,13 @@ struct context_state {
     static bool on_node(void * self);
 
     model_ptr       model;
-    uint64_t        fingerprint; // of the model's file, and of RoPE options that are not its own
+    uint64_t        fingerprint; // of the model as it was loaded, and of RoPE options that are not its own
     llama_context * ctx    = nullptr;
     llama_memory_t  memory = nullptr;
     compute_threads threads; // outlives ctx
     checkpoint      before;  // the call in progress
+
+    model_adapters adapters;
 
     bool causal     = true;  // attention is causal
     bool embeddings = false; // every token is an output

@@ -66,6 +66,8 @@ context_object::context_object(const Napi::CallbackInfo & info) :
         return std::make_shared<context_state>(model->state->model, model->state->fingerprint);
     });
     state->n_positions = model->state->n_positions;
+    state->causal      = model->state->causal;
+    state->adapters    = model->state->adapters;
 
     thread = worker::start(info.Env(), "h2o_context");
 }
@@ -163,7 +165,10 @@ Napi::Value context_object::forget(const Napi::CallbackInfo & info) {
 }
 
 Napi::Value context_object::save(const Napi::CallbackInfo & info) {
-    return thread->submit(std::make_unique<save_job>(info.Env(), state));
+    const Napi::Uint8Array note = info[0].As<Napi::Uint8Array>();
+
+    return thread->submit(std::make_unique<save_job>(info.Env(), state,
+        std::vector<uint8_t>(note.Data(), note.Data() + note.ElementLength())));
 }
 
 Napi::Value context_object::restore(const Napi::CallbackInfo & info) {

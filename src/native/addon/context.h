@@ -40,8 +40,8 @@ private:
     Napi::Value abort(const Napi::CallbackInfo & info);
 
     Napi::Value forget (const Napi::CallbackInfo & info); // (from, to) -> Promise<position>
-    Napi::Value save   (const Napi::CallbackInfo & info); // () -> Promise<Buffer>
-    Napi::Value restore(const Napi::CallbackInfo & info); // (Uint8Array that nobody changes) -> Promise<{ position, inherited, reason }>
+    Napi::Value save   (const Napi::CallbackInfo & info); // (note) -> Promise<Buffer>
+    Napi::Value restore(const Napi::CallbackInfo & info); // (Uint8Array that nobody changes) -> Promise<{ position, inherited, reason, note }>
 
     Napi::Value piece     (const Napi::CallbackInfo & info); // (token) -> Buffer
     Napi::Value is_eog    (const Napi::CallbackInfo & info); // (token) -> boolean

@@ -2,6 +2,7 @@
 
 #include "failure.h"
 #include "hash.h"
+#include "model-files.h"
 #include "model-load.h"
 
 #include <algorithm>
@@ -13,23 +14,6 @@ namespace addon {
 
 static constexpr uint64_t n_pieces    = 512;
 static constexpr uint64_t size_pieces = 32 * 1024; // of each
-
-static std::vector<std::string> files_of(const llama_model * model, const std::string & path) {
-    const int n_split = atoi(model_meta(model, "split.count").c_str());
-
-    std::vector<char> prefix(path.size() + 1);
-    if (n_split < 2 || llama_split_prefix(prefix.data(), prefix.size(), path.c_str(), 0, n_split) <= 0) {
-        return { path };
-    }
-
-    std::vector<std::string> files;
-    for (int i = 0; i < n_split; ++i) {
-        std::vector<char> file(path.size() + 64);
-        llama_split_path(file.data(), file.size(), prefix.data(), i, n_split);
-        files.push_back(file.data());
-    }
-    return files;
-}
 
 static uint64_t hash_file(const std::string & path, uint64_t n, uint64_t hash) {
     std::ifstream file(std::filesystem::u8path(path), std::ios::binary | std::ios::ate);
@@ -48,19 +32,23 @@ static uint64_t hash_file(const std::string & path, uint64_t n, uint64_t hash) {
     }
 
     if (!file) {
-        throw failure("ERR_H2O_MODEL_INVALID", "the model's file cannot be read again", {{"path", path}});
+        throw failure("ERR_H2O_MODEL_INVALID", "the file cannot be read again", {{"path", path}});
     }
     return hash;
 }
 
 uint64_t fingerprint_of(const llama_model * model, const std::string & path) {
-    const std::vector<std::string> files = files_of(model, path);
+    const auto files = model_files(path, atoi(model_meta(model, "split.count").c_str()));
 
     uint64_t hash = hash_start;
     for (const std::string & file : files) {
         hash = hash_file(file, std::max<uint64_t>(1, n_pieces / files.size()), hash);
     }
     return hash;
+}
+
+uint64_t fingerprint_of_file(const std::string & path, uint64_t hash) {
+    return hash_file(path, n_pieces, hash);
 }
 
 } // namespace addon

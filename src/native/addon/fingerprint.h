@@ -13,4 +13,7 @@ namespace addon {
 // one. Every file of a split model counts. Throws a failure where a file cannot be read
 uint64_t fingerprint_of(const llama_model * model, const std::string & path);
 
+// the same of one more file that belongs to the model, an adapter's; goes on from `hash`
+uint64_t fingerprint_of_file(const std::string & path, uint64_t hash);
+
 } // namespace addon

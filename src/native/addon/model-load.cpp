@@ -7,8 +7,6 @@
 #include "values.h"
 #include "vocab.h"
 
-#include <ggml-backend.h>
-
 #include <vector>
 
 namespace addon {
@@ -23,14 +21,32 @@ std::string model_arch_meta(const llama_model * model, const std::string & key) 
     return model_meta(model, model_meta(model, "general.architecture") + "." + key);
 }
 
-static bool has_gpu() {
-    for (size_t i = 0; i < ggml_backend_dev_count(); ++i) {
-        const enum ggml_backend_dev_type type = ggml_backend_dev_type(ggml_backend_dev_get(i));
-        if (type == GGML_BACKEND_DEVICE_TYPE_GPU || type == GGML_BACKEND_DEVICE_TYPE_IGPU) {
-            return true;
-        }
-    }
-    return false;
+model_options model_options_from_js(const Napi::Object & object) {
+    model_options o;
+
+    o.path         = get_string(object, "path", "");
+    o.n_gpu_layers = (int) get_number(object, "nGpuLayers", o.n_gpu_layers);
+    o.load_mode    = get_string(object, "loadMode", o.load_mode);
+    o.devices      = device_options_from_js(object);
+    o.places       = tensor_places_from_js(object.Get("overrideTensors"));
+    o.overrides    = kv_overrides::from_js(object.Get("overrideKv"));
+    o.loras        = lora_options_from_js(object.Get("loras"));
+
+    return o;
+}
+
+static llama_load_mode load_mode_of(const std::string & name) {
+    return name == "none"       ? LLAMA_LOAD_MODE_NONE       :
+           name == "mmap"       ? LLAMA_LOAD_MODE_MMAP       :
+           name == "mlock"      ? LLAMA_LOAD_MODE_MLOCK      :
+           name == "mmap+mlock" ? LLAMA_LOAD_MODE_MMAP_MLOCK :
+           name == "dio"        ? LLAMA_LOAD_MODE_DIRECT_IO  : LLAMA_LOAD_MODE_AUTO;
+}
+
+// ggml asserts on the address of what it maps
+static llama_load_mode unmapped(llama_load_mode mode) {
+    return mode == LLAMA_LOAD_MODE_AUTO || mode == LLAMA_LOAD_MODE_MMAP ? LLAMA_LOAD_MODE_NONE :
+           mode == LLAMA_LOAD_MODE_MMAP_MLOCK ? LLAMA_LOAD_MODE_MLOCK : mode;
 }
 
 static failure model_invalid(const std::string & path, const model_finding & found) {
@@ -47,39 +63,29 @@ bool model_load_job::on_progress(float progress, void * data) {
     return !self->is_aborted();
 }
 
-void model_load_job::run() {
-    if (is_aborted()) {
-        throw failure_interrupted(0);
+void model_load_job::check(const gguf_head & head) const {
+    if (const auto found = options.overrides.check(options.path, head)) {
+        throw model_invalid(options.path, *found);
     }
+}
 
-    const auto head = gguf_head_read(options.path);
-    if (head) {
-        if (const auto found = model_check(options.path, *head)) {
-            throw model_invalid(options.path, *found);
-        }
+void model_load_job::require_room(const gguf_head & head, llama_load_mode mode) const {
+    if (state->on_gpu) {
+        return;
     }
+    // pages of a file that is mapped the kernel can drop
+    const bool is_mapped =
+        mode == LLAMA_LOAD_MODE_AUTO || mode == LLAMA_LOAD_MODE_MMAP || mode == LLAMA_LOAD_MODE_MMAP_MLOCK;
+    require_memory("the model", (double) head.n_bytes, is_mapped ? 0.0 : (double) head.n_bytes);
+}
 
-    llama_model_params params = llama_model_default_params();
+void model_load_job::load(const std::optional<gguf_head> & head, llama_model_params params) {
+    const model_devices devices(options.devices);
+    const tensor_shapes tensors = head ? model_tensors(options.path, *head) : tensor_shapes();
+    const tensor_places places(options.places, tensors);
 
-    if (options.n_gpu_layers >= 0) {
-        params.n_gpu_layers = options.n_gpu_layers;
-    }
-    if (head && !head->can_be_mapped()) {
-        params.load_mode = options.use_mlock ? LLAMA_LOAD_MODE_MLOCK : LLAMA_LOAD_MODE_NONE;
-    } else if (options.has_mmap || options.use_mlock) {
-        params.load_mode = options.use_mmap ? (options.use_mlock ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MMAP)
-                                            : (options.use_mlock ? LLAMA_LOAD_MODE_MLOCK      : LLAMA_LOAD_MODE_NONE);
-    }
-
-    state->on_gpu = has_gpu() && options.n_gpu_layers != 0;
-    if (head && !state->on_gpu) {
-        // pages of a file that is mapped the kernel can drop
-        const bool is_read = params.load_mode == LLAMA_LOAD_MODE_NONE || params.load_mode == LLAMA_LOAD_MODE_MLOCK;
-        require_memory("the model", (double) head->n_bytes, is_read ? (double) head->n_bytes : 0.0);
-    }
-
-    params.progress_callback           = on_progress;
-    params.progress_callback_user_data = this;
+    devices.apply(params);
+    params.tensor_buft_overrides = places.data();
 
     log_capture log;
 
@@ -98,11 +104,55 @@ void model_load_job::run() {
             {{"path", options.path}, {"log", log.text()}});
     }
 
+    state->adapters.load(model.get(), tensors, options.loras);
+    state->model = std::move(model);
+}
+
+void model_load_job::run() {
+    if (is_aborted()) {
+        throw failure_interrupted(0);
+    }
+
+    const auto head = gguf_head_read(options.path);
+    if (head) {
+        check(*head);
+    }
+
+    llama_model_params params = llama_model_default_params();
+
+    if (options.n_gpu_layers >= 0) {
+        params.n_gpu_layers = options.n_gpu_layers;
+    }
+    params.load_mode = load_mode_of(options.load_mode);
+    if (head && !head->can_be_mapped()) {
+        params.load_mode = unmapped(params.load_mode);
+    }
+    params.kv_overrides = options.overrides.data();
+
+    state->n_devices = model_devices(options.devices).count();
+    state->on_gpu    = state->n_devices > 0 && options.n_gpu_layers != 0;
+    if (head) {
+        require_room(*head, params.load_mode);
+    }
+
+    params.progress_callback           = on_progress;
+    params.progress_callback_user_data = this;
+
+    load(head, params);
+
     if (const auto * positions = head ? head->find_tensor("position_embd.weight") : nullptr) {
         state->n_positions = (double) positions->ne[1];
     }
-    state->fingerprint = fingerprint_of(model.get(), options.path);
-    state->model = std::move(model);
+    if (head) {
+        const gguf_head    as_read = options.overrides.apply(*head);
+        const gguf_value * arch    = as_read.find("general.architecture");
+
+        state->architecture = arch ? std::string(arch->text()) : "";
+        const gguf_value * causal = as_read.find(state->architecture + ".attention.causal");
+        state->causal = !causal || causal->number() != 0;
+    }
+    state->fingerprint = state->adapters.fingerprint(
+        options.overrides.fingerprint(fingerprint_of(state->model.get(), options.path)));
 }
 
 Napi::Value model_load_job::result(Napi::Env env) {
@@ -118,7 +168,7 @@ Napi::Value model_load_job::result(Napi::Env env) {
     Napi::Object info = Napi::Object::New(env);
 
     info.Set("description",  Napi::String::New(env, description.data()));
-    info.Set("architecture", Napi::String::New(env, model_meta(model, "general.architecture")));
+    info.Set("architecture", Napi::String::New(env, state->architecture));
     info.Set("nParams",      Napi::Number::New(env, (double) llama_model_n_params(model)));
     info.Set("sizeBytes",    Napi::Number::New(env, (double) llama_model_size(model)));
     info.Set("nCtxTrain",    Napi::Number::New(env, llama_model_n_ctx_train(model)));
@@ -131,6 +181,7 @@ Napi::Value model_load_job::result(Napi::Env env) {
 
     info.Set("eosToken",     eos == LLAMA_TOKEN_NULL ? env.Null() : Napi::Value(Napi::Number::New(env, eos)));
     info.Set("chatTemplate", chat_template ? Napi::Value(Napi::String::New(env, chat_template)) : env.Null());
+    info.Set("nDevices",     Napi::Number::New(env, (double) state->n_devices));
     info.Set("addBos",       Napi::Boolean::New(env, has_tokenizer && llama_vocab_get_add_bos(vocab)));
 
     return info;

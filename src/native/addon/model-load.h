@@ -2,7 +2,11 @@
 
 #pragma once
 
+#include "adapters.h"
 #include "job.h"
+#include "kv-overrides.h"
+#include "model-devices.h"
+#include "tensor-places.h"
 
 #include "llama.h"
 
@@ -19,10 +23,15 @@ using model_ptr = std::shared_ptr<llama_model>;
 struct model_options {
     std::string path;
     int         n_gpu_layers = -1; // negative: llama.cpp's default
-    bool        use_mmap     = true;
-    bool        use_mlock    = false;
-    bool        has_mmap     = false; // use_mmap was given
+    std::string load_mode    = "auto";
+
+    device_options            devices;
+    std::vector<tensor_place> places;
+    kv_overrides              overrides;
+    std::vector<lora_options> loras;
 };
+
+model_options model_options_from_js(const Napi::Object & object);
 
 // what the JavaScript object and its load job share
 struct model_state {
@@ -30,7 +39,11 @@ struct model_state {
     std::atomic<float> progress{0.0f};
     bool               on_gpu = false; // some layers may be on a device
     double             n_positions = INFINITY; // that the model has embeddings for, if it learned them
-    uint64_t           fingerprint = 0; // of the file
+    uint64_t           fingerprint = 0; // of the file, the overrides and the adapters
+    std::string        architecture;
+    bool               causal      = true; // attention is
+    size_t             n_devices   = 0; // that it may be spread over
+    model_adapters     adapters;
 };
 
 class model_load_job : public job {
@@ -43,6 +56,12 @@ protected:
 
 private:
     static bool on_progress(float progress, void * self);
+
+    void check(const gguf_head & head) const;
+    void require_room(const gguf_head & head, llama_load_mode mode) const;
+
+    // throws what is the reason that there is no model
+    void load(const std::optional<gguf_head> & head, llama_model_params params);
 
     model_options                options;
     std::shared_ptr<model_state> state;

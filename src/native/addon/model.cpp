@@ -45,14 +45,7 @@ model_object::~model_object() {
 }
 
 Napi::Value model_object::open(const Napi::CallbackInfo & info) {
-    const Napi::Object js_options = info[0].As<Napi::Object>();
-
-    model_options options;
-    options.path         = get_string(js_options, "path", "");
-    options.n_gpu_layers = (int) get_number(js_options, "nGpuLayers", -1);
-    options.has_mmap     = js_options.Get("useMmap").IsBoolean();
-    options.use_mmap     = get_bool(js_options, "useMmap", true);
-    options.use_mlock    = get_bool(js_options, "useMlock", false);
+    model_options options = model_options_from_js(info[0].As<Napi::Object>());
 
     loader = worker::start(info.Env(), "h2o_model");
 

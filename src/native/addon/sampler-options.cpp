@@ -4,16 +4,6 @@
 
 namespace addon {
 
-static std::vector<std::string> get_strings(const Napi::Object & object, const char * name) {
-    const Napi::Array array = object.Get(name).As<Napi::Array>();
-
-    std::vector<std::string> strings;
-    for (uint32_t i = 0; i < array.Length(); ++i) {
-        strings.push_back(array.Get(i).As<Napi::String>().Utf8Value());
-    }
-    return strings;
-}
-
 static std::vector<llama_logit_bias> get_logit_bias(const Napi::Object & object) {
     const std::vector<int32_t> tokens = get_int32s(object.Get("biasTokens"));
     const Napi::Float32Array   values = object.Get("biasValues").As<Napi::Float32Array>();

@@ -9,9 +9,9 @@
 namespace addon {
 
 static constexpr char     magic[8] = { 'H', '2', 'O', 'S', 'T', 'A', 'T', 'E' };
-static constexpr uint32_t version  = 2;
+static constexpr uint32_t version  = 3;
 
-static_assert(sizeof(state_header) == 8 + 2*4 + 8 + 4*16 + 4*4 + 2*8, "no gaps: the checksum is over all bytes");
+static_assert(sizeof(state_header) == 8 + 2*4 + 8 + 4*16 + 4*4 + 3*8, "no gaps: the checksum is over all bytes");
 
 template <size_t n>
 static void set_name(char (&field)[n], const char * name) {
@@ -52,9 +52,10 @@ static state_header describe(const context_state & state) {
     return header;
 }
 
-state_header state_header_of(const context_state & state, const uint8_t * data, size_t size) {
+state_header state_header_of(const context_state & state, const uint8_t * data, size_t size, size_t n_note) {
     state_header header = describe(state);
 
+    header.n_note   = n_note;
     header.size     = size;
     header.checksum = checksum_of(header, data, size);
 
@@ -81,16 +82,17 @@ state_header state_header_read(const context_state & state, const uint8_t * byte
     }
 
     // llama.cpp's part begins with a name and its length, and so much it allocates before it looks for the end
-    uint32_t n_name = 0;
-    memcpy(&n_name, bytes + sizeof(saved), std::min<size_t>(saved.size, sizeof(n_name)));
-    if (n_name > saved.size) {
+    const uint64_t n_state = saved.size - std::min(saved.size, saved.n_note);
+    uint32_t       n_name  = 0;
+    memcpy(&n_name, bytes + n_bytes - n_state, std::min<size_t>(n_state, sizeof(n_name)));
+    if (saved.n_note > saved.size || n_name > n_state) {
         refuse("the state is damaged", {{"bytes", (double) n_bytes}});
     }
 
     const state_header here = describe(state);
 
     if (saved.fingerprint != here.fingerprint) {
-        refuse("the state was saved with another model, or with other RoPE options");
+        refuse("the state was saved with another model, or with other adapters, metadata overrides or RoPE options");
     }
     if (get_name(saved.type_k) != get_name(here.type_k) || get_name(saved.type_v) != get_name(here.type_v)) {
         refuse("the state was saved with other cache types",

@@ -14,7 +14,7 @@ struct state_header {
     char     magic[8];
     uint32_t version;
     int32_t  position;      // tokens in the context
-    uint64_t fingerprint;   // of the model's file
+    uint64_t fingerprint;   // of the model, its adapters and overrides
     char     type_k[16];
     char     type_v[16];
     char     schedule[16];
@@ -23,12 +23,13 @@ struct state_header {
     uint32_t n_local;       // L
     uint32_t n_heavy;       // H
     uint32_t has_memory;    // 1 if the method goes on from a memory set
-    uint64_t size;          // bytes that follow
+    uint64_t n_note;        // bytes of the caller's own that follow
+    uint64_t size;          // bytes that follow, the note and llama.cpp's
     uint64_t checksum;      // of the header, with 0 here, and of these bytes
 };
 
-// of what the context holds now, for `size` bytes at `data`
-state_header state_header_of(const context_state & state, const uint8_t * data, size_t size);
+// of what the context holds now, for `size` bytes at `data`, the first of which are a note
+state_header state_header_of(const context_state & state, const uint8_t * data, size_t size, size_t n_note);
 
 // Throws ERR_H2O_STATE_INVALID unless `bytes` are a whole state that this context can hold; returns the header
 state_header state_header_read(const context_state & state, const uint8_t * bytes, size_t n_bytes);

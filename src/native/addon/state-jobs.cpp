@@ -1,12 +1,15 @@
 #include "state-jobs.h"
 
 #include "state-header.h"
+#include "values.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace addon {
 
-save_job::save_job(Napi::Env env, std::shared_ptr<context_state> state) : job(env), state(std::move(state)) {}
+save_job::save_job(Napi::Env env, std::shared_ptr<context_state> state, std::vector<uint8_t> note) :
+    job(env), state(std::move(state)), note(std::move(note)) {}
 
 void save_job::run() {
     const size_t size = llama_state_get_size(state->ctx);
@@ -14,16 +17,18 @@ void save_job::run() {
         throw failure("ERR_H2O_STATE_INVALID", "llama.cpp cannot save the state");
     }
 
-    bytes = std::make_unique<std::vector<uint8_t>>(sizeof(state_header) + size);
+    bytes = std::make_unique<std::vector<uint8_t>>(sizeof(state_header) + note.size() + size);
     uint8_t * data = bytes->data() + sizeof(state_header);
 
-    const size_t n_written = llama_state_get_data(state->ctx, data, size);
+    std::copy(note.begin(), note.end(), data);
+
+    const size_t n_written = llama_state_get_data(state->ctx, data + note.size(), size);
     if (n_written == 0) {
         throw failure("ERR_H2O_STATE_INVALID", "llama.cpp cannot save the state");
     }
-    bytes->resize(sizeof(state_header) + n_written);
+    bytes->resize(sizeof(state_header) + note.size() + n_written);
 
-    const state_header header = state_header_of(*state, data, n_written);
+    const state_header header = state_header_of(*state, data, note.size() + n_written, note.size());
     memcpy(bytes->data(), &header, sizeof(header));
 }
 
@@ -41,7 +46,9 @@ restore_job::restore_job(Napi::Env env, std::shared_ptr<context_state> state, co
 void restore_job::run() {
     const state_header saved = state_header_read(*state, data, size);
 
-    const size_t n_read = llama_state_set_data(state->ctx, data + sizeof(saved), saved.size);
+    n_note = saved.n_note;
+
+    const size_t n_read = llama_state_set_data(state->ctx, data + sizeof(saved) + n_note, saved.size - n_note);
 
     if (n_read == 0 || state->position() != saved.position) {
         llama_memory_clear(state->memory, true);
@@ -63,6 +70,7 @@ Napi::Value restore_job::result(Napi::Env env) {
 
     object.Set("position",  Napi::Number::New(env, position));
     object.Set("inherited", Napi::Boolean::New(env, inherited));
+    object.Set("note",      make_array<Napi::Uint8Array>(env, array.Value().Data() + sizeof(state_header), n_note));
     object.Set("reason",    reason ? Napi::Value(Napi::String::New(env, reason)) : env.Null());
 
     return object;

@@ -28,6 +28,25 @@ inline std::string get_string(const Napi::Object & object, const char * name, co
     return value.IsString() ? value.As<Napi::String>().Utf8Value() : otherwise;
 }
 
+// of a list; empty if there is none
+inline std::vector<std::string> get_strings(const Napi::Object & object, const char * name) {
+    std::vector<std::string> texts;
+    const Napi::Value value = object.Get(name);
+    for (uint32_t i = 0; value.IsArray() && i < value.As<Napi::Array>().Length(); ++i) {
+        texts.push_back(value.As<Napi::Array>().Get(i).As<Napi::String>().Utf8Value());
+    }
+    return texts;
+}
+
+inline std::vector<float> get_floats(const Napi::Object & object, const char * name) {
+    std::vector<float> numbers;
+    const Napi::Value value = object.Get(name);
+    for (uint32_t i = 0; value.IsArray() && i < value.As<Napi::Array>().Length(); ++i) {
+        numbers.push_back(value.As<Napi::Array>().Get(i).As<Napi::Number>().FloatValue());
+    }
+    return numbers;
+}
+
 inline std::vector<int32_t> get_int32s(const Napi::Value & value) {
     const Napi::Int32Array array = value.As<Napi::Int32Array>();
     return std::vector<int32_t>(array.Data(), array.Data() + array.ElementLength());

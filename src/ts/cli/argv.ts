@@ -1,5 +1,6 @@
 // Stands before commander, which knows neither `-ub` nor two long names for one option: every option is rewritten to
 // its long name, with its value after "=". So `-n -1`, `-p --json` and `-ub=1024` mean what they look like.
+import { absentReason } from './llama-args.js'
 import type { OptionSpec } from './options.js'
 import { UsageError } from './usage-error.js'
 
@@ -15,7 +16,7 @@ export function longName(spec: OptionSpec): string {
  * underscores in long names are dashes. What is unknown is left to commander, apart from `-xyz`, which it would take
  * for `-x yz`.
  *
- * @throws UsageError for an unknown option with one dash
+ * @throws UsageError for an unknown option with one dash, and for one of llama.cpp that is not here
  */
 export function rewriteArgv(argv: readonly string[], specs: readonly OptionSpec[]): string[] {
   const byName = new Map(specs.flatMap((spec) => spec.names.map((name) => [name, spec] as const)))
@@ -27,6 +28,8 @@ export function rewriteArgv(argv: readonly string[], specs: readonly OptionSpec[
     const { name, inline } = split(arg)
     const spec = byName.get(name)
     if (!spec) {
+      const reason = absentReason(name)
+      if (reason) throw new UsageError(`llama.cpp's ${name} is not here`, reason)
       if (/^-[^-]./.test(arg)) throw unknownOption(name, byName)
       out.push(arg)
     } else if (spec.value === undefined) {

@@ -5,15 +5,16 @@ import type {
   H2oWarning,
   KvType,
   Model,
-  ModelOptions,
   RopeOptions,
   Schedule,
   Selection,
 } from '../index.js'
 import { defaultThreads } from '../threads.js'
+import type { ModelFlags } from './model-flags.js'
+import type { PromptCacheFlags } from './prompt-cache.js'
 import { type SamplingFlags, samplingOptions } from './sampling-flags.js'
 
-export interface RunFlags extends SamplingFlags {
+export interface RunFlags extends ModelFlags, PromptCacheFlags, SamplingFlags {
   model?: string
   prompt?: string
   file?: string
@@ -27,7 +28,6 @@ export interface RunFlags extends SamplingFlags {
   ubatchSize: number
   threads?: number
   threadsBatch?: number
-  gpuLayers: number | 'auto' | 'all'
   flashAttn: 'on' | 'off' | 'auto'
   cacheTypeK: KvType
   cacheTypeV: KvType
@@ -41,8 +41,7 @@ export interface RunFlags extends SamplingFlags {
   yarnAttnFactor?: number
   yarnBetaSlow?: number
   yarnBetaFast?: number
-  mlock?: boolean
-  mmap: boolean
+  kvOffload?: boolean
   predict: number
   seed: number
   temp: number
@@ -64,17 +63,6 @@ export interface RunFlags extends SamplingFlags {
 /** With -n -1 and no -c, the context has room for this many tokens after the prompt. */
 export const ROOM_WITHOUT_LIMIT = 4096
 
-export function modelOptions(flags: ModelFlags & { model: string }): ModelOptions {
-  return {
-    path: flags.model,
-    useMmap: flags.mmap,
-    useMlock: flags.mlock ?? false,
-    ...layers(flags.gpuLayers),
-  }
-}
-
-export type ModelFlags = Pick<RunFlags, 'mmap' | 'mlock' | 'gpuLayers'>
-
 export type ContextFlags = ContextSizeFlags &
   Pick<
     RunFlags,
@@ -85,6 +73,7 @@ export type ContextFlags = ContextSizeFlags &
     | 'cacheTypeK'
     | 'cacheTypeV'
     | 'swaFull'
+    | 'kvOffload'
     | keyof RopeFlags
     | 'h2o'
     | 'h2oLocal'
@@ -110,6 +99,7 @@ export function contextOptions(
     typeK: flags.cacheTypeK,
     typeV: flags.cacheTypeV,
     swaFull: flags.swaFull ?? false,
+    kvOffload: flags.kvOffload ?? true,
     rope: ropeOptions(flags),
     h2o: flags.h2o && budget(flags),
     onWarning,
@@ -183,14 +173,6 @@ function budget(flags: ContextFlags): Exclude<ContextOptions['h2o'], false | und
     ...(h2oSelect !== undefined && { select: h2oSelect }),
     ...(h2oDenseTail !== undefined && { denseTail: h2oDenseTail }),
   }
-}
-
-// llama.cpp takes a count above the model's for all of them
-const MANY_LAYERS = 9999
-
-export function layers(gpuLayers: RunFlags['gpuLayers']): Pick<ModelOptions, 'nGpuLayers'> {
-  if (gpuLayers === 'auto') return {}
-  return { nGpuLayers: gpuLayers === 'all' ? MANY_LAYERS : gpuLayers }
 }
 
 export function threadCounts(

@@ -1,7 +1,8 @@
 // The options of `run`: llama.cpp's names, meanings, defaults and environment variables, then our own.
 // One table for the parser, for the argv rewriter and for --help.
 import { defaultSelection } from '../types.js'
-import { gpuLayers, integer, number, oneOf, onOffAuto, type Parser } from './parsers.js'
+import { modelFlagOptions } from './model-flags.js'
+import { integer, number, oneOf, onOffAuto, type Parser } from './parsers.js'
 import { samplingFlagOptions } from './sampling-flags.js'
 
 export interface OptionSpec {
@@ -23,7 +24,7 @@ export interface OptionSpec {
 const kvType = oneOf('f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1')
 
 const prompt = 'Model and prompt:'
-const context = 'Context and device:'
+const context = 'Context:'
 const sampling = 'Sampling:'
 const h2o = 'H2O:'
 const output = 'Output:'
@@ -44,6 +45,11 @@ export const runOptions: readonly OptionSpec[] = [
     help: "the template, in place of the model's; implies -cnv" },
   { group: prompt, names: ['--chat-template-file'], value: 'FILE', env: 'LLAMA_ARG_CHAT_TEMPLATE_FILE', help: 'the same from a file' },
 
+  { group: prompt, names: ['--prompt-cache'], value: 'FILE',
+    help: 'keep what was read of the prompt in this file, for the next prompt that begins with it' },
+  { group: prompt, names: ['--prompt-cache-all'], help: 'keep the generated text there, too' },
+  { group: prompt, names: ['--prompt-cache-ro'], help: 'use the file and do not write it' },
+
   { group: context, names: ['-c', '--ctx-size'], value: 'N', env: 'LLAMA_ARG_CTX_SIZE', parse: integer(0),
     help: 'context in tokens, 0 = what the model was trained for (default: enough for the prompt and -n)' },
   { group: context, names: ['-b', '--batch-size'], value: 'N', env: 'LLAMA_ARG_BATCH', parse: integer(1), default: 2048,
@@ -54,8 +60,6 @@ export const runOptions: readonly OptionSpec[] = [
     help: 'CPU threads for generation (default: all cores)' },
   { group: context, names: ['-tb', '--threads-batch'], value: 'N', parse: integer(-1),
     help: 'CPU threads for the prefill (default: as --threads)' },
-  { group: context, names: ['-ngl', '--gpu-layers', '--n-gpu-layers'], value: 'N', env: 'LLAMA_ARG_N_GPU_LAYERS',
-    parse: gpuLayers, default: 'auto', help: 'layers on the GPU: a number, auto or all' },
   { group: context, names: ['-fa', '--flash-attn'], value: 'on|off|auto', env: 'LLAMA_ARG_FLASH_ATTN', parse: onOffAuto,
     default: 'auto', help: 'flash attention on the dense path' },
   { group: context, names: ['-ctk', '--cache-type-k'], value: 'TYPE', env: 'LLAMA_ARG_CACHE_TYPE_K', parse: kvType,
@@ -77,8 +81,10 @@ export const runOptions: readonly OptionSpec[] = [
   { group: context, names: ['--yarn-beta-slow'], value: 'N', env: 'LLAMA_ARG_YARN_BETA_SLOW', parse: number(0, 1e12), help: 'YaRN: high correction' },
   { group: context, names: ['--yarn-beta-fast'], value: 'N', env: 'LLAMA_ARG_YARN_BETA_FAST', parse: number(0, 1e12), help: 'YaRN: low correction' },
   { group: context, names: ['--swa-full'], env: 'LLAMA_ARG_SWA_FULL', help: 'keep all positions of layers with a sliding window' },
-  { group: context, names: ['--mlock'], help: 'keep the model in memory' },
-  { group: context, names: ['--no-mmap'], help: 'read the model instead of mapping it' },
+  { group: context, names: ['-kvo', '--kv-offload'], env: 'LLAMA_ARG_KV_OFFLOAD', default: true, help: 'the KV cache is on the GPU (default)' },
+  { group: context, names: ['-nkvo', '--no-kv-offload'], help: 'the KV cache stays on the CPU' },
+
+  ...modelFlagOptions,
 
   { group: sampling, names: ['-n', '--predict', '--n-predict'], value: 'N', env: 'LLAMA_ARG_N_PREDICT', parse: integer(-2),
     default: -1, help: 'tokens to generate, 0 = prefill only, -1 = until the model ends or the context is full' },
@@ -111,7 +117,7 @@ export const runOptions: readonly OptionSpec[] = [
   { group: h2o, names: ['--no-h2o'], help: 'stock attention' },
 
   ...[
-    ['--no-warmup', 'there is none'],
+    ['--no-warmup', '--warmup', 'there is none'],
     ['--no-display-prompt', 'the prompt is not printed'],
     ['-st', '--single-turn', 'there is one answer'],
     ['--jinja', 'templates are Jinja'],
@@ -119,13 +125,16 @@ export const runOptions: readonly OptionSpec[] = [
     ['--no-perf', 'timings go to stderr'],
     ['--log-disable', 'there is no log without -v'],
     ['--no-context-shift', 'the context never shifts'],
+    ['--offline', 'nothing is downloaded'],
+    ['--no-mmproj', '--no-mmproj-auto', 'there are no images'],
   ].map((row) => ({
     group: withoutEffect,
     names: row.slice(0, -1) as [string, ...string[]],
     help: row.at(-1) as string,
     withoutEffect: true as const,
   })),
+  { group: withoutEffect, names: ['-fit', '--fit'], value: 'on|off', withoutEffect: true, help: 'nothing is fitted to the memory of devices' },
 
   { group: output, names: ['--json'], help: 'one JSON object on stdout instead of the text' },
-  { group: output, names: ['-v', '--verbose'], help: 'logs of llama.cpp, sizes of buffers, stacks of errors, on stderr' },
+  { group: output, names: ['-v', '--verbose', '--log-verbose'], help: 'logs of llama.cpp, sizes of buffers, stacks of errors, on stderr' },
 ]

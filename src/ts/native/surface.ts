@@ -6,8 +6,25 @@ import type { H2oTraceEntry } from '../types.js'
 export interface NativeModelOptions {
   path: string
   nGpuLayers?: number
-  useMmap?: boolean
-  useMlock?: boolean
+  loadMode: string
+  devices?: string[]
+  splitMode: string
+  mainGpu: number
+  tensorSplit: number[]
+  overrideTensors: NativeTensorPlace[]
+  loras: { path: string; scale: number }[]
+  overrideKv: NativeOverride[]
+}
+
+export interface NativeTensorPlace {
+  pattern: string
+  buffer: string
+}
+
+export interface NativeOverride {
+  key: string
+  type: 'int' | 'float' | 'bool' | 'str'
+  value: number | boolean | string
 }
 
 export interface NativeModelInfo {
@@ -23,6 +40,8 @@ export interface NativeModelInfo {
   eosToken: number | null
   chatTemplate: string | null
   addBos: boolean
+  /** Devices that layers can go to. */
+  nDevices: number
 }
 
 export interface NativeModel {
@@ -54,6 +73,7 @@ export interface NativeContextOptions {
   typeK: string
   typeV: string
   swaFull: boolean
+  kvOffload: boolean
   rope: RopeOptions
   h2oLocal: number
   h2oHeavy: number
@@ -157,6 +177,8 @@ export interface NativeLoadedState {
   position: number
   inherited: boolean
   reason: string | null
+  /** What save() was given. */
+  note: Uint8Array
 }
 
 export interface NativeContext {
@@ -169,7 +191,7 @@ export interface NativeContext {
   abort(): void
   /** Forgets the positions from `from` to, but without, `to`; `to` < 0 means all that follow. */
   forget(from: number, to: number): Promise<number>
-  save(): Promise<Uint8Array>
+  save(note: Uint8Array): Promise<Uint8Array>
   /** The bytes must not change until it resolves. */
   restore(state: Uint8Array): Promise<NativeLoadedState>
   piece(token: number): Uint8Array

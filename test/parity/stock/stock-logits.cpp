@@ -1,7 +1,7 @@
 // stock-logits: what the unpatched llama.cpp says about a row of tokens.
 //
 //   stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-ngl N] [-fa on|off|auto] [-ctk TYPE] [-ctv TYPE]
-//                [--all | --from N]
+//                [--lora FILE] [--lora-scale N] [--all | --from N]
 //
 // TOKENS holds int32 ids. They are decoded from position 0 on, in calls of at most -b tokens. OUT gets float32 logits:
 // n_vocab of them for the last token, or with --from [n_tokens - N][n_vocab]; --all is --from 0. Calls that reach beyond N
@@ -18,7 +18,7 @@
 
 static const char * const USAGE =
     "usage: stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-ngl N] [-fa on|off|auto] [-ctk TYPE] "
-    "[-ctv TYPE] [--all | --from N]";
+    "[-ctv TYPE] [--lora FILE] [--lora-scale N] [--all | --from N]";
 
 struct options {
     std::string model;
@@ -34,6 +34,9 @@ struct options {
     uint32_t from      = 0;  // the first token that counts, if ranged; else the last one
 
     llama_flash_attn_type fa = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+
+    std::string lora;
+    float       lora_scale = 1.0f;
 
     ggml_type type_k = GGML_TYPE_F16;
     ggml_type type_v = GGML_TYPE_F16;
@@ -81,6 +84,8 @@ static options parse(int argc, char ** argv) {
             else if (arg == "-fa")  { opt.fa        = fa_by_name(value); }
             else if (arg == "-ctk") { opt.type_k    = type_by_name(value); }
             else if (arg == "-ctv") { opt.type_v    = type_by_name(value); }
+            else if (arg == "--lora")       { opt.lora       = value; }
+            else if (arg == "--lora-scale") { opt.lora_scale = std::stof(value); }
             else if (arg == "--from") {
                 opt.ranged = true;
                 opt.from   = std::stoul(value);
@@ -136,6 +141,10 @@ int main(int argc, char ** argv) {
     if (!model) {
         die("cannot load " + opt.model);
     }
+    llama_adapter_lora * lora = opt.lora.empty() ? nullptr : llama_adapter_lora_init(model, opt.lora.c_str());
+    if (!lora && !opt.lora.empty()) {
+        die("cannot load " + opt.lora);
+    }
     const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
 
     llama_context_params params = llama_context_default_params();
@@ -152,6 +161,10 @@ int main(int argc, char ** argv) {
     llama_context * ctx = llama_init_from_model(model, params);
     if (!ctx) {
         die("cannot make a context");
+    }
+    if (lora) {
+        float scale = opt.lora_scale;
+        llama_set_adapters_lora(ctx, &lora, 1, &scale);
     }
 
     FILE * out = fopen(opt.out.c_str(), "wb");

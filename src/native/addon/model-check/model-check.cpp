@@ -36,6 +36,17 @@ std::optional<model_finding> model_check(const std::string & path, const gguf_he
     return has_rwkv_vocab(facts) ? check_tokens(path, check_rwkv_vocab) : std::nullopt;
 }
 
+std::optional<model_finding> adapter_check(const gguf_head & head) {
+    const model_facts facts(head);
+
+    for (const model_rule rule : { check_alignment, check_adapter_keys, check_adapter_tensors }) {
+        if (auto found = rule(facts)) {
+            return found;
+        }
+    }
+    return std::nullopt;
+}
+
 std::optional<model_finding> model_check_failed(const std::string & path) {
     return check_tokens(path, check_duplicates);
 }

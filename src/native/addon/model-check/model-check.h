@@ -19,6 +19,9 @@ struct model_finding {
 // before the load
 std::optional<model_finding> model_check(const std::string & path, const gguf_head & head);
 
+// of an adapter's file: what is wrong whatever it is put on
+std::optional<model_finding> adapter_check(const gguf_head & head);
+
 // after llama.cpp refused: what takes too long to look for in a healthy model
 std::optional<model_finding> model_check_failed(const std::string & path);
 

@@ -31,6 +31,13 @@ std::optional<model_finding> check_vocab_size (const model_facts & facts);
 std::optional<model_finding> check_token_types(const model_facts & facts);
 std::optional<model_finding> check_charsmap   (const model_facts & facts);
 
+// an adapter
+std::optional<model_finding> check_adapter_keys   (const model_facts & facts);
+std::optional<model_finding> check_adapter_tensors(const model_facts & facts);
+
+// what no multiplication takes: ggml_type
+bool is_no_weight(int32_t type);
+
 // with the tokens themselves
 bool                         has_rwkv_vocab  (const model_facts & facts);
 std::optional<model_finding> check_rwkv_vocab(const model_facts & facts);

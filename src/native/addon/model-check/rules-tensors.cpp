@@ -14,6 +14,10 @@ static const ggml_type no_weights[] = {
     GGML_TYPE_I8, GGML_TYPE_I16, GGML_TYPE_I32, GGML_TYPE_I64, GGML_TYPE_F64,
 };
 
+bool is_no_weight(int32_t type) {
+    return std::find(std::begin(no_weights), std::end(no_weights), type) != std::end(no_weights);
+}
+
 static bool ends_with(std::string_view text, std::string_view end) {
     return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
@@ -24,7 +28,7 @@ std::optional<model_finding> check_weight_types(const model_facts & facts) {
         const bool is_table = name.find("tid2eid") != std::string::npos;
 
         if ((ends_with(name, ".weight") || ends_with(name, ".bias")) && !is_table &&
-            std::find(std::begin(no_weights), std::end(no_weights), shape.type) != std::end(no_weights)) {
+            is_no_weight(shape.type)) {
             return model_finding{ name, ggml_type_name((ggml_type) shape.type), "is no type for weights" };
         }
     }

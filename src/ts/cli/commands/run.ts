@@ -9,20 +9,23 @@ import type {
   PrefillProgress,
   SamplingOptions,
 } from '../../index.js'
+import { statePosition } from '../../state-position.js'
 import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
 import { conversationOf } from '../conversation.js'
 import { ExitCode } from '../exit-codes.js'
-import { contextOptions, generateOptions, modelOptions, type RunFlags } from '../flags.js'
+import { contextOptions, generateOptions, type RunFlags } from '../flags.js'
 import { count } from '../format.js'
 import type { CliIo } from '../io.js'
 import { toJson } from '../json.js'
+import { modelOptions } from '../model-flags.js'
 import { onceEach } from '../once-each.js'
 import { runOptions } from '../options.js'
 import { answer, type Output } from '../output.js'
 import { parseArgv } from '../program.js'
 import { createProgress } from '../progress.js'
 import { readPrompt } from '../prompt.js'
+import { readPromptCache, writePromptCache } from '../prompt-cache.js'
 import { constraintOf } from '../sampling-flags.js'
 import { decodeLine, memoryLines, prefillLine } from '../summary.js'
 import { packageVersion } from '../version.js'
@@ -44,8 +47,20 @@ export async function main(argv: readonly string[], io: CliIo): Promise<number> 
     notes,
   })
   if (!flags) return answer(io, text)
+  if (flags.listDevices) return listDevices(io)
   for (const name of withoutEffect) io.stderr.write(`h2o-prefill: ${name} has no effect\n`)
   return run(flags, io, () => import('../../index.js'))
+}
+
+/** As llama.cpp's tools print them. */
+async function listDevices(io: CliIo): Promise<number> {
+  const { listDevices } = await import('../../index.js')
+  const mib = (bytes: number) => Math.floor(bytes / 2 ** 20)
+  const lines = listDevices().map(
+    ({ name, description, memoryTotal, memoryFree }) =>
+      `  ${name}: ${description} (${mib(memoryTotal)} MiB, ${mib(memoryFree)} MiB free)`,
+  )
+  return answer(io, `Available devices:\n${(lines.length > 0 ? lines : ['  (none)']).join('\n')}\n`)
 }
 
 /** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
@@ -86,19 +101,24 @@ class Session {
     if (flags.verbose) api.setLogLevel('info')
 
     const loadStart = performance.now()
-    this.#model = await api.loadModel({ ...modelOptions({ ...flags, model: path }), signal })
+    const cache = await readPromptCache(flags)
+    const { onWarning } = this
+    this.#model = await api.loadModel({ ...modelOptions({ ...flags, model: path }), onWarning, signal })
     const prompt = await conversationOf(flags, text, this.#model)
     const tokens = await this.#model.tokenizeAsync(prompt, {
       addSpecial: true,
       parseSpecial: true,
       signal,
     })
-    this.#context = await api.createContext(contextOptions(flags, this.#model, tokens.length, this.onWarning))
+    const nTokens = Math.max(tokens.length, cache ? statePosition(cache) : 0)
+    this.#context = await api.createContext(contextOptions(flags, this.#model, nTokens, onWarning))
+    if (cache) await this.#context.loadState(cache)
     const loadMs = performance.now() - loadStart
     if (flags.verbose) for (const line of memoryLines(this.#context)) this.#note(line)
 
     signal.throwIfAborted()
     const summary = await this.#generate(this.#context, tokens, constraint)
+    await writePromptCache(flags, this.#context, summary.prefill.position)
     if (flags.json) {
       const report = toJson({ model: path, loadMs, context: this.#context, summary })
       await output.write(`${JSON.stringify(report)}\n`)

@@ -1,13 +1,13 @@
 // The options of `doctor`: those of `run` that decide what a model is loaded and attended with, and how it is said.
 import type { RunFlags } from '../flags.js'
+import { type ModelFlags, modelFlagOptions } from '../model-flags.js'
 import { type OptionSpec, runOptions } from '../options.js'
 
 export type DoctorFlags = Pick<
   RunFlags,
   | 'model'
-  | 'mlock'
-  | 'mmap'
-  | 'gpuLayers'
+  | keyof ModelFlags
+  | 'kvOffload'
   | 'threads'
   | 'threadsBatch'
   | 'flashAttn'
@@ -19,12 +19,13 @@ export type DoctorFlags = Pick<
   | 'verbose'
 >
 
-const shared = new Set(
-  '-m -t -tb -ngl -fa -ctk -ctv --mlock --no-mmap --h2o-schedule --h2o-select --json -v'.split(' '),
-)
+const shared = new Set('-m -t -tb -fa -ctk -ctv -kvo -nkvo --h2o-schedule --h2o-select --json -v'.split(' '))
+
+const isModelFlag = (option: OptionSpec) =>
+  modelFlagOptions.includes(option) && option.names[0] !== '--list-devices'
 
 export const doctorOptions: readonly OptionSpec[] = runOptions
-  .filter(({ names }) => shared.has(names[0]))
+  .filter((option) => shared.has(option.names[0]) || isModelFlag(option))
   .map((option) =>
     option.names[0] === '--json'
       ? { ...option, help: 'one JSON object on stdout instead of the lines' }

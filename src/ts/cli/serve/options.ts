@@ -18,7 +18,9 @@ export interface ServeFlags extends RunFlags {
 
 /** A prompt and one answer on stdout are for `run`. */
 const ofRunAlone = new Set(
-  '-p -f -e --no-escape -cnv -no-cnv -sys -r -st --no-display-prompt --simple-io --json'.split(' '),
+  '-p -f -e --no-escape -cnv -no-cnv -sys -r -st --no-display-prompt --simple-io --json --prompt-cache --prompt-cache-all --prompt-cache-ro --list-devices'.split(
+    ' ',
+  ),
 )
 
 const changes: Readonly<Record<string, Partial<OptionSpec>>> = {

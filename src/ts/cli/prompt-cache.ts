@@ -1,0 +1,73 @@
+// --prompt-cache: the state of a context in a file, for the next prompt that begins in the same way.
+import { open, rename, rm } from 'node:fs/promises'
+import type { Context } from '../index.js'
+import { UsageError } from './usage-error.js'
+
+export interface PromptCacheFlags {
+  promptCache?: string
+  promptCacheAll?: boolean
+  promptCacheRo?: boolean
+}
+
+/** What one read or write moves: both have limits of 2 GiB. */
+const partBytes = 1 << 28
+
+/** The bytes of the file; undefined if it is empty or not there, as it is the first time. @throws UsageError */
+export async function readPromptCache({ promptCache: path }: PromptCacheFlags): Promise<Buffer | undefined> {
+  if (path === undefined) return undefined
+  try {
+    const file = await open(path)
+    try {
+      const { size } = await file.stat()
+      const bytes = Buffer.allocUnsafe(size)
+      let done = 0
+      while (done < size) {
+        const { bytesRead } = await file.read(bytes, done, Math.min(partBytes, size - done), done)
+        if (bytesRead === 0) break
+        done += bytesRead
+      }
+      return done > 0 ? bytes.subarray(0, done) : undefined
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    throw new UsageError(`cannot read the prompt cache ${path}: ${code ?? message}`)
+  }
+}
+
+/**
+ * Writes what the context holds; without `promptCacheAll` up to `position`, where the prompt ended, if the model can go back
+ * to there. The file is whole at any time: the new one takes the place of the old one.
+ *
+ * @throws UsageError where it cannot be written
+ */
+export async function writePromptCache(
+  { promptCache: path, promptCacheAll, promptCacheRo }: PromptCacheFlags,
+  context: Context,
+  position: number,
+): Promise<void> {
+  if (path === undefined || promptCacheRo) return
+  if (!promptCacheAll && context.position > position) {
+    await context.truncate(position).catch((error) => {
+      if (error.code !== 'ERR_H2O_POSITION_GONE') throw error
+    })
+  }
+  const bytes = await context.saveState()
+  const part = `${path}.${process.pid}.part`
+  try {
+    const file = await open(part, 'w')
+    try {
+      for (let at = 0; at < bytes.length; at += partBytes) {
+        await file.writeFile(bytes.subarray(at, at + partBytes))
+      }
+    } finally {
+      await file.close()
+    }
+    await rename(part, path)
+  } catch (error) {
+    await rm(part, { force: true })
+    throw new UsageError(`cannot write the prompt cache ${path}: ${(error as NodeJS.ErrnoException).code}`)
+  }
+}

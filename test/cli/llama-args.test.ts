@@ -1,0 +1,127 @@
+// Every argument of the pin's common/arg.cpp is the same here, accepted without effect, or not there with a reason.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { absent, absentReason, differences, namesIn, sampling } from '../../src/ts/cli/llama-args.js'
+import { type OptionSpec, runOptions } from '../../src/ts/cli/options.js'
+import { parseArgv } from '../../src/ts/cli/program.js'
+import { root } from './support/spawn.js'
+
+const source = readFileSync(join(root, 'vendor/llama.cpp/common/arg.cpp'), 'utf8')
+
+interface Upstream {
+  names: string[]
+  env: string | undefined
+}
+
+/** The arguments of `add_opt(common_arg({"-a", "--b"}, {"--no-b"}, ...).set_env("C"))`, in their order. */
+function upstreamArgs(): Upstream[] {
+  const calls = source.split(/add_opt\(\s*common_arg\(/).slice(1)
+  return calls.map((call) => {
+    const [lists = ''] = /^((\s*\/\/.*)*\s*\{[^{}]*\}\s*,)+/.exec(call) ?? []
+    return {
+      names: [...lists.replace(/\/\/.*/g, '').matchAll(/"(-[^"]+)"/g)].map(([, name]) => name as string),
+      env: /\.set_env\("([^"]+)"\)/.exec(call)?.[1],
+    }
+  })
+}
+
+const args = upstreamArgs()
+const upstream = new Set(args.flatMap(({ names }) => names))
+const ours = new Map(runOptions.flatMap((spec) => spec.names.map((name) => [name, spec] as const)))
+// commander's own
+for (const name of ['-h', '--help', '--version']) ours.set(name, { names: [name], help: '', group: '' })
+const same = (name: string) => ours.has(name) || namesIn(sampling).includes(name)
+
+describe('common/arg.cpp', () => {
+  it('was read as a whole', () => {
+    expect(args.length).toBe(source.match(/^ +add_opt\(/gm)?.length)
+    expect(args.filter(({ names }) => names.length === 0)).toEqual([])
+    for (const name of ['-lm', '-nkvo', '--prompt-cache-ro', '-hf', '--draft-max'])
+      expect(upstream).toContain(name)
+  })
+
+  it('has no argument that is not classed, and none twice', () => {
+    const unclassed = [...upstream].filter((name) => !same(name) && !absentReason(name))
+    expect(unclassed).toEqual([])
+    const listed = absent.flatMap(({ names }) => namesIn(names))
+    expect(listed.filter((name, i) => same(name) || listed.indexOf(name) < i)).toEqual([])
+    expect(listed.filter((name) => !upstream.has(name))).toEqual([])
+    expect(namesIn(sampling).filter((name) => !upstream.has(name))).toEqual([])
+  })
+
+  it('has every flag here under all of its names, and by the same environment variable', () => {
+    for (const { names, env } of args) {
+      const spec = names.map((name) => ours.get(name)).find(Boolean)
+      if (!spec || spec.withoutEffect || spec.group === '') continue
+      const missing = names.filter((name) => !ours.has(name) && !absentReason(name))
+      expect(missing, names.join()).toEqual([])
+      if (spec.env) expect(spec.env).toBe(env)
+    }
+  })
+})
+
+it('an argument that is not here is refused with its reason', () => {
+  const parse = (...argv: string[]) =>
+    parseArgv(argv, { usage: '', description: '', options: runOptions, version: '', notes: '' })
+  for (const [argv, hint] of [
+    [['--mmproj', 'x'], 'prompts are text'],
+    [['-hf', 'a/b'], absentReason('-hf')],
+    [['--model_url=x'], absentReason('--model-url')],
+  ] as const) {
+    expect(() => parse(...argv)).toThrow(expect.objectContaining({ code: 'ERR_CLI_USAGE', hint }))
+  }
+})
+
+const code = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(', ')
+const cell = (text: string) => text.replaceAll('|', '\\|')
+
+function page(): string {
+  const rows = (wanted: (spec: OptionSpec) => boolean) =>
+    args.flatMap(({ names }) => {
+      const spec = names.map((name) => ours.get(name)).find(Boolean)
+      const here = names.filter(same)
+      if (here.length === 0 || (spec ? !wanted(spec) : !wanted({ names: ['-'], help: '', group: '' })))
+        return []
+      const note = spec?.withoutEffect ? spec.help : names.map((name) => differences[name] ?? '').join('')
+      return [`| ${code(here)} | ${cell(note)} |`]
+    })
+  const only = runOptions.filter(({ names }) => !names.some((name) => upstream.has(name)))
+  return `${`
+# Flags of llama.cpp
+
+What h2o-prefill does with each argument of llama.cpp's tools (\`common/arg.cpp\` of the pinned version). Names, values, defaults and environment variables are the same unless a row says otherwise. [The command line](cli.md) explains the flags.
+
+This page is made from \`src/ts/cli/llama-args.ts\`: \`npx vitest run test/cli/llama-args.test.ts -u\`. An argument that a new version of llama.cpp brings fails that test until it is classed.
+
+## The same
+
+| argument | what differs |
+|---|---|
+${rows((spec) => !spec.withoutEffect).join('\n')}
+
+## Accepted without effect
+
+One line on stderr says so.
+
+| argument | why |
+|---|---|
+${rows((spec) => spec.withoutEffect === true).join('\n')}
+
+## Not here
+
+Each is an error of usage with the reason.
+
+| arguments | why, or what is in their place |
+|---|---|
+${absent.map(({ why, names }) => `| ${code(namesIn(names))} | ${cell(why)} |`).join('\n')}
+
+## Only here
+
+${only.map(({ names }) => `- ${code(names)}`).join('\n')}
+`.trim()}\n`
+}
+
+it('is told by docs/flags.md', async () => {
+  await expect(page()).toMatchFileSnapshot(join(root, 'docs/flags.md'))
+})
