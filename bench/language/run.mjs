@@ -17,7 +17,7 @@ import { markdown } from './report.mjs'
 import { tasks } from './ruler.mjs'
 
 /** Of what the items and windows are: one more where what they hold changes. */
-const ITEMS = 2
+const ITEMS = 3
 
 const HELP = `usage: npm run quality:language -- [options]
 

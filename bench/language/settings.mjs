@@ -9,5 +9,7 @@ export const settings = [
   { ...base, label: 'votes', select: 'votes' },
   { ...base, label: 'Local only', select: 'votes', local: 511, heavy: 0 },
   { ...base, label: 'votes, tail 64', select: 'votes', denseTail: 64 },
+  { ...base, label: 'query, tail 64', denseTail: 64 },
+  { ...base, label: 'query L=128', local: 128, heavy: 383 },
   { ...base, label: 'votes, two-pass', select: 'votes', schedule: 'two-pass', short: true },
 ]
