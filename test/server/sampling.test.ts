@@ -138,8 +138,8 @@ it.each([
 it('takes every field of llama-server at once', async () => {
   const fields = {
     ...{ dynatemp_range: 0.1, dynatemp_exponent: 1, top_k: 20, top_p: 0.9, min_p: 0.01, typical_p: 0.9 },
-    ...{ top_n_sigma: 3, xtc_probability: 0.5, xtc_threshold: 0.2, repeat_last_n: -1, repeat_penalty: 1.1 },
-    ...{ dry_multiplier: 0.5, dry_base: 0, dry_allowed_length: 3, dry_penalty_last_n: -1 },
+    ...{ top_n_sigma: 3, xtc_probability: 0.5, xtc_threshold: 0.2, repeat_last_n: 9, repeat_penalty: 1.1 },
+    ...{ dry_multiplier: 0.5, dry_base: 0, dry_allowed_length: 3, dry_penalty_last_n: 9 },
     ...{ mirostat: 2, mirostat_tau: 4, mirostat_eta: 0.2, adaptive_target: 0.5, adaptive_decay: 0.8 },
     ...{
       samplers: 'edkt',

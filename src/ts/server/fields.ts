@@ -44,9 +44,6 @@ const share = number(0, 1)
 /** Alternatives that are told of a token, as with OpenAI. */
 const mostAlternatives = 20
 
-/** -1 is the whole context. */
-const lastN = (n: number) => (n === -1 ? 2 ** 31 - 1 : n)
-
 // biome-ignore format: a table
 export const optionFields: readonly OptionField[] = [
   { names: ['max_completion_tokens', 'max_tokens', 'n_predict'], option: 'nPredict', schema: integer(-1) },
@@ -60,7 +57,7 @@ export const optionFields: readonly OptionField[] = [
   { names: ['top_n_sigma'], option: 'topNSigma', schema: any, map: (n: number) => Math.max(n, -1) },
   { names: ['xtc_probability'], option: 'xtcProbability', schema: share },
   { names: ['xtc_threshold'], option: 'xtcThreshold', schema: share },
-  { names: ['repeat_last_n'], option: 'repeatLastN', schema: integer(-1), map: lastN },
+  { names: ['repeat_last_n'], option: 'repeatLastN', schema: integer(0) },
   { names: ['repeat_penalty', 'repetition_penalty'], option: 'repeatPenalty', schema: number(1e-6, 1e6) },
   { names: ['frequency_penalty'], option: 'frequencyPenalty', schema: any },
   { names: ['presence_penalty'], option: 'presencePenalty', schema: any },
@@ -68,7 +65,7 @@ export const optionFields: readonly OptionField[] = [
   // llama.cpp keeps its default then
   { names: ['dry_base'], option: 'dryBase', schema: any, map: (base: number) => (base < 1 ? undefined : base) },
   { names: ['dry_allowed_length'], option: 'dryAllowedLength', schema: integer(0) },
-  { names: ['dry_penalty_last_n'], option: 'dryPenaltyLastN', schema: integer(-1), map: lastN },
+  { names: ['dry_penalty_last_n'], option: 'dryPenaltyLastN', schema: integer(0) },
   { names: ['dry_sequence_breakers'], option: 'drySequenceBreakers', schema: { type: 'array', items: { type: 'string', minLength: 1 } } },
   { names: ['adaptive_target'], option: 'adaptiveTarget', schema: number(-1e6, 1) },
   { names: ['adaptive_decay'], option: 'adaptiveDecay', schema: number(0, 0.99) },
