@@ -64,12 +64,16 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
     if (template === undefined && model.chatTemplate === null) {
       warn('this model has no chat template: /v1/chat/completions needs --chat-template-file')
     }
+    const defaults = { ...generateOptions(flags), ...constraint }
+    if (Object.keys(constraint).length > 0) {
+      for await (const _ of first.generate([0], { ...defaults, nPredict: 1 })); // parses it
+    }
     const server = await makeServer({
       contexts: contexts as [Context],
       alias: flags.alias ?? basename(path),
       version: packageVersion(),
       ...(template !== undefined && { template }),
-      defaults: { ...generateOptions(flags), ...constraint },
+      defaults,
       queue: flags.queue,
       timeoutMs: flags.timeout * 1000,
       maxBodyBytes: flags.maxBody * 2 ** 20,
