@@ -34,7 +34,7 @@ export class ContextHandle {
     readonly denseTail = 0,
     flashAttn = 'auto',
   ) {
-    this.history = new History(info, flashAttn)
+    this.history = new History(info, flashAttn, this.#tokens)
   }
 
   get disposed(): boolean {
@@ -120,7 +120,7 @@ export class ContextHandle {
     const call = await this.#call(() => this.native.decode(tokens, outputs[mode], out, draw))
     this.#moved(call.position)
     this.#tokens.add(tokens, call.pos)
-    this.history.add(tokens, call.pos, call.path)
+    this.history.add(tokens.length, call.pos, call.path)
     return call
   }
 

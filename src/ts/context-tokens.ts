@@ -1,4 +1,4 @@
-/** The tokens of a context by position, as far as they went through this process: penalties look at them. */
+/** The tokens of a context by position, as far as they are known: penalties look at them, and a prompt that begins alike. */
 export class ContextTokens {
   #ids = new Int32Array(0)
 
@@ -10,6 +10,11 @@ export class ContextTokens {
       this.#ids = grown
     }
     this.#ids.set(tokens, pos)
+  }
+
+  /** A view of the first `n`. */
+  first(n: number): Int32Array {
+    return this.#ids.subarray(0, n)
   }
 
   /** The positions [from, to). */

@@ -1,3 +1,4 @@
+import type { ContextTokens } from './context-tokens.js'
 import type { NativeContextInfo } from './native/surface.js'
 
 type HistoryInfo = Pick<
@@ -15,7 +16,6 @@ const settingsBytes = 128
  * chunk. With 'votes' a cut loses what the method remembers, so nothing is offered. A dense context offers whole calls.
  */
 export class History {
-  #tokens = new Int32Array(0)
   /** Positions below are as a prefill from 0 on leaves them. */
   #exact = 0
   readonly #unit: number
@@ -27,7 +27,12 @@ export class History {
   /** What the bits of a prefill depend on, besides the model and the types of the cache. */
   readonly #settings: string
 
-  constructor(info: HistoryInfo, flashAttn: string) {
+  /** @param tokens of the context: it keeps them, this says how many count */
+  constructor(
+    info: HistoryInfo,
+    flashAttn: string,
+    readonly tokens: ContextTokens,
+  ) {
     this.#isSparse = info.reason === null
     this.#chunk = info.chunk
     this.#isBalanced = info.nCallMax >= 3 * info.chunk
@@ -50,7 +55,7 @@ export class History {
   /** What restore() takes: the settings, and the tokens that can be offered. */
   save(): Uint8Array {
     const settings = Buffer.from(this.#settings.padEnd(settingsBytes))
-    const tokens = this.#tokens.subarray(0, this.#exact)
+    const tokens = this.tokens.first(this.#exact)
     return Buffer.concat([settings, new Uint8Array(tokens.buffer, tokens.byteOffset, tokens.byteLength)])
   }
 
@@ -59,22 +64,15 @@ export class History {
     const settings = Buffer.from(saved.subarray(0, settingsBytes)).toString('utf8').trimEnd()
     const exact = Math.floor((saved.length - settingsBytes) / 4)
     if (settings !== this.#settings || exact > position) return
-    this.#tokens = new Int32Array(saved.slice(settingsBytes, settingsBytes + 4 * exact).buffer)
+    this.tokens.add(new Int32Array(saved.slice(settingsBytes, settingsBytes + 4 * exact).buffer), 0)
     this.#exact = exact
   }
 
-  /** A call that has ended put `tokens` at `pos`. */
-  add(tokens: Int32Array, pos: number, path: string): void {
+  /** A call that has ended put `n` tokens at `pos`. */
+  add(n: number, pos: number, path: string): void {
     if (pos !== this.#exact || path !== (this.#isSparse ? 'h2o' : 'dense')) return
-    const whole = Math.floor(tokens.length / this.#unit) * this.#unit
-    if (!(whole > 0)) return
-    if (pos + whole > this.#tokens.length) {
-      const grown = new Int32Array(Math.max(pos + whole, 2 * this.#tokens.length))
-      grown.set(this.#tokens)
-      this.#tokens = grown
-    }
-    this.#tokens.set(tokens.subarray(0, whole), pos)
-    this.#exact += whole
+    const whole = Math.floor(n / this.#unit) * this.#unit
+    if (whole > 0) this.#exact += whole
   }
 
   /** Everything from `at` on is forgotten. */
@@ -91,8 +89,9 @@ export class History {
     const body = prompt.length - tail
     if (this.#isSparse && body <= this.#chunk) return 0 // dense as a whole
     const most = Math.min(body, this.#exact)
+    const held = this.tokens.first(most)
     let same = 0
-    while (same < most && prompt[same] === this.#tokens[same]) same++
+    while (same < most && prompt[same] === held[same]) same++
     same -= same % this.#unit
     while (same > 0 && !this.#leavesRest(body - same, tail)) same -= this.#unit
     return Math.max(same, 0)

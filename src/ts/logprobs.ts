@@ -4,7 +4,7 @@ import type { ContextHandle } from './context-handle.js'
 import type { NativeCall } from './native/surface.js'
 import type { GeneratedToken, TokenLogprob } from './types.js'
 
-export type NamedLogprobs = Pick<GeneratedToken, 'logprob' | 'topLogprobs'>
+export type NamedLogprobs = Pick<GeneratedToken, 'bytes' | 'logprob' | 'topLogprobs'>
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
@@ -13,6 +13,7 @@ export function namedLogprobs(context: ContextHandle, call: NativeCall): NamedLo
   const { token: drawn, logprob, topTokens, topLogprobs } = call
   if (drawn === null || logprob === undefined || !topTokens || !topLogprobs) return {}
   return {
+    bytes: context.piece(drawn),
     logprob,
     topLogprobs: Array.from(topTokens, (token, i): TokenLogprob => {
       const bytes = context.piece(token)

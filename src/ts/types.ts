@@ -111,6 +111,8 @@ export interface GeneratedToken {
   token: number
   /** Whole characters only: '' while the bytes of one are incomplete. */
   text: string
+  /** With `logprobs`: its bytes, as in TokenLogprob. */
+  bytes?: Uint8Array
   /** With `logprobs`: the natural logarithm of its probability, as the model has it, before all samplers. */
   logprob?: number
   /** With `logprobs`: the most likely tokens, the likeliest first, whether or not this one is among them. */

@@ -1,9 +1,13 @@
 import { availableParallelism } from 'node:os'
 import { describe, expect, it } from 'vitest'
+import { compareOptions } from '../../src/ts/cli/compare/options.js'
+import { doctorOptions } from '../../src/ts/cli/doctor/options.js'
 import { contextOptions, contextSize, generateOptions, type RunFlags } from '../../src/ts/cli/flags.js'
-import { modelOptions } from '../../src/ts/cli/model-flags.js'
+import { inspectOptions } from '../../src/ts/cli/inspect/options.js'
+import { modelFlagOptions, modelOptions } from '../../src/ts/cli/model-flags.js'
 import { runOptions } from '../../src/ts/cli/options.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
+import { serveOptions } from '../../src/ts/cli/serve/options.js'
 import type { Model } from '../../src/ts/index.js'
 
 const spec = { usage: '', description: '', options: runOptions, version: '', notes: '' }
@@ -50,6 +54,14 @@ describe('contextOptions', () => {
     expect(contextOf('-t 3 -tb 5')).toMatchObject({ nThreads: 3, nThreadsBatch: 5 })
     expect(contextOf('-t 0')).toMatchObject({ nThreads: availableParallelism() })
   })
+})
+
+it.each(
+  Object.entries({ runOptions, serveOptions, compareOptions, inspectOptions, doctorOptions }),
+)('%s have every flag that says how a model is loaded', (_, options) => {
+  expect(options).toEqual(expect.arrayContaining([...modelFlagOptions]))
+  const names = options.flatMap((option) => option.names)
+  expect(names).toHaveLength(new Set(names).size)
 })
 
 describe('modelOptions', () => {

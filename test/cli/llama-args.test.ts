@@ -2,9 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { absent, absentReason, differences, namesIn, sampling } from '../../src/ts/cli/llama-args.js'
+import { absent, absentReason, differences, namesIn, onlyServe } from '../../src/ts/cli/llama-args.js'
 import { type OptionSpec, runOptions } from '../../src/ts/cli/options.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
+import { serveOptions } from '../../src/ts/cli/serve/options.js'
 import { root } from './support/spawn.js'
 
 const source = readFileSync(join(root, 'vendor/llama.cpp/common/arg.cpp'), 'utf8')
@@ -31,9 +32,16 @@ const upstream = new Set(args.flatMap(({ names }) => names))
 const ours = new Map(runOptions.flatMap((spec) => spec.names.map((name) => [name, spec] as const)))
 // commander's own
 for (const name of ['-h', '--help', '--version']) ours.set(name, { names: [name], help: '', group: '' })
-const same = (name: string) => ours.has(name) || namesIn(sampling).includes(name)
 
 describe('common/arg.cpp', () => {
+  it('has flags of serve alone, which say so', () => {
+    const served = new Set(serveOptions.flatMap(({ names }) => names))
+    const refused = absent.flatMap(({ names }) => namesIn(names))
+    expect(refused.filter((name) => served.has(name))).toEqual(
+      refused.filter((name) => absentReason(name) === onlyServe),
+    )
+  })
+
   it('was read as a whole', () => {
     expect(args.length).toBe(source.match(/^ +add_opt\(/gm)?.length)
     expect(args.filter(({ names }) => names.length === 0)).toEqual([])
@@ -42,12 +50,11 @@ describe('common/arg.cpp', () => {
   })
 
   it('has no argument that is not classed, and none twice', () => {
-    const unclassed = [...upstream].filter((name) => !same(name) && !absentReason(name))
+    const unclassed = [...upstream].filter((name) => !ours.has(name) && !absentReason(name))
     expect(unclassed).toEqual([])
     const listed = absent.flatMap(({ names }) => namesIn(names))
-    expect(listed.filter((name, i) => same(name) || listed.indexOf(name) < i)).toEqual([])
+    expect(listed.filter((name, i) => ours.has(name) || listed.indexOf(name) < i)).toEqual([])
     expect(listed.filter((name) => !upstream.has(name))).toEqual([])
-    expect(namesIn(sampling).filter((name) => !upstream.has(name))).toEqual([])
   })
 
   it('has every flag here under all of its names, and by the same environment variable', () => {
@@ -80,10 +87,9 @@ function page(): string {
   const rows = (wanted: (spec: OptionSpec) => boolean) =>
     args.flatMap(({ names }) => {
       const spec = names.map((name) => ours.get(name)).find(Boolean)
-      const here = names.filter(same)
-      if (here.length === 0 || (spec ? !wanted(spec) : !wanted({ names: ['-'], help: '', group: '' })))
-        return []
-      const note = spec?.withoutEffect ? spec.help : names.map((name) => differences[name] ?? '').join('')
+      if (!spec || !wanted(spec)) return []
+      const here = names.filter((name) => ours.has(name))
+      const note = spec.withoutEffect ? spec.help : names.map((name) => differences[name] ?? '').join('')
       return [`| ${code(here)} | ${cell(note)} |`]
     })
   const only = runOptions.filter(({ names }) => !names.some((name) => upstream.has(name)))

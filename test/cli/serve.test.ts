@@ -88,12 +88,29 @@ it('asks for a key from the environment and from a file, and takes flags without
   expect((await server.ended).err).toContain('--metrics has no effect')
 })
 
+it('samples as its flags say, unless a request does', async () => {
+  const server = await serve(['-m', f.model, '--grammar', 'root ::= "ours"', '--logit-bias', '65-1'])
+  const text = async (body: object) => {
+    const { choices } = (await (await server.post({ prompt: 'x', ...body })).json()) as {
+      choices: { text: string }[]
+    }
+    return choices[0]?.text
+  }
+  expect(await text({})).toBe('ours')
+  expect(await text({ json_schema: { const: 7 } })).toBe('7')
+  server.child.kill('SIGTERM')
+  expect((await server.ended).code).toBe(0)
+})
+
 describe('what cannot be', () => {
   it.each([
     ['a prompt', ['-p', 'x'], 2],
     ['no contexts', ['-np', '0'], 2],
     ['a file of keys that is not there', ['--api-key-file', '/no/such/file'], 2],
     ['a key that is empty', ['--api-key', ','], 2],
+    ['a grammar that cannot be parsed', ['--grammar', 'root ::= ('], 2],
+    ['two grammars', ['--grammar', 'root ::= "a"', '-j', '{}'], 2],
+    ['a bias of a token that is none', ['-l', '99999999+1'], 2],
     ['a template that is none', ['--chat-template', 'chatml'], 2],
     ['no model', ['-m', '/no/such/model'], 3],
     ['contexts that do not fit', ['-np', '64', '-c', '2000000000'], 5],

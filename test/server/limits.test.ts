@@ -1,6 +1,8 @@
 /** What bounds the server: clients that leave, the queue, the time, the body, keys, origins, and its end. */
 
+import { once } from 'node:events'
 import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { tinyModel } from '../addon/support.js'
 import { someText, startServer, type TestServer, type TestServerOptions, until } from './support.js'
@@ -110,10 +112,48 @@ describe('drain', () => {
     kept.write('GET /health HTTP/1.1\r\nhost: x\r\n\r\n')
     await new Promise((resolve) => kept.once('data', resolve))
     const drained = s.server.drain()
-    await expect(fetch(`${s.url}/health`)).rejects.toThrow()
+    const refused = await s.post('/v1/completions', short)
+    expect([refused.status, (await fetch(`${s.url}/ready`)).status]).toEqual([503, 503])
+    expect(await refused.json()).toMatchObject({ error: { code: 'shutting_down' } })
     expect(await client.text).toContain('[DONE]')
     expect((await waiting).status).toBe(200)
     await drained
+    await expect(fetch(`${s.url}/health`)).rejects.toThrow()
+  })
+
+  it('waits for a client that is slow to take its answer', async () => {
+    const alias = 'a'.repeat(2 ** 23) // more than sockets hold
+    await using s = await startServer({ alias })
+    const body = JSON.stringify(short)
+    const head = `host: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
+    const client = connect(Number(new URL(s.url).port))
+    client.pause()
+    client.write(`POST /v1/completions HTTP/1.1\r\n${head}\r\n\r\n${body}`)
+    await until(async () => (await s.metric('llamacpp:tokens_predicted_total')) === 2)
+    let isDrained = false
+    const drained = s.server.drain().then(() => {
+      isDrained = true
+    })
+    await sleep(1500)
+    expect(isDrained).toBe(false)
+    const parts: Buffer[] = []
+    client.on('data', (part) => parts.push(part)).resume()
+    await drained
+    const text = Buffer.concat(parts).toString()
+    expect(JSON.parse(text.slice(text.indexOf('{')))).toMatchObject({
+      model: alias,
+      object: 'text_completion',
+    })
+  })
+
+  it('does not wait for a connection without a request', async () => {
+    await using s = await startServer()
+    const silent = connect(Number(new URL(s.url).port))
+    await once(silent, 'connect')
+    await fetch(`${s.url}/health`) // keeps its own
+    const began = performance.now()
+    await s.server.drain()
+    expect(performance.now() - began).toBeLessThan(1000)
   })
 })
 

@@ -84,7 +84,6 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       return (await collect(alone.generate(prompt.tokens, given))).summary
     },
     async [Symbol.asyncDispose]() {
-      server.app.server.closeAllConnections()
       await server.app.close()
       for (const one of contexts) await one.dispose()
     },

@@ -42,6 +42,7 @@ export interface RunFlags extends ModelFlags, PromptCacheFlags, SamplingFlags {
   yarnBetaSlow?: number
   yarnBetaFast?: number
   kvOffload?: boolean
+  listDevices?: boolean
   predict: number
   seed: number
   temp: number

@@ -25,12 +25,8 @@ export const differences: Readonly<Record<string, string>> = {
   '--verbose': "llama.cpp's log, sizes of buffers and stacks of errors",
 }
 
-/** The same here. */
-export const sampling = `--samplers --sampler-seq --sampling-seq --top-nsigma --top-n-sigma --xtc-probability
-  --xtc-threshold --typical --typical-p --repeat-last-n --repeat-penalty --presence-penalty --frequency-penalty
-  --dry-multiplier --dry-base --dry-allowed-length --dry-penalty-last-n --dry-sequence-breaker --adaptive-target
-  --adaptive-decay --dynatemp-range --dynatemp-exp --mirostat --mirostat-lr --mirostat-ent -l --logit-bias --grammar
-  --grammar-file -j --json-schema -jf --json-schema-file`
+/** The reason of those that `serve` has, and no other command. */
+export const onlyServe = 'a flag of h2o-prefill serve'
 
 // biome-ignore format: a table
 export const absent: readonly Absent[] = [
@@ -78,18 +74,20 @@ export const absent: readonly Absent[] = [
       --spec-ngram-simple-min-hits --spec-ngram-map-k-size-n --spec-ngram-map-k-size-m --spec-ngram-map-k-min-hits
       --spec-ngram-map-k4v-size-n --spec-ngram-map-k4v-size-m --spec-ngram-map-k4v-min-hits --draft --draft-n --draft-max
       --draft-min --draft-n-min --spec-ngram-size-n --spec-ngram-size-m --spec-ngram-min-hits --spec-default` },
-  { why: 'of llama-server',
+  { why: onlyServe,
+    names: '-np --parallel -a --alias --host --port --cors-origins --no-ui --no-webui --api-key --api-key-file -to --timeout --metrics' },
+  { why: 'of llama-server; h2o-prefill serve has nothing of the kind',
     names: `-ctxcp --ctx-checkpoints --swa-checkpoints -cms --checkpoint-min-step -cram --cache-ram --cache-idle-slots
-      --no-cache-idle-slots --spm-infill -np --parallel -cb --cont-batching -nocb --no-cont-batching -a --alias --tags --host
-      --port --reuse-port --path --cors-origins --cors-methods --cors-headers --cors-credentials --no-cors-credentials --api-prefix
-      --ui-config --webui-config --ui-config-file --webui-config-file --ui-mcp-proxy --webui-mcp-proxy --no-ui-mcp-proxy
-      --no-webui-mcp-proxy --tools --tools-runtime --mcp-servers-config --mcp-servers-json -ag --agent -no-ag --no-agent --ui
-      --webui --no-ui --no-webui --rerank --reranking --api-key --api-key-file --ssl-key-file --ssl-cert-file -to --timeout
-      --sse-ping-interval --threads-http --cache-prompt --no-cache-prompt --cache-reuse --metrics --props --slots --no-slots
-      --slot-save-path --media-path --models-dir --models-preset --models-max --models-autoload --no-models-autoload
-      --prefill-assistant --no-prefill-assistant -sps --slot-prompt-similarity --lora-init-without-apply --sleep-idle-seconds
-      --embd-gemma-default --fim-qwen-1.5b-default --fim-qwen-3b-default --fim-qwen-7b-default --fim-qwen-7b-spec
-      --fim-qwen-14b-spec --fim-qwen-30b-default --gpt-oss-20b-default --gpt-oss-120b-default --vision-gemma-4b-default
+      --no-cache-idle-slots --spm-infill -cb --cont-batching -nocb --no-cont-batching --tags --reuse-port --path
+      --cors-methods --cors-headers --cors-credentials --no-cors-credentials --api-prefix --ui-config --webui-config
+      --ui-config-file --webui-config-file --ui-mcp-proxy --webui-mcp-proxy --no-ui-mcp-proxy --no-webui-mcp-proxy
+      --tools --tools-runtime --mcp-servers-config --mcp-servers-json -ag --agent -no-ag --no-agent --ui --webui
+      --rerank --reranking --ssl-key-file --ssl-cert-file --sse-ping-interval --threads-http --cache-prompt
+      --no-cache-prompt --cache-reuse --props --slots --no-slots --slot-save-path --media-path --models-dir
+      --models-preset --models-max --models-autoload --no-models-autoload --prefill-assistant --no-prefill-assistant
+      -sps --slot-prompt-similarity --lora-init-without-apply --sleep-idle-seconds --embd-gemma-default
+      --fim-qwen-1.5b-default --fim-qwen-3b-default --fim-qwen-7b-default --fim-qwen-7b-spec --fim-qwen-14b-spec
+      --fim-qwen-30b-default --gpt-oss-20b-default --gpt-oss-120b-default --vision-gemma-4b-default
       --vision-gemma-12b-default` },
   { why: 'embeddings are not computed', names: '--pooling --attention --embedding --embeddings --embd-normalize --embd-output-format --embd-separator --cls-separator' },
   { why: 'quality is measured by h2o-prefill compare',

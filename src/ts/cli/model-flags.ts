@@ -10,7 +10,6 @@ export interface ModelFlags {
   mlock?: boolean
   mmap?: boolean
   device?: string[]
-  listDevices?: boolean
   splitMode?: SplitMode
   tensorSplit?: number[]
   mainGpu?: number
@@ -31,7 +30,6 @@ export const modelFlagOptions: readonly OptionSpec[] = [
     parse: gpuLayers, default: 'auto', help: 'layers on the GPU: a number, auto or all' },
   { group, names: ['-dev', '--device'], value: 'NAMES', env: 'LLAMA_ARG_DEVICE', parse: devices,
     help: 'devices to offload to, with commas between; none: the CPU alone' },
-  { group, names: ['--list-devices'], help: 'print the devices that there are, and end' },
   { group, names: ['-sm', '--split-mode'], value: 'NAME', env: 'LLAMA_ARG_SPLIT_MODE', parse: oneOf('none', 'layer', 'row', 'tensor'),
     help: 'how several devices share the model: none, layer, row or tensor (default: layer)' },
   { group, names: ['-ts', '--tensor-split'], value: 'N,N,...', env: 'LLAMA_ARG_TENSOR_SPLIT', parse: shares, help: 'share of each device, as 3,1' },

@@ -85,6 +85,7 @@ export const runOptions: readonly OptionSpec[] = [
   { group: context, names: ['-nkvo', '--no-kv-offload'], help: 'the KV cache stays on the CPU' },
 
   ...modelFlagOptions,
+  { group: 'Model and devices:', names: ['--list-devices'], help: 'print the devices that there are, and end' },
 
   { group: sampling, names: ['-n', '--predict', '--n-predict'], value: 'N', env: 'LLAMA_ARG_N_PREDICT', parse: integer(-2),
     default: -1, help: 'tokens to generate, 0 = prefill only, -1 = until the model ends or the context is full' },

@@ -2,11 +2,13 @@
 
 import type { FastifyReply } from 'fastify'
 import type { GenerateOptions } from '../generate.js'
-import type { GenerateSummary } from '../types.js'
+import { checkSampling } from '../sampling.js'
+import type { GeneratedToken, GenerateSummary } from '../types.js'
 import { ApiError, ClientLeft, toApiError } from './api-error.js'
 import { EventStream } from './event-stream.js'
 import { optionsOf, type RequestBody, refuseFields } from './fields.js'
 import { timingsOf, usageOf } from './figures.js'
+import { type LikelyToken, likelyToken } from './logprobs.js'
 import type { Metrics } from './metrics.js'
 import type { ContextPool, Turn } from './pool.js'
 import type { PromptSettings, ServedPrompt } from './prompt.js'
@@ -42,12 +44,14 @@ export async function answer(
   reply: FastifyReply,
 ): Promise<object | undefined> {
   refuseFields(body)
+  const options = withDefaults(optionsOf(body), service.defaults)
+  checkSampling(options, service.model.nVocab) // before a stream has begun
   const turn = service.pool.enter()
   const limits = limitsOf(reply, service.timeoutMs)
   try {
     const prompt = await endpoint.prompt(body, service, limits.signal)
     checkFit(service, prompt)
-    const job = new Job(service, endpoint.shape, body, prompt, turn, limits)
+    const job = new Job(service, endpoint.shape, body, options, prompt, turn, limits)
     return body.stream === true ? await job.stream(reply) : await job.whole()
   } catch (error) {
     if (limits.signal.reason instanceof ClientLeft) {
@@ -61,6 +65,13 @@ export async function answer(
     limits.end()
     turn.leave()
   }
+}
+
+/** A grammar or a schema of the request takes the place of the server's. */
+function withDefaults(given: GenerateOptions, defaults: GenerateOptions): GenerateOptions {
+  const { grammar: _, jsonSchema: __, ...others } = defaults
+  const isConstrained = given.grammar !== undefined || given.jsonSchema !== undefined
+  return { ...(isConstrained ? others : defaults), ...given }
 }
 
 interface Limits {
@@ -108,6 +119,7 @@ class Job {
     readonly service: Service,
     readonly shape: Shape,
     readonly body: RequestBody,
+    readonly options: GenerateOptions,
     readonly prompt: ServedPrompt,
     readonly turn: Turn,
     readonly limits: Limits,
@@ -116,9 +128,12 @@ class Job {
   }
 
   async whole(): Promise<object> {
-    const answered = await this.#run(async () => {})
+    const likely: LikelyToken[] = []
+    const answered = await this.#run(async (_, token) => {
+      likely.push(...token)
+    })
     const head = this.#head()
-    return { ...this.shape.whole(head, answered.summary), ...this.#figures(answered) }
+    return { ...this.shape.whole(head, answered.summary, likely), ...this.#figures(answered) }
   }
 
   /** Headers go out at once; what fails later is an event. */
@@ -128,8 +143,8 @@ class Job {
     const events = new EventStream(reply)
     try {
       for (const event of shape.first(head)) await events.send(event, signal)
-      const answered = await this.#run(async (text) => {
-        if (text !== '') await events.send(shape.piece(head, text), signal)
+      const answered = await this.#run(async (text, likely) => {
+        if (text !== '' || likely.length > 0) await events.send(shape.piece(head, text, likely), signal)
       })
       const { usage, timings } = this.#figures(answered)
       await events.send({ ...shape.last(head, answered.summary), timings }, signal)
@@ -146,17 +161,17 @@ class Job {
     }
   }
 
-  async #run(onText: (text: string) => Promise<void>): Promise<Answered> {
-    const { service, prompt, signal, body } = this
+  async #run(onToken: (text: string, likely: LikelyToken[]) => Promise<void>): Promise<Answered> {
+    const { service, prompt, signal, options } = this
     const context = await this.turn.context(prompt, signal)
     const generation = context.generate(prompt.tokens, {
-      ...service.defaults,
-      ...optionsOf(body),
+      ...options,
       denseTail: prompt.denseTail,
       signal,
     })
     try {
       let ttftMs: number | undefined
+      let offset = 0
       for (;;) {
         const next = await generation.next()
         ttftMs ??= performance.now() - this.limits.began
@@ -164,7 +179,10 @@ class Job {
           service.metrics.answered(next.value, ttftMs)
           return { summary: next.value, ttftMs }
         }
-        await onText(next.value.text)
+        const token: GeneratedToken = next.value
+        const likely = likelyToken(token, offset)
+        offset += token.text.length
+        await onToken(token.text, likely ? [likely] : [])
       }
     } finally {
       await generation.return(undefined as never) // the context is free when it is left

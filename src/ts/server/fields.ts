@@ -1,7 +1,9 @@
 /** The fields of a request: what each becomes, and which are refused. A new option of generate() is one line here. */
 
 import type { GenerateOptions } from '../generate.js'
+import { samplersOfLetters } from '../samplers.js'
 import { ApiError } from './api-error.js'
+import { logprobsOf, schemaOfFormat, topLogprobsOf } from './field-values.js'
 
 /** A JSON schema. */
 type Schema = Record<string, unknown>
@@ -9,10 +11,11 @@ type Schema = Record<string, unknown>
 interface OptionField {
   /** Of several that are given, the first one counts. */
   names: readonly string[]
+  /** Of several fields of one option the last one counts that gives it a value. */
   option: keyof GenerateOptions
   schema: Schema
-  /** What the option gets; the value itself without it. */
-  map?(value: never): unknown
+  /** What the option gets; the value itself without it. undefined: nothing. */
+  map?(value: never, body: RequestBody): unknown
 }
 
 const number = (minimum: number, maximum: number): Schema => ({ type: 'number', minimum, maximum })
@@ -25,13 +28,62 @@ const stopStrings: Schema = {
   maxItems: 16,
 }
 
+const responseFormat: Schema = {
+  type: 'object',
+  required: ['type'],
+  properties: {
+    type: { enum: ['text', 'json_object', 'json_schema'] },
+    schema: { type: 'object' },
+    json_schema: { type: 'object', properties: { schema: { type: 'object' } } },
+  },
+}
+
+const any = number(-1e6, 1e6)
+const positive = number(0, 1e6)
+const share = number(0, 1)
+/** Alternatives that are told of a token, as with OpenAI. */
+const mostAlternatives = 20
+
 // biome-ignore format: a table
 export const optionFields: readonly OptionField[] = [
   { names: ['max_completion_tokens', 'max_tokens', 'n_predict'], option: 'nPredict', schema: integer(-1) },
-  { names: ['temperature'], option: 'temperature', schema: number(0, 1e6) },
-  { names: ['top_p'], option: 'topP', schema: number(0, 1) },
+  { names: ['temperature'], option: 'temperature', schema: positive },
+  { names: ['dynatemp_range'], option: 'dynatempRange', schema: positive },
+  { names: ['dynatemp_exponent'], option: 'dynatempExponent', schema: positive },
+  { names: ['top_p'], option: 'topP', schema: share },
   { names: ['top_k'], option: 'topK', schema: integer(-1), map: (k: number) => Math.max(k, 0) },
-  { names: ['min_p'], option: 'minP', schema: number(0, 1) },
+  { names: ['min_p'], option: 'minP', schema: share },
+  { names: ['typical_p'], option: 'typicalP', schema: share },
+  { names: ['top_n_sigma'], option: 'topNSigma', schema: any, map: (n: number) => Math.max(n, -1) },
+  { names: ['xtc_probability'], option: 'xtcProbability', schema: share },
+  { names: ['xtc_threshold'], option: 'xtcThreshold', schema: share },
+  { names: ['repeat_last_n'], option: 'repeatLastN', schema: integer(0) },
+  { names: ['repeat_penalty', 'repetition_penalty'], option: 'repeatPenalty', schema: number(1e-6, 1e6) },
+  { names: ['frequency_penalty'], option: 'frequencyPenalty', schema: any },
+  { names: ['presence_penalty'], option: 'presencePenalty', schema: any },
+  { names: ['dry_multiplier'], option: 'dryMultiplier', schema: positive },
+  // llama.cpp keeps its default then
+  { names: ['dry_base'], option: 'dryBase', schema: any, map: (base: number) => (base < 1 ? undefined : base) },
+  { names: ['dry_allowed_length'], option: 'dryAllowedLength', schema: integer(0) },
+  { names: ['dry_penalty_last_n'], option: 'dryPenaltyLastN', schema: integer(0) },
+  { names: ['dry_sequence_breakers'], option: 'drySequenceBreakers', schema: { type: 'array', items: { type: 'string', minLength: 1 } } },
+  { names: ['adaptive_target'], option: 'adaptiveTarget', schema: number(-1e6, 1) },
+  { names: ['adaptive_decay'], option: 'adaptiveDecay', schema: number(0, 0.99) },
+  { names: ['mirostat'], option: 'mirostat', schema: integer(0, 2) },
+  { names: ['mirostat_tau'], option: 'mirostatTau', schema: positive },
+  { names: ['mirostat_eta'], option: 'mirostatEta', schema: positive },
+  // names, or letters
+  { names: ['samplers'], option: 'samplers', schema: { type: ['array', 'string'], items: { type: 'string' } },
+    map: (given: string | string[]) => (typeof given === 'string' ? samplersOfLetters(given) : given) },
+  // ids with a bias each, as an object or as pairs
+  { names: ['logit_bias'], option: 'logitBias', schema: { type: ['object', 'array'], items: { type: 'array', minItems: 2, maxItems: 2 } },
+    map: (given: object) => (Array.isArray(given) ? Object.fromEntries(given) : given) },
+  { names: ['grammar'], option: 'grammar', schema: { type: 'string' }, map: (text: string) => text || undefined },
+  { names: ['response_format'], option: 'jsonSchema', schema: responseFormat, map: schemaOfFormat },
+  { names: ['json_schema', 'guided_json'], option: 'jsonSchema', schema: { type: ['object', 'string'] } },
+  { names: ['n_probs'], option: 'logprobs', schema: integer(0, mostAlternatives), map: (n: number) => n || undefined },
+  { names: ['logprobs'], option: 'logprobs', schema: { type: ['boolean', 'integer'], minimum: 0, maximum: mostAlternatives }, map: logprobsOf },
+  { names: ['top_logprobs'], option: 'logprobs', schema: integer(0, mostAlternatives), map: topLogprobsOf },
   // OpenAI's seeds are any integers; -1 is random
   { names: ['seed'], option: 'seed', schema: { type: 'integer' }, map: (seed: number) => (seed === -1 ? -1 : ((seed % 2 ** 32) + 2 ** 32) % 2 ** 32) },
   { names: ['stop'], option: 'stop', schema: stopStrings },
@@ -45,19 +97,14 @@ const is =
     neutral.includes(value)
 const isEmpty = (value: unknown) => typeof value === 'object' && Object.keys(value as object).length === 0
 const never = () => false
-const isText = (value: unknown) => (value as { type?: unknown }).type === 'text'
 
 /** What would change the answer and is not there: refused, unless the value is the one that changes nothing. */
 // biome-ignore format: a table
 const refusedFields: Readonly<Record<string, (value: unknown) => boolean>> = {
   n: is(1), best_of: is(1), echo: is(false), suffix: is(''),
-  logprobs: is(false), top_logprobs: is(0), n_probs: is(0), logit_bias: isEmpty,
-  frequency_penalty: is(0), presence_penalty: is(0), repeat_penalty: is(1), repetition_penalty: is(1),
-  response_format: isText, grammar: is(''), json_schema: never, guided_json: never,
   modalities: (value) => JSON.stringify(value) === '["text"]', audio: never, web_search_options: never,
   functions: isEmpty, function_call: is('none', 'auto'), tool_choice: is('none', 'auto'),
-  mirostat: is(0), typical_p: is(1), xtc_probability: is(0), dry_multiplier: is(0), dynatemp_range: is(0),
-  top_n_sigma: is(-1, 0), samplers: never, lora: isEmpty,
+  lora: isEmpty, min_keep: is(0), post_sampling_probs: is(false), grammar_lazy: is(false),
 }
 
 export type RequestBody = Record<string, unknown>
@@ -76,14 +123,14 @@ export function refuseFields(body: RequestBody): void {
   }
 }
 
-/** What is given of the options of generate(). */
+/** What is given of the options of generate(). Throws what toApiError() takes. */
 export function optionsOf(body: RequestBody): GenerateOptions {
   const given = optionFields.flatMap(({ names, option, map }) => {
     const name = names.find((one) => body[one] !== undefined)
     if (name === undefined) return []
-    return [[option, map ? map(body[name] as never) : body[name]]]
+    return [[option, map ? map(body[name] as never, body) : body[name]]]
   })
-  return Object.fromEntries(given)
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined))
 }
 
 /** Clients send null for what they do not give. */

@@ -5,11 +5,13 @@ import cors from '@fastify/cors'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Context } from '../context.js'
 import type { GenerateOptions } from '../generate.js'
+import { checkSampling } from '../sampling.js'
 import { answer, type Endpoint, type Service } from './answer.js'
 import { ApiError, toApiError } from './api-error.js'
 import { ApiKeys } from './api-keys.js'
 import { bodySchema, type RequestBody, withoutNulls } from './fields.js'
 import { Metrics } from './metrics.js'
+import { OpenResponses } from './open-responses.js'
 import { ContextPool, QueueFull } from './pool.js'
 import { chatPrompt, textPrompt } from './prompt.js'
 import { chatShape, textShape } from './shapes.js'
@@ -37,12 +39,12 @@ export interface ServerOptions {
 
 export interface Server {
   readonly app: FastifyInstance
-  /** Takes no request any more, and resolves when those that there are have been answered. */
+  /** Answers 503 from now on, and resolves when clients have the answers of those that there are. */
   drain(): Promise<void>
 }
 
-/** For the last bytes of the last answers. */
-const flushMs = 1000
+/** At the end of a drain: how long a client may take nothing of an answer that is ready. */
+const stalledMs = 30_000
 
 const messages = {
   type: 'array',
@@ -78,8 +80,10 @@ const completion = {
 /** What may be asked without a key. */
 const open = new Set(['/health', '/ready', '/v1/models'])
 
+/** Throws ERR_H2O_INVALID_ARGUMENT and ERR_H2O_TOKEN_OUT_OF_RANGE for defaults that cannot be. */
 export async function makeServer(options: ServerOptions): Promise<Server> {
   const [context] = options.contexts
+  checkSampling(options.defaults, context.model.nVocab)
   const pool = new ContextPool(options.contexts, options.queue)
   const metrics = new Metrics(pool)
   const keys = new ApiKeys(options.apiKeys)
@@ -100,7 +104,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   const app = Fastify({
     bodyLimit: options.maxBodyBytes,
     requestTimeout: 60_000, // for a request to arrive
-    return503OnClosing: false, // in our words, below
+    forceCloseConnections: true,
     ajv: {
       customOptions: {
         coerceTypes: false,
@@ -110,6 +114,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
       },
     },
   })
+  const responses = new OpenResponses()
   app.setErrorHandler((error, _, reply) => fail(reply, error, options.onFailure))
   app.setNotFoundHandler(({ method, url }, reply) =>
     fail(reply, new ApiError(404, 'not_found', `there is no ${method} ${url}`)),
@@ -118,7 +123,8 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     const all = options.corsOrigins.includes('*')
     await app.register(cors, { origin: all ? '*' : [...options.corsOrigins] })
   }
-  app.addHook('onRequest', async ({ routeOptions, headers }) => {
+  app.addHook('onRequest', async ({ routeOptions, headers }, { raw }) => {
+    responses.add(raw)
     if (open.has(routeOptions.url ?? '') || keys.admits(headers.authorization)) return
     throw new ApiError(401, 'invalid_api_key', 'the API key is missing or wrong')
   })
@@ -128,7 +134,6 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   })
   app.addHook('onResponse', async ({ routeOptions }, { statusCode, raw }) => {
     metrics.responded(routeOptions.url ?? 'none', raw.headersSent ? raw.statusCode : statusCode)
-    if (draining) setImmediate(() => app.server.closeIdleConnections())
   })
 
   for (const { url, endpoint, body } of [chat, completion]) {
@@ -152,11 +157,10 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     app,
     async drain() {
       draining = true
-      const closed = app.close()
       while (pool.processing + pool.deferred > 0) await sleep(50)
-      await sleep(flushMs)
-      app.server.closeAllConnections() // those that clients keep without a request count as busy
-      await closed
+      responses.leaveStalled(stalledMs)
+      while (responses.count > 0) await sleep(50)
+      await app.close() // not before: Node takes a connection whose answer is still being sent for an idle one
     },
   }
 }

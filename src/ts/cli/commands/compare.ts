@@ -1,7 +1,7 @@
 // `h2o-prefill compare`: what H2O changes in a model's predictions, held against dense attention over the same text.
 
 import { basename } from 'node:path'
-import type { Model } from '../../index.js'
+import type { H2oWarning, Model } from '../../index.js'
 import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
 import { type ContextApi, type Group, openGroup } from '../compare/contexts.js'
@@ -86,7 +86,8 @@ class Session {
     const { klDivergenceBase: base, saveAllLogits: target } = flags
     const saved = base === undefined ? undefined : await SavedLogits.open(base)
     this.#saved = saved
-    const model = await api.loadModel({ ...modelOptions(flags), signal })
+    const onWarning = ({ message }: H2oWarning) => this.warn(message)
+    const model = await api.loadModel({ ...modelOptions(flags), onWarning, signal })
     this.#model = model
     const tokens = await textTokens(model, text, saved, signal)
     const groups = settingGroups(flags)

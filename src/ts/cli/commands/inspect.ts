@@ -1,7 +1,14 @@
 // `h2o-prefill inspect`: which positions each layer and KV head keeps of a prompt, chunk by chunk, and how much of what
 // dense attention would have looked at they hold.
 
-import type { Context, H2oTraceEntry, Model, PrefillProgress, PrefillResult } from '../../index.js'
+import type {
+  Context,
+  H2oTraceEntry,
+  H2oWarning,
+  Model,
+  PrefillProgress,
+  PrefillResult,
+} from '../../index.js'
 import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
 import { ExitCode } from '../exit-codes.js'
@@ -81,7 +88,8 @@ class Session {
   async run(text: string, api: Api): Promise<number> {
     const { flags, signal, output } = this
     if (flags.verbose) api.setLogLevel('info')
-    const model = await api.loadModel({ ...modelOptions(flags), signal })
+    const onWarning = ({ message }: H2oWarning) => this.warn(message)
+    const model = await api.loadModel({ ...modelOptions(flags), onWarning, signal })
     this.#model = model
     const tokens = await model.tokenizeAsync(text, { addSpecial: true, parseSpecial: true, signal })
     this.#checkLength(tokens.length)

@@ -11,6 +11,7 @@ import { modelOptions } from '../model-flags.js'
 import { onceEach } from '../once-each.js'
 import { answer } from '../output.js'
 import { parseArgv } from '../program.js'
+import { constraintOf } from '../sampling-flags.js'
 import { readApiKeys } from '../serve/api-keys.js'
 import { type ServeFlags, serveOptions } from '../serve/options.js'
 import { type StopSignal, stopSignal } from '../serve/stop-signal.js'
@@ -43,6 +44,7 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
   const warn = onceEach((message) => say(`warning: ${message}`))
   const apiKeys = await readApiKeys(flags)
   const template = await chatTemplateOf(flags)
+  const constraint = await constraintOf(flags)
   const path = modelPath(flags, io)
 
   const [api, { makeServer }] = await Promise.all([
@@ -62,12 +64,16 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
     if (template === undefined && model.chatTemplate === null) {
       warn('this model has no chat template: /v1/chat/completions needs --chat-template-file')
     }
+    const defaults = { ...generateOptions(flags), ...constraint }
+    if (Object.keys(constraint).length > 0) {
+      for await (const _ of first.generate([0], { ...defaults, nPredict: 1 })); // parses it
+    }
     const server = await makeServer({
       contexts: contexts as [Context],
       alias: flags.alias ?? basename(path),
       version: packageVersion(),
       ...(template !== undefined && { template }),
-      defaults: generateOptions(flags),
+      defaults,
       queue: flags.queue,
       timeoutMs: flags.timeout * 1000,
       maxBodyBytes: flags.maxBody * 2 ** 20,

@@ -2,10 +2,11 @@
 import type { FlashAttn, KvType, Schedule, Selection } from '../../index.js'
 import { defaultSelection } from '../../types.js'
 import { integers, names } from '../lists.js'
+import { type ModelFlags, modelFlagOptions } from '../model-flags.js'
 import type { OptionSpec } from '../options.js'
-import { gpuLayers, integer, number, oneOf, onOffAuto } from '../parsers.js'
+import { integer, number, oneOf, onOffAuto } from '../parsers.js'
 
-export interface CompareFlags {
+export interface CompareFlags extends ModelFlags {
   model?: string
   prompt?: string
   file?: string
@@ -18,12 +19,9 @@ export interface CompareFlags {
   ubatchSize: number[]
   threads?: number
   threadsBatch?: number
-  gpuLayers: number | 'auto' | 'all'
   flashAttn: FlashAttn
   cacheTypeK: KvType
   cacheTypeV: KvType
-  mlock?: boolean
-  mmap: boolean
   h2oLocal?: number[]
   h2oHeavy?: number[]
   h2oSchedule: Schedule[]
@@ -54,7 +52,7 @@ const selections = names<Selection>(
 )
 
 const text = 'Model and text:'
-const context = 'Context and device:'
+const context = 'Context:'
 const h2o = 'H2O (LIST: a number, "128,256" or a range "128-512*2"; every combination is compared):'
 const limit = 'Thresholds (exit code 6 if one does not hold for every combination):'
 const output = 'Output:'
@@ -83,16 +81,14 @@ export const compareOptions: readonly OptionSpec[] = [
     help: 'CPU threads (default: all cores)' },
   { group: context, names: ['-tb', '--threads-batch'], value: 'N', parse: integer(-1),
     help: 'CPU threads for more than one token at once (default: as --threads)' },
-  { group: context, names: ['-ngl', '--gpu-layers', '--n-gpu-layers'], value: 'N', env: 'LLAMA_ARG_N_GPU_LAYERS',
-    parse: gpuLayers, default: 'auto', help: 'layers on the GPU: a number, auto or all' },
   { group: context, names: ['-fa', '--flash-attn'], value: 'on|off|auto', env: 'LLAMA_ARG_FLASH_ATTN', parse: onOffAuto,
     default: 'auto', help: 'flash attention on the dense path' },
   { group: context, names: ['-ctk', '--cache-type-k'], value: 'TYPE', env: 'LLAMA_ARG_CACHE_TYPE_K', parse: kvType,
     default: 'f16', help: 'type of K in the cache' },
   { group: context, names: ['-ctv', '--cache-type-v'], value: 'TYPE', env: 'LLAMA_ARG_CACHE_TYPE_V', parse: kvType,
     default: 'f16', help: 'type of V in the cache; a quantised one needs -fa on' },
-  { group: context, names: ['--mlock'], help: 'keep the model in memory' },
-  { group: context, names: ['--no-mmap'], help: 'read the model instead of mapping it' },
+
+  ...modelFlagOptions,
 
   { group: h2o, names: ['-ub', '--ubatch-size'], value: 'LIST', env: 'LLAMA_ARG_UBATCH', parse: integers(1), default: [512],
     help: 'physical batch, and the chunk S' },

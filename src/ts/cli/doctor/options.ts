@@ -21,11 +21,8 @@ export type DoctorFlags = Pick<
 
 const shared = new Set('-m -t -tb -fa -ctk -ctv -kvo -nkvo --h2o-schedule --h2o-select --json -v'.split(' '))
 
-const isModelFlag = (option: OptionSpec) =>
-  modelFlagOptions.includes(option) && option.names[0] !== '--list-devices'
-
 export const doctorOptions: readonly OptionSpec[] = runOptions
-  .filter((option) => shared.has(option.names[0]) || isModelFlag(option))
+  .filter((option) => shared.has(option.names[0]) || modelFlagOptions.includes(option))
   .map((option) =>
     option.names[0] === '--json'
       ? { ...option, help: 'one JSON object on stdout instead of the lines' }

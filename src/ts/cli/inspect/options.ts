@@ -2,15 +2,13 @@
 
 import { longName } from '../argv.js'
 import type { ContextFlags } from '../flags.js'
+import type { ModelFlags } from '../model-flags.js'
 import { type OptionSpec, runOptions } from '../options.js'
 import { integer } from '../parsers.js'
 import type { PromptFlags } from '../prompt.js'
 
-export interface InspectFlags extends Omit<ContextFlags, 'h2o' | 'predict'>, PromptFlags {
+export interface InspectFlags extends Omit<ContextFlags, 'h2o' | 'predict'>, ModelFlags, PromptFlags {
   model?: string
-  mlock?: boolean
-  mmap: boolean
-  gpuLayers: number | 'auto' | 'all'
   output: string
   runs: number
   sink: number
@@ -28,6 +26,10 @@ const leftOut = new Set([
   '--system-prompt',
   '--chat-template',
   '--chat-template-file',
+  '--prompt-cache',
+  '--prompt-cache-all',
+  '--prompt-cache-ro',
+  '--list-devices',
 ])
 const shared = runOptions.filter(
   (option) => !left.has(option.group) && !option.withoutEffect && !leftOut.has(longName(option)),
