@@ -76,7 +76,8 @@ export async function run({ args }) {
     code === 0 || /^h2o-prefill: error: /m.test(stderr),
     `exit code ${code} without a reason: ${stderr}`,
   )
-  promise(!/^\s+at .*\(?node:/m.test(stderr), `a stack: ${stderr}`)
+  // --verbose asks for it
+  promise(args.includes('--verbose') || !/^\s+at .*\(?node:/m.test(stderr), `a stack: ${stderr}`)
   return `exit ${code}`
 }
 
