@@ -12,11 +12,17 @@ import { vendor } from './lib/vendor.mjs'
 
 const KINDS = ['address,undefined', 'thread']
 
-/** Test, and how many random cases: sanitized code is ten times slower. */
-const TESTS = { 'test-h2o-fused-attn': 40, 'test-h2o-query-op': 20, 'test-h2o-select-op': 500 }
-
 /** All kernels of a processor with AMX: its tiles, products of 16 bits, F32. Another one has fewer, and runs those again. */
-const KERNELS = [{}, { H2O_AMX: '0' }, { H2O_AMX: '0', H2O_INT16: '0' }]
+const AMX = {}
+const INT16 = { H2O_AMX: '0' }
+const F32 = { H2O_AMX: '0', H2O_INT16: '0' }
+
+/** Test, how many random cases (sanitized code is ten times slower), and the kernels that its ops have. */
+const TESTS = [
+  ['test-h2o-fused-attn', 40, [AMX, F32]],
+  ['test-h2o-query-op', 20, [AMX, INT16, F32]],
+  ['test-h2o-select-op', 500, [F32]],
+]
 
 await main(async () => {
   if (process.platform === 'win32') return console.log('sanitizers: skipped, not on Windows')
@@ -43,8 +49,8 @@ await main(async () => {
     await build.run('cmake', ['-S', paths.root, '-B', out, ...generator(out), ...cached], { env })
     await build.run('cmake', ['--build', out, '--parallel', jobs(), '--target', 'h2o-op-tests'], { env })
     build.done()
-    for (const [test, cases] of Object.entries(TESTS)) {
-      for (const kernels of KERNELS) run(join(out, 'test/native', test), [String(cases)], { env: kernels })
+    for (const [test, cases, kernels] of TESTS) {
+      for (const kernel of kernels) run(join(out, 'test/native', test), [String(cases)], { env: kernel })
     }
     console.log(`sanitizers (${kind}): clean`)
   }

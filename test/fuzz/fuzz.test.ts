@@ -23,6 +23,7 @@ it('what once broke something does so no more', async () => {
 it.each([
   ['gguf', 300],
   ['vocab', 150],
+  ['lora', 150],
   ['state', 150],
   ['api', 60],
   ['grammar', 400],

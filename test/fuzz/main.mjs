@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 import { main, UsageFailure } from '../../scripts/lib/fail.mjs'
 import { Pool } from './pool.mjs'
 
-const KINDS = ['gguf', 'vocab', 'state', 'flags', 'api', 'grammar']
+const KINDS = ['gguf', 'vocab', 'lora', 'state', 'flags', 'api', 'grammar']
 const CORPUS = new URL('./corpus.json', import.meta.url)
 
 const HELP = `usage: npm run fuzz -- [options]       after npm run build
@@ -40,6 +40,11 @@ const OPTIONS = {
 const out = fileURLToPath(new URL('../../build/fuzz/', import.meta.url))
 let values
 let nFindings = 0
+/** Ctrl-C: the mutant at hand is the last one, and what ran is counted. */
+let isStopped = false
+process.once('SIGINT', () => {
+  isStopped = true
+})
 
 await main(() => {
   values = parseArgs({ options: OPTIONS }).values
@@ -76,7 +81,7 @@ function* drawn(recipe) {
   const first = Number(values.seed)
   const runs = values.runs === undefined ? Number.POSITIVE_INFINITY : Number(values.runs)
   const end = Date.now() + (Number(values.minutes) * 60_000) / values.kind.length
-  for (let i = 0; i < runs && (Number.isFinite(runs) || Date.now() < end); i++) {
+  for (let i = 0; i < runs && !isStopped && (Number.isFinite(runs) || Date.now() < end); i++) {
     yield { seed: first + i, ...recipe(first + i) }
   }
 }

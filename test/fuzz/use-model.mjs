@@ -39,14 +39,14 @@ export function drawUse(draw) {
   }
 }
 
-/** 'ok', or the code of the refusal and where it came. */
-export async function useModel(bytes, { useMmap, context }, text) {
+/** 'ok', or the code of the refusal and where it came; `more` are options of loadModel(). */
+export async function useModel(bytes, { useMmap, context }, text, more = {}) {
   await writeFile(FILE, bytes)
   let at = 'load'
   let model
   let opened
   try {
-    model = await loadModel({ path: FILE, loadMode: useMmap ? 'mmap' : 'none' })
+    model = await loadModel({ path: FILE, loadMode: useMmap ? 'mmap' : 'none', ...more })
     at = 'tokenize'
     const tokens = model.tokenize(text, { parseSpecial: true })
     promise(

@@ -1,15 +1,18 @@
 // Random sequences of calls on one context. Whatever was done before, the same content must give the same logits, bit for
-// bit: after a restored state, after an abort that was resumed, and after a clear.
+// bit: after a restored state, after an abort that was resumed, after a clear, and where the beginning of a prompt is not read
+// again. The same seed and options then give the same tokens.
 
 import { Draw } from '../draw.mjs'
 import { sameLogits, someTokens, tinyContext } from '../tiny.mjs'
 import { codeOf, promise } from '../use-model.mjs'
+import { samplersOf } from './grammar.mjs'
 
 const PROBE = Array.from({ length: 70 }, (_, i) => 65 + (i % 26))
 const OPTIONS = [
   {},
   { h2o: false },
   { h2o: { local: 16, heavy: 16, schedule: 'two-pass' } },
+  { h2o: { local: 16, heavy: 16, select: 'votes' } },
   { nUbatch: 32 },
   { typeK: 'q8_0' },
 ]
@@ -23,6 +26,8 @@ export function recipe(seed) {
     draw.weighted([
       [4, () => ['prefill', draw.int(1, 400), draw.chance(0.6)]],
       [2, () => ['generate', draw.int(1, 260), draw.int(0, 5)]],
+      [2, () => ['sample', draw.int(1, 260), { nPredict: draw.int(0, 9), ...samplingOf(draw) }]],
+      [3, () => ['reread', draw.int(0, 400), draw.int(1, 200)]],
       [2, () => ['decode', draw.int(1, 8)]],
       [2, () => ['truncate', draw.int(0, 1024)]],
       [1, () => ['clear']],
@@ -41,11 +46,11 @@ export async function run({ seed, options, calls }) {
     contexts.set(options, [await tinyContext(OPTIONS[options]), await tinyContext(OPTIONS[options])])
   const [context, fresh] = contexts.get(options)
   const draw = new Draw('tokens', seed)
-  const saved = []
+  const used = { context, fresh, draw, saved: [], prompt: [] }
   await context.clear()
   for (const [name, ...args] of calls) {
     try {
-      await CALLS[name]({ context, fresh, draw, saved }, ...args)
+      await CALLS[name](used, ...args)
     } catch (error) {
       codeOf(error)
     }
@@ -62,8 +67,34 @@ export async function run({ seed, options, calls }) {
   return 'ok'
 }
 
+function samplingOf(draw) {
+  const grammar = draw.pick([undefined, undefined, 'root ::= [a-z ]+', 'root ::= "x"', 'root ::= ('])
+  return { seed: draw.int(0, 9), ...samplersOf(draw), ...(grammar && { grammar }) }
+}
+
 const CALLS = {
-  prefill: ({ context, draw }, n, append) => context.prefill(someTokens(draw, n), { append }),
+  prefill(used, n, append) {
+    const tokens = someTokens(used.draw, n)
+    if (!append) used.prompt = tokens
+    return used.context.prefill(tokens, { append })
+  },
+  // begins as the last prompt or the last loaded state did
+  async reread(used, keep, n) {
+    used.prompt = [...used.prompt.slice(0, keep), ...someTokens(used.draw, n)]
+    const { logits } = await used.context.prefill(used.prompt)
+    await used.fresh.clear()
+    const whole = await used.fresh.prefill(used.prompt, { reuse: false })
+    promise(sameLogits(logits, whole.logits), 'a prompt with a known beginning gives other logits')
+  },
+  async sample(used, n, options) {
+    used.prompt = someTokens(used.draw, n)
+    await used.fresh.clear()
+    const [here, there] = [
+      await sampled(used.context, used.prompt, options),
+      await sampled(used.fresh, used.prompt, options),
+    ]
+    promise(here === there, `the same seed gives ${here} and ${there}`)
+  },
   async generate({ context, draw }, n, nPredict) {
     for await (const _ of context.generate(someTokens(draw, n), { nPredict, seed: 1, ignoreEos: true }));
   },
@@ -72,14 +103,16 @@ const CALLS = {
   clear: ({ context }) => context.clear(),
 
   // the logits after it are what the state must give back
-  async save({ context, fresh, saved }) {
+  async save({ context, fresh, saved, prompt }) {
     const bytes = await context.saveState()
     await fresh.loadState(bytes)
-    saved.push({ bytes, position: context.position, logits: await probe(fresh) })
+    saved.push({ bytes, position: context.position, logits: await probe(fresh), prompt })
   },
-  async load({ context, saved }, i) {
+  async load(used, i) {
+    const { context, saved } = used
     if (saved.length === 0) return
-    const { bytes, position, logits } = saved[i % saved.length]
+    const { bytes, position, logits, prompt } = saved[i % saved.length]
+    used.prompt = prompt
     await context.loadState(bytes)
     promise(context.position === position, `position ${context.position} after a state of ${position}`)
     promise(sameLogits(await probe(context), logits), 'a restored state gives other logits')
@@ -125,4 +158,15 @@ const CALLS = {
 async function probe(context) {
   if (context.position + PROBE.length > context.nCtx) return new Float32Array(0)
   return (await context.prefill(PROBE, { append: true })).logits
+}
+
+/** The tokens, or the code of the refusal. */
+async function sampled(context, prompt, options) {
+  const tokens = []
+  try {
+    for await (const { token } of context.generate(prompt, options)) tokens.push(token)
+  } catch (error) {
+    tokens.push(codeOf(error))
+  }
+  return tokens.join(' ')
 }

@@ -1,9 +1,14 @@
 // The mutator of command lines: each is a process of its own, with the default number of threads unless a flag says more.
 
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { fuzzAdapter } from '../adapter.mjs'
+import { COMMON, MODEL, SAMPLING } from '../command-flags.mjs'
 import { Draw } from '../draw.mjs'
+import { mutated } from '../gguf-file.mjs'
 import { rssOf } from '../memory.mjs'
 import { tinyModelFile } from '../tiny.mjs'
 import { promise } from '../use-model.mjs'
@@ -13,83 +18,41 @@ const PROGRAM = fileURLToPath(new URL('../../../bin/h2o-prefill.js', import.meta
 const EXIT_CODES = [0, 1, 2, 3, 4, 5]
 const MEMORY_LIMIT = 4 * 2 ** 30
 
-/** Mostly a value that is taken, now and then one that is not. */
-const often = (usual, odd) => (draw) => draw.pick(draw.chance(0.85) ? usual : odd)
-const count = often(
-  ['0', '1', '7', '16', '64', '100', '512'],
-  ['-1', '4294967295', '1e3', 'x', '', '3.5', '99999999'],
-)
-const real = often(['0', '0.5', '0.9', '1'], ['-1', '2', 'NaN', '1e30', 'x', ''])
-const type = often(['f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1'], ['q2_k', ''])
-const none = () => undefined
-
-/** Flag, and what it may be given; the counts that fit are drawn more often. */
+const PROMPTS = ['Hello, world. '.repeat(60), '\u{1f600}\n\\x41\\n'.repeat(60), 'x'.repeat(700)]
 const FLAGS = {
-  '-c': (draw) => draw.pick(['256', '400', '1024', count(draw)]),
-  '-b': (draw) => draw.pick(['64', '128', '512', count(draw)]),
-  '-ub': (draw) => draw.pick(['16', '32', '64', count(draw)]),
-  '-ngl': (draw) => draw.pick(['0', 'auto', 'all', count(draw)]),
-  '-fa': often(['on', 'off', 'auto'], ['maybe']),
-  '-ctk': type,
-  '-ctv': type,
-  '-n': often(['0', '1', '8', '16'], ['x', '1.5']), // -1 and -2 fill the context: long, and no hang
-  '-s': count,
-  '--temp': real,
-  '--top-k': count,
-  '--top-p': real,
-  '--min-p': real,
-  '--h2o-local': (draw) => draw.pick(['8', '16', count(draw)]),
-  '--h2o-heavy': (draw) => draw.pick(['8', '16', count(draw)]),
-  '--h2o-schedule': often(['single-pass', 'two-pass'], ['three-pass']),
-  '--h2o-sink': count,
-  '--h2o-vote-window': count,
-  '--h2o-decay': real,
-  '--h2o-dense-tail': count,
-  ...Object.fromEntries(
-    [
-      '--mlock',
-      '--no-mmap',
-      '--ignore-eos',
-      '--no-h2o',
-      '--h2o-vote-fused',
-      '--h2o-vote-causal',
-      '--h2o-vote-mean',
-      '--json',
-    ]
-      .concat('-v', '--no-escape')
-      .map((flag) => [flag, none]),
-  ),
+  run: { ...COMMON, ...MODEL, ...SAMPLING },
+  compare: COMMON,
+  inspect: { ...COMMON, ...MODEL },
 }
 
-/** What only `run` knows. */
-const OF_RUN = ['-n', '-s', '--temp', '--top-k', '--top-p', '--min-p', '--ignore-eos', '--no-escape', '-v']
-
-const prompt = often(
-  ['Hello, world. '.repeat(60), '\u{1f600}\n\\x41\\n'.repeat(60), 'x'.repeat(700)],
-  ['a', ''],
-)
+/** Where the commands run, and what they name and write is: one per process. */
+const FOLDER = join(tmpdir(), `h2o-fuzz-flags-${process.pid}`)
+const file = (name) => join(FOLDER, name)
 
 let model
 
 export function recipe(seed) {
   const draw = new Draw('flags', seed)
   const command = draw.pick(['run', 'run', 'run', 'run', 'compare', 'inspect'])
-  const args = [command, '-p', prompt(draw), '-b', '192', '-ub', '64']
+  const prompt = draw.pick(draw.chance(0.85) ? PROMPTS : ['a', ''])
+  const args = [command, '-p', prompt, '-b', '192', '-ub', '64']
   if (command === 'run') args.push('-n', draw.pick(['0', '4', '16']))
   if (command === 'compare') args.push('-n', '64')
-  const flags = Object.keys(FLAGS).filter((flag) => command === 'run' || !OF_RUN.includes(flag))
+  const flags = FLAGS[command]
   for (let n = draw.int(0, 6); n > 0; n--) {
-    const flag = draw.pick(flags)
-    const value = FLAGS[flag](draw)
+    const flag = draw.pick(Object.keys(flags))
+    const value = flags[flag](draw)
     args.push(flag, ...(value === undefined ? [] : [value]))
   }
   return { kind: 'flags', args }
 }
 
 export async function run({ args }) {
-  model ??= await tinyModelFile()
+  model ??= await prepare()
+  await copyFile(file('kept.cache'), file('whole.cache')) // what ran before may have written both
+  await rm(file('new.cache'), { force: true })
   const child = spawn(process.execPath, [PROGRAM, ...args, '-m', model], {
-    cwd: tmpdir(), // inspect writes a file
+    cwd: FOLDER,
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   let stderr = ''
@@ -113,6 +76,33 @@ export async function run({ args }) {
     code === 0 || /^h2o-prefill: error: /m.test(stderr),
     `exit code ${code} without a reason: ${stderr}`,
   )
-  promise(!/^\s+at .*\(?node:/m.test(stderr), `a stack: ${stderr}`)
+  // --verbose asks for it
+  promise(args.includes('--verbose') || !/^\s+at .*\(?node:/m.test(stderr), `a stack: ${stderr}`)
   return `exit ${code}`
+}
+
+/** Writes the files that flags name. */
+async function prepare() {
+  await mkdir(FOLDER)
+  const path = await tinyModelFile()
+  const adapter = fuzzAdapter(128)
+  await writeFile(file('whole.lora'), mutated(adapter, []))
+  await writeFile(file('broken.lora'), mutated(adapter, [['tensor', 0, 0, 64]]))
+  await writeFile(file('whole.gbnf'), 'root ::= [a-z ]+')
+  const args = [
+    '-p',
+    PROMPTS[0],
+    '-b',
+    '192',
+    '-ub',
+    '64',
+    '-n',
+    '1',
+    '--prompt-cache',
+    'kept.cache',
+    '-m',
+    path,
+  ]
+  execFileSync(process.execPath, [PROGRAM, ...args], { cwd: FOLDER, stdio: 'ignore' })
+  return path
 }

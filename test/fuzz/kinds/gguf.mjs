@@ -55,7 +55,8 @@ export async function run({ model, edits, use }) {
   return useModel(mutated(base(model), edits), use, TEXT)
 }
 
-function edit(draw, { entries, tensors }, arch) {
+/** A change somewhere in a file, and of something that the architecture would have there. */
+export function edit(draw, { entries, tensors }, arch) {
   const keys = [...entries.keys()]
   const numbers = keys.filter((key) => /^(u|i|f)\d+$/.test(entries.get(key).type))
   const arrays = keys.filter((key) => Array.isArray(entries.get(key).value))

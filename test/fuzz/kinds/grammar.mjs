@@ -68,7 +68,8 @@ const SAMPLERS = 'penalties dry top_n_sigma top_k typ_p top_p min_p xtc temperat
   ' ',
 )
 
-function samplersOf(draw) {
+/** Options that are checked one by one, and not for what they do together. */
+export function samplersOf(draw) {
   const share = () => draw.pick([0, 1e-9, 0.1, 0.5, 0.999, 1])
   const size = () => draw.pick([0, 1e-6, 0.5, 1, 3, 1000, 1e6])
   return {
