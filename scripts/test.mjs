@@ -31,6 +31,8 @@ function sayWhatIsMissing() {
   const model = modelNamed('smollm2-135m')
   if (!whereIs(model))
     console.log(`${model.file} is not in models/, its tests are skipped: npm run models -- ${model.name}`)
+  if (!existsSync(join(layout().root, 'build/bin/ggml-rpc-server')))
+    console.log('there is no ggml-rpc-server, its tests are skipped: docs/scaling.md')
   for (const [program, option] of [
     ['redis-server', '--version'],
     ['nginx', '-v'],
