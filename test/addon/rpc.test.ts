@@ -38,6 +38,13 @@ it('takes servers as host:port alone', async () => {
   }
 })
 
+it.skipIf(existsSync(program))('says which build has it', async () => {
+  await expect(load('127.0.0.1:1')).rejects.toMatchObject({
+    code: 'ERR_H2O_INVALID_ARGUMENT',
+    details: { option: 'rpc' },
+  })
+})
+
 describe.skipIf(!existsSync(program))('RPC', () => {
   let peers: Awaited<ReturnType<typeof startPeer>>[]
   beforeAll(async () => {
