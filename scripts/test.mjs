@@ -29,8 +29,18 @@ function ctest(folder) {
 /** The dots of a whole run name nothing that is skipped. */
 function sayWhatIsMissing() {
   const model = modelNamed('smollm2-135m')
-  if (whereIs(model)) return
-  console.log(`${model.file} is not in models/, its tests are skipped: npm run models -- ${model.name}`)
+  if (!whereIs(model))
+    console.log(`${model.file} is not in models/, its tests are skipped: npm run models -- ${model.name}`)
+  if (!existsSync(join(layout().root, 'build/bin/ggml-rpc-server')))
+    console.log('there is no ggml-rpc-server, its tests are skipped: docs/scaling.md')
+  for (const [program, option] of [
+    ['redis-server', '--version'],
+    ['nginx', '-v'],
+  ]) {
+    const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` }
+    if (spawnSync(program, [option], { env, stdio: 'ignore' }).error)
+      console.log(`${program} is not installed, its tests are skipped`)
+  }
 }
 
 await main(() => {

@@ -28,6 +28,7 @@ export type H2oErrorCode =
   | 'ERR_H2O_LOGITS_FILE'
   | 'ERR_H2O_ADAPTER_NOT_FOUND'
   | 'ERR_H2O_ADAPTER_INVALID'
+  | 'ERR_H2O_RPC'
 
 export interface H2oErrorOptions {
   details?: Record<string, unknown>
@@ -77,6 +78,7 @@ const hints: { [code in H2oErrorCode]?: string } = {
   ERR_H2O_SAMPLING: 'loosen the grammar or the schema, or the logitBias (--logit-bias)',
   ERR_H2O_LOGITS_FILE:
     'give a whole file that llama-perplexity or this program saved for this model and text: --save-all-logits',
+  ERR_H2O_RPC: 'start ggml-rpc-server there, of the same version of h2o-llama',
   ERR_H2O_BATCH_TOO_LARGE: 'raise nBatch (-b), or use prefill(), which cuts the tokens',
 }
 

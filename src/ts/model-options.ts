@@ -42,6 +42,11 @@ export interface ModelOptions {
   loadMode?: LoadMode
   /** Names of devices to offload to, as listDevices() has them; []: none. All GPUs */
   devices?: readonly string[]
+  /**
+   * RPC servers, 'host:port', whose devices come before those of this machine. The connection is neither encrypted nor
+   * authenticated. A build with GGML_RPC=ON has it.
+   */
+  rpc?: readonly string[]
   /** How the model is split among several devices: 'layer' */
   splitMode?: SplitMode
   /** The device of all, with splitMode 'none': 0 */
@@ -69,6 +74,7 @@ const names = namesOf<ModelOptions>({
   nGpuLayers: true,
   loadMode: true,
   devices: true,
+  rpc: true,
   splitMode: true,
   mainGpu: true,
   tensorSplit: true,
@@ -102,6 +108,7 @@ export function checkModelOptions(options: string | ModelOptions): CheckedModelO
       ...(nGpuLayers !== undefined && { nGpuLayers }),
       loadMode: oneOf('loadMode', given.loadMode, 'auto', loadModes),
       ...(given.devices !== undefined && { devices: list('devices', given.devices, checkName) }),
+      rpc: list('rpc', given.rpc, checkServer),
       splitMode: oneOf('splitMode', given.splitMode, 'layer', splitModes),
       mainGpu: integer('mainGpu', given.mainGpu, 0, 0, 2 ** 31 - 1),
       tensorSplit: list('tensorSplit', given.tensorSplit, (share) => number('tensorSplit', share, 0, 0, 1e9)),
@@ -128,6 +135,14 @@ function checkName(name: unknown): string {
     throw invalidArgument('devices must be names of devices', { device: name })
   }
   return name
+}
+
+function checkServer(server: unknown): string {
+  const port = typeof server === 'string' ? /^[^\s:]+:(\d{1,5})$/.exec(server)?.[1] : undefined
+  if (port === undefined || Number(port) < 1 || Number(port) > 65535) {
+    throw invalidArgument('rpc must be servers as host:port', { rpc: server })
+  }
+  return server as string
 }
 
 const maxListed = 1024

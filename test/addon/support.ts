@@ -99,9 +99,10 @@ export function runNode(
   {
     program: [program, ...before] = [process.execPath],
     cwd,
-  }: { program?: [string, ...string[]] | undefined; cwd?: string },
+    env = process.env,
+  }: { program?: [string, ...string[]] | undefined; cwd?: string; env?: NodeJS.ProcessEnv },
 ): Promise<Ended> {
-  const child = spawn(program, [...before, ...args], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(program, [...before, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let stdout = ''
   let stderr = ''
   child.stdout.on('data', (chunk) => {

@@ -1,6 +1,7 @@
 #include "model-devices.h"
 
 #include "failure.h"
+#include "rpc.h"
 #include "values.h"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ device_options device_options_from_js(const Napi::Object & object) {
     o.split_mode   = get_string(object, "splitMode", o.split_mode);
     o.main_gpu     = (int) get_number(object, "mainGpu", o.main_gpu);
     o.tensor_split = get_floats(object, "tensorSplit");
+    o.rpc          = get_strings(object, "rpc");
 
     return o;
 }
@@ -57,6 +59,15 @@ static size_t count_gpus() {
     return n_gpu > 0 ? n_gpu : n_igpu;
 }
 
+static void add_local_gpus(std::vector<ggml_backend_dev_t> & devices) {
+    for (size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+        const ggml_backend_dev_t dev = ggml_backend_dev_get(i);
+        if (ggml_backend_dev_type(dev) == GGML_BACKEND_DEVICE_TYPE_GPU) {
+            devices.push_back(dev);
+        }
+    }
+}
+
 static llama_split_mode split_mode_of(const std::string & name) {
     return name == "none" ? LLAMA_SPLIT_MODE_NONE :
            name == "row"  ? LLAMA_SPLIT_MODE_ROW  :
@@ -66,6 +77,11 @@ static llama_split_mode split_mode_of(const std::string & name) {
 model_devices::model_devices(const device_options & options) :
     is_given(options.is_given), tensor_split(options.tensor_split),
     split_mode(split_mode_of(options.split_mode)), main_gpu(options.main_gpu) {
+    devices = rpc_devices(options.rpc);
+    if (!is_given && !devices.empty()) {
+        is_given = true;
+        add_local_gpus(devices);
+    }
     for (const std::string & name : options.devices) {
         const ggml_backend_dev_t dev = device_by_name(name);
         if (std::find(devices.begin(), devices.end(), dev) != devices.end()) {

@@ -18,13 +18,15 @@ struct device_options {
     std::string              split_mode = "layer";
     int                      main_gpu   = 0;
     std::vector<float>       tensor_split;
+    std::vector<std::string> rpc; // servers, whose devices come first
 };
 
 device_options device_options_from_js(const Napi::Object & object);
 
 class model_devices {
 public:
-    // throws ERR_H2O_INVALID_ARGUMENT for what llama.cpp refuses, or leaves to a division by zero
+    // throws ERR_H2O_INVALID_ARGUMENT for what llama.cpp refuses, or leaves to a division by zero,
+    // ERR_H2O_RPC for a server
     explicit model_devices(const device_options & options);
 
     // of the model; 0: all of it stays on the CPU

@@ -15,14 +15,8 @@
 #include <cstdlib>
 #include <cstring>
 
-// RPC answers yes to every op without asking the other side
-bool h2o_has_honest_devices(const llama_model & model) {
-    for (const auto & dev : model.devices) {
-        if (strcmp(ggml_backend_reg_name(ggml_backend_dev_backend_reg(dev.dev)), "RPC") == 0) {
-            return false;
-        }
-    }
-    return true;
+static bool h2o_is_remote(ggml_backend_dev_t dev) {
+    return strcmp(ggml_backend_reg_name(ggml_backend_dev_backend_reg(dev)), "RPC") == 0;
 }
 
 static ggml_context_ptr h2o_new_context() {
@@ -55,6 +49,17 @@ static bool h2o_device_runs_attn(
     for (ggml_tensor * set_or_null : { (ggml_tensor *) nullptr, set }) {
         if (!ggml_backend_dev_supports_op(dev, ggml_h2o_attn(
                 ctx.get(), q, k, v, set_or_null, nullptr, nullptr, v_trans, !set_or_null, !is_query, 1.0f))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// RPC asks the other side about our op alone, and answers yes to every other
+bool h2o_has_honest_devices(const llama_model & model) {
+    for (const auto & dev : model.devices) {
+        if (h2o_is_remote(dev.dev) &&
+            !h2o_device_runs_attn(dev.dev, H2O_POLICY_QUERY, 64, 64, GGML_TYPE_F16, GGML_TYPE_F16, false)) {
             return false;
         }
     }
@@ -132,7 +137,7 @@ static constexpr uint32_t h2o_max_graph_tokens = 16384;
 // On a device a graph holds the whole call if it can, so that all chunks' intra attention is one launch. The CPU gains
 // nothing from more than one chunk, and pays with compute buffers that grow with n_batch and with activations that
 // leave its caches. A window cache has no more room than for its window and a ubatch, and an unrolled recurrence takes
-// nodes for every few tokens.
+// nodes for every few tokens. Machines work on several chunks at once if each is a graph of its own.
 int32_t h2o_n_graph_chunks(const llama_model & model, const llama_cparams & cparams) {
     if (!h2o_is_plain(model)) {
         return 1;
@@ -140,6 +145,9 @@ int32_t h2o_n_graph_chunks(const llama_model & model, const llama_cparams & cpar
     for (uint32_t il = 0; il < model.hparams.n_layer(); ++il) {
         ggml_backend_dev_t dev = model.dev_layer(il);
 
+        if (dev && h2o_is_remote(dev)) {
+            return 1;
+        }
         if (dev && ggml_backend_dev_type(dev) != GGML_BACKEND_DEVICE_TYPE_CPU) {
             const uint32_t n_chunks = (cparams.n_batch + cparams.n_ubatch - 1)/cparams.n_ubatch;
 

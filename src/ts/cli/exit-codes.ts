@@ -23,6 +23,7 @@ const byErrorCode: Partial<Record<H2oErrorCode, ExitCode>> = {
   ERR_H2O_MODEL_INVALID: ExitCode.model,
   ERR_H2O_ADAPTER_NOT_FOUND: ExitCode.model,
   ERR_H2O_ADAPTER_INVALID: ExitCode.model,
+  ERR_H2O_RPC: ExitCode.model,
   ERR_H2O_NO_BINARY: ExitCode.noBinary,
   ERR_H2O_CONTEXT_MEMORY: ExitCode.memory,
   ERR_H2O_THREAD_LIMIT: ExitCode.memory,

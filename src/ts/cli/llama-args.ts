@@ -52,7 +52,6 @@ export const absent: readonly Absent[] = [
   { why: 'left as llama.cpp has it by default',
     names: '--repack -nr --no-repack --no-host --op-offload --no-op-offload -lzm --lazy-mode --check-tensors -bs --backend-sampling' },
   { why: 'give -ngl, -c and -b; h2o-prefill doctor says what fits', names: '-fitp --fit-print -fitt --fit-target -fitc --fit-ctx' },
-  { why: 'H2O does not run over RPC', names: '--rpc' },
   { why: 'adapters are LoRA alone: --lora', names: '--control-vector --control-vector-scaled --control-vector-layer-range' },
   { why: 'prompts are text',
     names: `-mm --mmproj -mmu --mmproj-url --mmproj-auto --mmproj-offload --no-mmproj-offload -mmdev --mmproj-device

@@ -1,6 +1,14 @@
 // The flags that say what a model is loaded with and where it goes, and the options of the API that they become.
 import type { KvOverride, LoadMode, LoraOptions, ModelOptions, SplitMode, TensorOverride } from '../index.js'
-import { devices, kvOverrides, loras, scaledLoras, shares, tensorOverrides } from './model-parsers.js'
+import {
+  devices,
+  kvOverrides,
+  loras,
+  rpcServers,
+  scaledLoras,
+  shares,
+  tensorOverrides,
+} from './model-parsers.js'
 import type { OptionSpec } from './options.js'
 import { gpuLayers, integer, oneOf } from './parsers.js'
 
@@ -10,6 +18,7 @@ export interface ModelFlags {
   mlock?: boolean
   mmap?: boolean
   device?: string[]
+  rpc?: string[]
   splitMode?: SplitMode
   tensorSplit?: number[]
   mainGpu?: number
@@ -30,6 +39,8 @@ export const modelFlagOptions: readonly OptionSpec[] = [
     parse: gpuLayers, default: 'auto', help: 'layers on the GPU: a number, auto or all' },
   { group, names: ['-dev', '--device'], value: 'NAMES', env: 'LLAMA_ARG_DEVICE', parse: devices,
     help: 'devices to offload to, with commas between; none: the CPU alone' },
+  { group, names: ['--rpc'], value: 'HOST:PORT,...', env: 'LLAMA_ARG_RPC', parse: rpcServers,
+    help: 'RPC servers, whose devices come before those of this machine' },
   { group, names: ['-sm', '--split-mode'], value: 'NAME', env: 'LLAMA_ARG_SPLIT_MODE', parse: oneOf('none', 'layer', 'row', 'tensor'),
     help: 'how several devices share the model: none, layer, row or tensor (default: layer)' },
   { group, names: ['-ts', '--tensor-split'], value: 'N,N,...', env: 'LLAMA_ARG_TENSOR_SPLIT', parse: shares, help: 'share of each device, as 3,1' },
@@ -59,6 +70,7 @@ export function modelOptions(flags: ModelFlags & { model: string }): ModelOption
     loadMode: flags.loadMode ?? olderLoadMode(flags),
     ...layers(flags.gpuLayers),
     ...(device && { devices: device }),
+    ...(flags.rpc && { rpc: flags.rpc }),
     ...(splitMode && { splitMode }),
     ...(tensorSplit && { tensorSplit }),
     ...(mainGpu !== undefined && { mainGpu }),

@@ -13,6 +13,13 @@ function fields(text: string): string[] {
 
 const bad = (message: string) => new InvalidArgumentError(message)
 
+export const rpcServers: Parser<string[]> = (text) => {
+  const servers = text.split(',')
+  if (servers.some((server) => !/^[^\s:]+:\d+$/.test(server)))
+    throw bad('Servers are expected, as host:port.')
+  return servers
+}
+
 /** `none`, or names. */
 export const devices: Parser<string[]> = (text) => {
   const names = text.split(',')

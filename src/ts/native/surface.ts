@@ -11,6 +11,7 @@ export interface NativeModelOptions {
   splitMode: string
   mainGpu: number
   tensorSplit: number[]
+  rpc: string[]
   overrideTensors: NativeTensorPlace[]
   loras: { path: string; scale: number }[]
   overrideKv: NativeOverride[]

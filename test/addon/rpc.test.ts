@@ -1,0 +1,97 @@
+/** Layers on other machines: a build with GGML_RPC=ON, and its ggml-rpc-server twice on this one. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createContext, loadModel } from '../../src/ts/index.js'
+import { freePort } from '../examples/redis.js'
+import { runFixture, someTokens, tinyModel } from './support.js'
+
+const program = fileURLToPath(new URL('../../build/bin/ggml-rpc-server', import.meta.url))
+
+async function listens(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  const heard = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  )
+  socket.destroy()
+  return heard
+}
+
+async function startPeer(): Promise<{ server: string; child: ChildProcess }> {
+  const port = await freePort()
+  const child = spawn(program, ['-H', '127.0.0.1', '-p', String(port), '-t', '1'], { stdio: 'ignore' })
+  while (!(await listens(port))) await sleep(20)
+  return { server: `127.0.0.1:${port}`, child }
+}
+
+const load = async (...rpc: string[]) => loadModel({ path: await tinyModel({ layers: 4 }), rpc })
+
+it('takes servers as host:port alone', async () => {
+  for (const server of ['', 'here', 'here:', ':1', 'here:0', 'here:65536', 'a b:1', 'here:1x']) {
+    await expect(load(server)).rejects.toMatchObject({ code: 'ERR_H2O_INVALID_ARGUMENT' })
+  }
+})
+
+it.skipIf(existsSync(program))('says which build has it', async () => {
+  await expect(load('127.0.0.1:1')).rejects.toMatchObject({
+    code: 'ERR_H2O_INVALID_ARGUMENT',
+    details: { option: 'rpc' },
+  })
+})
+
+describe.skipIf(!existsSync(program))('RPC', () => {
+  let peers: Awaited<ReturnType<typeof startPeer>>[]
+  beforeAll(async () => {
+    peers = await Promise.all([startPeer(), startPeer(), startPeer()])
+  })
+  afterAll(() => {
+    for (const { child } of peers) child.kill()
+  })
+  const server = (i: number) => peers[i]?.server ?? ''
+
+  it.each([
+    ['query', {}],
+    ['votes', { select: 'votes' }],
+    ['off', false],
+  ] as const)('gives the logits of one machine: %s', async (_, h2o) => {
+    const logits = async (...rpc: string[]) => {
+      await using model = await load(...rpc)
+      const sizes = { nCtx: 2048, nBatch: 192, nUbatch: 64, nThreads: 1 }
+      await using context = await createContext({ model, ...sizes, h2o })
+      const read = await context.prefill(someTokens(1500))
+      expect(read.path).toBe(h2o ? 'h2o' : 'dense')
+      return read.logits
+    }
+    expect(await logits(server(0), server(1))).toEqual(await logits())
+  })
+
+  it('refuses a server that is not there, and one of another version', async () => {
+    await expect(load(`127.0.0.1:${await freePort()}`)).rejects.toMatchObject({ code: 'ERR_H2O_RPC' })
+    // what llama.cpp's own answers to HELLO: 7.0.0
+    const stock = createServer((socket) => {
+      socket.once('data', () =>
+        socket.write(Buffer.from([...new Uint8Array(8).fill(28, 0, 1), 7, ...new Uint8Array(27)])),
+      )
+    }).listen(0, '127.0.0.1')
+    await once(stock, 'listening')
+    const { port } = stock.address() as { port: number }
+    await expect(load(`127.0.0.1:${port}`)).rejects.toMatchObject({
+      code: 'ERR_H2O_RPC',
+      details: { log: expect.stringContaining('7.0.0') },
+    })
+    stock.close()
+  })
+
+  it('gives the context up where a server dies, and the process lives', async () => {
+    const model = await tinyModel({ layers: 4 })
+    const args = [model, server(2), String(peers[2]?.child.pid)]
+    const { code, stdout, stderr } = await runFixture('rpc-peer-dies.mjs', args)
+    expect([code, stdout], stderr).toEqual([0, 'ERR_H2O_DECODE_FAILED\nERR_H2O_DECODE_FAILED\n'])
+  })
+})
