@@ -37,13 +37,14 @@ await main(async () => {
   const job = {
     tokens: number('tokens', 256),
     settings: { nBatch: number('batch', 1), nUbatch: number('ubatch', 1) },
-    budget: { local: 256, heavy: 256 },
+    budget: { local: 128, heavy: 384, denseTail: 64 },
   }
   const { settings, budget } = job
   const machine = `${availableParallelism()} cores of ${cpus()[0]?.model ?? 'an unnamed CPU'}`
   console.log(`H2O beside dense attention, on ${machine}.
 H2O: chunks of ${settings.nUbatch} tokens. Each sees itself, the ${budget.local} tokens before it, and for
-each of its blocks of 64 the ${budget.heavy} others that the block asks for.
+each of its blocks of 64 the ${budget.heavy} others that the block asks for. The last ${budget.denseTail} tokens
+of a prompt see all of it.
 `)
 
   await recall(job)

@@ -1,15 +1,15 @@
-// What is compared on real models.
+// What is compared on real models: the default first, then what it is made of.
 
-const base = { schedule: 'single-pass', select: 'query', S: 512, local: 256, heavy: 255 }
+const byQuery = { schedule: 'single-pass', select: 'query', S: 512, local: 128, heavy: 383, denseTail: 64 }
+const byVotes = { schedule: 'single-pass', select: 'votes', S: 512, local: 256, heavy: 255 }
 
 /** @type {(import('../quality/settings.mjs').Setting & { short?: boolean })[]} short: at the shortest length only */
 export const settings = [
-  { ...base, label: 'query' },
-  { ...base, label: 'query S=1024', S: 1024, heavy: 256 },
-  { ...base, label: 'votes', select: 'votes' },
-  { ...base, label: 'Local only', select: 'votes', local: 511, heavy: 0 },
-  { ...base, label: 'votes, tail 64', select: 'votes', denseTail: 64 },
-  { ...base, label: 'query, tail 64', denseTail: 64 },
-  { ...base, label: 'query L=128', local: 128, heavy: 383 },
-  { ...base, label: 'votes, two-pass', select: 'votes', schedule: 'two-pass', short: true },
+  { ...byQuery, label: 'query' },
+  { ...byQuery, label: 'query, no tail', denseTail: 0 },
+  { ...byVotes, label: 'votes' },
+  { ...byVotes, label: 'votes, tail 64', denseTail: 64 },
+  { ...byVotes, label: 'Local only', local: 511, heavy: 0 },
+  { ...byQuery, label: 'query S=1024', S: 1024, heavy: 384 },
+  { ...byVotes, label: 'votes, two-pass', schedule: 'two-pass', short: true },
 ]

@@ -58,8 +58,8 @@ struct options {
     ggml_type type_v = GGML_TYPE_F16;
 
 #ifdef BENCH_H2O
-    uint32_t        n_local  = 0;
-    uint32_t        n_heavy  = 0;
+    uint32_t        n_local  = H2O_AUTO;
+    uint32_t        n_heavy  = H2O_AUTO;
     h2o_schedule    schedule = H2O_SCHEDULE_SINGLE_PASS;
     h2o_policy_type policy   = h2o_default_params().policy;
 #endif

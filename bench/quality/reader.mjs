@@ -3,9 +3,9 @@
 /** @param {Context} ctx as the API makes it  @param {Setting | null} setting null: dense */
 export function contextOptions(setting, { model, nCtx, threads, flashAttn }) {
   const common = { model, nCtx, nThreads: threads, nThreadsBatch: threads, flashAttn }
-  if (!setting) return { ...common, nBatch: 4096, nUbatch: 512, h2o: false }
-  const { S, schedule, select, local, heavy, denseTail } = setting
-  const h2o = { schedule, select, local, heavy, ...(denseTail && { denseTail }) }
+  if (!setting) return { ...common, nBatch: 4096, nUbatch: 512, h2o: /** @type {false} */ (false) }
+  const { S, schedule, select, local, heavy, denseTail = 0 } = setting
+  const h2o = { schedule, select, local, heavy, denseTail }
   // four chunks a call, so that no prompt ends with a dense tail
   const nBatch = Math.min(4, Math.ceil(nCtx / S)) * S
   return { ...common, nBatch, nUbatch: S, h2o }

@@ -32,8 +32,7 @@ Read the document once, then ask. Every question sees the whole document:
   console.log(`
 H2O read it ${sooner(dense.ms, h2o.ms)} as dense attention.
 
-Or ask in the same prompt. The question is read sparsely, too: it finds the fact by
-searching all that was read, and sees ${budget.local + budget.heavy} tokens of what lies before its chunk.
+Or ask in the same prompt, whose last ${budget.denseTail} tokens see all of it:
 `)
   const [{ question, answer }] = QUESTIONS
   const whole = await askAtOnce(await open(false), document + question)
@@ -41,10 +40,6 @@ searching all that was read, and sees ${budget.local + budget.heavy} tokens of w
   const row = [`the document, ${question}`, answer, verdict(whole, answer), verdict(sparse, answer)]
   console.log(table([HEAD, row], WORDS))
 
-  console.log(`
-With --h2o-select votes, the method's first form, such a question misses most of the
-document: a dense tail helps there (--h2o-dense-tail 64).
-`)
   await model.dispose()
 }
 

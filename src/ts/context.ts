@@ -144,7 +144,14 @@ export class Context {
    */
   async read(text: Prompt, given?: ReadOptions): Promise<Document> {
     const options = readOptions('read', given, readOptionNames)
-    return new Document(this.#handle, await this.prefill(text, { ...options, logits: 'none' }))
+    return new Document(
+      this.#handle,
+      await this.prefill(text, {
+        ...options,
+        denseTail: options.denseTail ?? 0,
+        logits: 'none',
+      }),
+    )
   }
 
   /** Puts back what Document.save() gave; throws what loadState() throws. */

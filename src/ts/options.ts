@@ -5,7 +5,12 @@ import { hostMemory } from './host-memory.js'
 import type { Model } from './model.js'
 import type { ModelOptions } from './model-options.js'
 import { native } from './native/binding.js'
-import { type NativeContextOptions, traceLevels } from './native/surface.js'
+import {
+  type NativeContextOptions,
+  type NativeH2oOptions,
+  type NativeH2oUse,
+  traceLevels,
+} from './native/surface.js'
 import { namesOf, readOptions } from './read-options.js'
 import { checkRope, type RopeOptions } from './rope.js'
 import { defaultThreads, maxThreads } from './threads.js'
@@ -20,9 +25,9 @@ export const flashAttnModes = ['auto', 'on', 'off'] as const
 export type FlashAttn = (typeof flashAttnModes)[number]
 
 export interface H2oOptions {
-  /** L, the last positions before a chunk: 256 */
+  /** L, the last positions before a chunk: 128, at most a quarter of it; with 'votes' 256, at most a half */
   local?: number
-  /** H, the positions that `select` chooses: 256, and 255 with the default nUbatch, as L + H stays below a chunk */
+  /** H, the positions that `select` chooses: 384, with 'votes' 256. Less where L + H would not be below a chunk. */
   heavy?: number
   /** 'single-pass' */
   schedule?: Schedule
@@ -33,7 +38,10 @@ export interface H2oOptions {
    * which costs about what dense attention does. false
    */
   trace?: boolean | 'mass'
-  /** Of every prompt the last so many tokens are dense: they see all of it, as a question at its end should. 0 */
+  /**
+   * Of every prompt the last so many tokens are dense: they see all of it, as a question at its end should. 64, and 0
+   * with 'votes'. A text of read() has none, as its questions come later.
+   */
   denseTail?: number
 }
 
@@ -74,8 +82,6 @@ export interface ContextOptions {
   /** process.emitWarning, unless given. */
   onWarning?(warning: H2oWarning): void
 }
-
-const defaultBudget = 256
 
 const contextOptionNames = namesOf<ContextOptions>({
   model: true,
@@ -127,13 +133,15 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
   const typeV = oneOf('typeV', options.typeV, 'f16', kvTypes)
   const flashAttn = oneOf('flashAttn', options.flashAttn, 'auto', flashAttnModes)
   const warnings: H2oWarning[] = []
-  const budget = checkH2o(options.h2o)
-  const { nBatch, nUbatch } = checkBatches(options, budget.local + budget.heavy > 0, warnings)
-  if (budget.local + budget.heavy > 0) warnAboutBudget(budget, nBatch, nUbatch, warnings)
+  const h2o = checkH2o(options.h2o)
+  const isOn = h2o.local !== 0 || h2o.heavy !== 0
+  const { nBatch, nUbatch } = checkBatches(options, isOn, warnings)
+  const used = native().resolveH2o(h2o, nUbatch)
+  if (isOn) warnAboutBudget(h2o, used, nBatch, nUbatch, warnings)
   return {
     model: options.model,
     nCtx,
-    denseTail: budget.denseTail,
+    denseTail: used.denseTail,
     native: {
       nBatch,
       nUbatch,
@@ -146,11 +154,7 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
       swaFull: boolean('swaFull', options.swaFull, false),
       kvOffload: boolean('kvOffload', options.kvOffload, true),
       rope: checkRope(options.rope),
-      h2oLocal: budget.local,
-      h2oHeavy: budget.heavy,
-      select: budget.select,
-      twoPass: budget.schedule === 'two-pass',
-      trace: traceLevels[budget.trace],
+      h2o,
       embeddings: boolean('embeddings', options.embeddings, false),
       memoryLimit: hostMemory(),
     },
@@ -159,30 +163,21 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
   }
 }
 
-interface Budget {
-  local: number
-  heavy: number
-  trace: keyof typeof traceLevels
-  schedule: Schedule
-  /** 'auto': the engine's default, which depends on the schedule. */
-  select: Selection | 'auto'
-  denseTail: number
+const off: NativeH2oOptions = {
+  local: 0,
+  heavy: 0,
+  denseTail: 0,
+  select: undefined,
+  twoPass: false,
+  trace: traceLevels.off,
 }
 
-function checkH2o(given: ContextOptions['h2o']): Budget {
-  if (given === false) {
-    return {
-      local: 0,
-      heavy: 0,
-      trace: 'off',
-      schedule: 'single-pass',
-      select: 'auto',
-      denseTail: 0,
-    }
-  }
+function checkH2o(given: ContextOptions['h2o']): NativeH2oOptions {
+  if (given === false) return off
   const h2o = readOptions('h2o', given, h2oOptionNames)
   const schedule = oneOf('schedule', h2o.schedule, 'single-pass', schedules)
-  const select = h2o.select === undefined ? 'auto' : oneOf('select', h2o.select, defaultSelection, selections)
+  const select =
+    h2o.select === undefined ? undefined : oneOf('select', h2o.select, defaultSelection, selections)
   if (select === 'query' && schedule === 'two-pass') {
     throw invalidArgument("select 'query' has no schedule 'two-pass': use 'single-pass', or select 'votes'", {
       select,
@@ -190,18 +185,22 @@ function checkH2o(given: ContextOptions['h2o']): Budget {
     })
   }
   return {
-    schedule,
+    local: optionalCount('local', h2o.local),
+    heavy: optionalCount('heavy', h2o.heavy),
+    denseTail: optionalCount('denseTail', h2o.denseTail),
     select,
-    denseTail: integer('denseTail', h2o.denseTail, 0, 0, maxInt),
-    local: integer('local', h2o.local, defaultBudget, 0, maxInt),
-    heavy: integer('heavy', h2o.heavy, defaultBudget, 0, maxInt),
+    twoPass: schedule === 'two-pass',
     trace: checkTrace(h2o.trace),
   }
 }
 
-function checkTrace(trace: unknown): Budget['trace'] {
-  if (trace === 'mass') return trace
-  if (trace === undefined || typeof trace === 'boolean') return trace ? 'sets' : 'off'
+function optionalCount(name: string, value: unknown): number | undefined {
+  return value === undefined ? undefined : integer(name, value, 0, 0, maxInt)
+}
+
+function checkTrace(trace: unknown): number {
+  if (trace === 'mass') return traceLevels.mass
+  if (trace === undefined || typeof trace === 'boolean') return trace ? traceLevels.sets : traceLevels.off
   throw invalidArgument("trace must be true, false or 'mass'", { trace })
 }
 
@@ -221,19 +220,29 @@ function checkBatches(options: ContextOptions, h2oOn: boolean, warnings: H2oWarn
   return { nBatch, nUbatch }
 }
 
-function warnAboutBudget(budget: Budget, nBatch: number, nUbatch: number, warnings: H2oWarning[]): void {
+/** As a context with chunks of so many tokens would have it. */
+export function resolvedH2o(options: H2oOptions, nUbatch: number): NativeH2oUse {
+  return native().resolveH2o(checkH2o(options), nUbatch)
+}
+
+function warnAboutBudget(
+  asked: NativeH2oOptions,
+  used: NativeH2oUse,
+  nBatch: number,
+  nUbatch: number,
+  warnings: H2oWarning[],
+): void {
   if (nBatch <= nUbatch) {
     const message = `nBatch (-b) ${nBatch} holds one chunk of nUbatch (-ub) ${nUbatch}: H2O can never run`
     warnings.push({ code: 'H2O_WARN_BATCH_TOO_SMALL', message })
     return
   }
-  const isDefault = budget.local === defaultBudget && budget.heavy === defaultBudget
-  // local + heavy must stay below the chunk
-  const { local, heavy } = native().clampBudget(budget.local, budget.heavy, nUbatch)
-  if (isDefault || (local === budget.local && heavy === budget.heavy)) return
+  if (!used.lowered) return
+  const sizes = ['local', 'heavy'] as const
+  const wanted = sizes.map((name) => `${name} ${asked[name] ?? used[name]}`).join(' and ')
   const message =
     `local + heavy must be below nUbatch (-ub) ${nUbatch}: ` +
-    `${budget.local} + ${budget.heavy} was lowered to ${local} + ${heavy}`
+    `${wanted} became ${used.local} and ${used.heavy}`
   warnings.push({ code: 'H2O_WARN_BUDGET_CLAMPED', message })
 }
 

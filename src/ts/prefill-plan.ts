@@ -11,7 +11,8 @@ const maxCalls = 2 ** 24
  * With H2O on, every call but the last is a multiple of nUbatch, and the last has more than nUbatch tokens whenever
  * nBatch is at least three of them: a short rest would be a dense tail. At two of them it cannot be avoided.
  *
- * The last `denseTail` tokens go in calls of at most nUbatch, which are dense: they see the whole cache.
+ * The last `denseTail` tokens go in calls of at most nUbatch, which are dense: they see the whole cache. What fits one
+ * chunk is dense in any case, and not cut.
  *
  * Throws ERR_H2O_INVALID_ARGUMENT for what is no count, and for more than 16777216 calls.
  */
@@ -29,7 +30,7 @@ export function planPrefill(
   if (n / nBatch + Math.min(denseTail, n) / nUbatch > maxCalls) {
     throw invalidArgument(`${n} tokens in calls of ${nBatch} are too many calls`, { n, nBatch, nUbatch })
   }
-  const sparse = h2oOn && nBatch > nUbatch
+  const sparse = h2oOn && nBatch > nUbatch && n > nUbatch
   if (!sparse) return cut(n, nBatch, nUbatch, false)
   const tail = Math.min(denseTail, n)
   const calls = cut(n - tail, nBatch, nUbatch, true)

@@ -33,8 +33,17 @@ describe('prefill', () => {
 
   it('cuts the prompt as planPrefill says', async () => {
     await using context = await tinyContext()
-    const { calls } = await context.prefill(someTokens(400))
-    expect(calls.map(({ n }) => n)).toEqual(planPrefill(400, 192, 64, context.h2o.covered))
+    const sizes = async (denseTail?: number) => {
+      const tail = denseTail === undefined ? {} : { denseTail }
+      const { calls } = await context.prefill(someTokens(400), { ...tail, reuse: false })
+      return calls.map(({ n }) => n)
+    }
+    expect(context.h2o).toMatchObject({ covered: true, select: 'query', denseTail: 64 })
+    expect(await sizes(0)).toEqual(planPrefill(400, 192, 64, true))
+    expect(await sizes()).toEqual(planPrefill(400, 192, 64, true, 64))
+    // a text is asked later
+    const { read } = await context.read(someTokens(401))
+    expect(read).toMatchObject({ path: 'h2o', denseTail: 0 })
   })
 
   it('is the same for a text and its tokens, and every time', async () => {

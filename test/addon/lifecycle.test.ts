@@ -6,7 +6,7 @@ import { collect, someTokens, tinyContext, tinyModel } from './support.js'
 /** The positions at which a prefill may be interrupted: between calls. */
 function boundaries(context: Context, n: number): number[] {
   let position = 0
-  const calls = planPrefill(n, context.nBatch, context.nUbatch, context.h2o.covered)
+  const calls = planPrefill(n, context.nBatch, context.nUbatch, context.h2o.covered, context.h2o.denseTail)
   return [0, ...calls.map((call) => (position += call))]
 }
 

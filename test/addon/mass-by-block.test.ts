@@ -15,7 +15,7 @@ async function traceOf(select: 'votes' | 'query') {
     model: await tinyModel({ kvHeads: KV_HEADS }),
     nBatch: N,
     nUbatch: S,
-    h2o: { local: 16, heavy: 16, select, trace: 'mass' },
+    h2o: { local: 16, heavy: 16, select, trace: 'mass', denseTail: 0 },
   })
   await context.prefill(someTokens(N), { logits: 'none' })
   const trace = context.takeTrace()

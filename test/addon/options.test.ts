@@ -84,6 +84,23 @@ describe('unknown names', () => {
   })
 })
 
+describe('the sizes of H2O', () => {
+  it.each<
+    [ContextOptions['h2o'], number, { local: number; heavy: number; denseTail: number; select: string }]
+  >([
+    [{}, 512, { local: 128, heavy: 383, denseTail: 64, select: 'query' }],
+    [{}, 1024, { local: 128, heavy: 384, denseTail: 64, select: 'query' }],
+    [{}, 64, { local: 16, heavy: 47, denseTail: 64, select: 'query' }],
+    [{ heavy: 8 }, 512, { local: 128, heavy: 8, denseTail: 64, select: 'query' }],
+    [{ select: 'votes' }, 1024, { local: 256, heavy: 256, denseTail: 0, select: 'votes' }],
+    [{ schedule: 'two-pass' }, 512, { local: 256, heavy: 255, denseTail: 0, select: 'votes' }],
+    [{ select: 'votes', denseTail: 7 }, 512, { local: 256, heavy: 255, denseTail: 7, select: 'votes' }],
+  ])('%j in chunks of %i: %j', async (h2o, nUbatch, expected) => {
+    await using context = await createContext({ model, nCtx: 2048, nUbatch, ...(h2o && { h2o }) })
+    expect(context.h2o).toMatchObject(expected)
+  })
+})
+
 describe('warnings', () => {
   const warningsOf = (options: Partial<ContextOptions>) =>
     checkContextOptions({ model, ...options }).warnings.map(({ code }) => code)
@@ -91,6 +108,8 @@ describe('warnings', () => {
   it.each<[Partial<ContextOptions>, string[]]>([
     [{}, []],
     [{ nBatch: 4096, nUbatch: 1024 }, []],
+    [{ nUbatch: 64 }, []],
+    [{ h2o: { local: 500 } }, []],
     [{ h2o: { local: 256, heavy: 256 }, nUbatch: 512 }, []],
     [{ h2o: { local: 300, heavy: 300 }, nUbatch: 512 }, ['H2O_WARN_BUDGET_CLAMPED']],
     [{ h2o: { local: 600, heavy: 0 }, nUbatch: 512 }, ['H2O_WARN_BUDGET_CLAMPED']],

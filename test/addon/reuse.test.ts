@@ -11,7 +11,7 @@ const branch = (same: number, length: number) => {
   prompt.set(longest.subarray(0, same))
   return prompt
 }
-const query = { local: 16, heavy: 16, select: 'query' } as const
+const query = { local: 16, heavy: 16, select: 'query', denseTail: 0 } as const
 
 describe.each([
   // nBatch, what is cached of `same` equal tokens of a prompt of `length` behind one of `read`

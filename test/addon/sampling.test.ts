@@ -67,7 +67,7 @@ describe('penalties', () => {
       const { tokens } = await collect(document.ask(question, options))
       const both = [...prompt, ...question]
       const expected = await reference(both, penalize(200), async (other) => {
-        await other.prefill(prompt)
+        await other.read(prompt)
         return (await other.prefill(question, { append: true })).logits as Float32Array
       })
       expect(tokens).toEqual(expected)

@@ -150,7 +150,7 @@ describe('a saved state', () => {
       inherited: true,
       reason: null,
     })
-    const { calls } = await context.prefill(someTokens(100, 2), { append: true })
+    const { calls } = await context.prefill(someTokens(100, 2), { append: true, denseTail: 0 })
     expect(calls).toMatchObject([{ path: 'h2o', pos: 300, inherited: 32 }])
   })
 

@@ -114,6 +114,7 @@ describe('the argument list of a native program', () => {
     warmup: true,
     typeK: 'f16',
     typeV: 'q8_0',
+    denseTail: 0,
   }
 
   it('of stock', () => {
@@ -124,9 +125,7 @@ describe('the argument list of a native program', () => {
   it('of H2O: with the calls of the addon', () => {
     const argv = nativeArgv(setup, { ...job('h2o', 512, 4097), nBatch: 2100 }).join(' ')
     expect(argv).toContain('-b 2048 ')
-    expect(argv).toContain(
-      '--calls 2048,1536,513 --h2o-local 256 --h2o-heavy 256 --h2o-schedule single-pass --h2o-select votes',
-    )
+    expect(argv).toContain('--calls 2048,1536,513 --h2o-schedule single-pass --h2o-select votes')
     expect(nativeArgv(setup, job('h2o-query')).slice(-2)).toEqual(['--h2o-select', 'query'])
   })
 })

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => f.remove())
 
-const sizes = '-b 1024 -ub 256 --h2o-local 64 --h2o-heavy 64'.split(' ')
+const sizes = '-b 1024 -ub 256 --h2o-local 64 --h2o-heavy 64 --h2o-dense-tail 0'.split(' ')
 const bench = (...argv: string[]) => spawnCli(['bench', ...argv])
 
 describe('bench', () => {

@@ -27,7 +27,9 @@ describe('doctor', () => {
     )
     expect(out).toMatch(/^binary +\S.*h2o_llama\.node$/m)
     expect(out).toMatch(/^device +CPU: .* \(cpu\)/m)
-    expect(out).toMatch(/^trial +prefill: 256 tokens, h2o \(single-pass, query, 4 chunks of 64, L=16 H=16\)/m)
+    expect(out).toMatch(
+      /^trial +prefill: 256 tokens, h2o \(single-pass, query, 3 chunks of 64, L=16 H=16, then 64 tokens dense\)/m,
+    )
     expect(err).toContain('no -m: using the recall model')
   })
 

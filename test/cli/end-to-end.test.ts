@@ -27,7 +27,7 @@ async function json(argv: string[]) {
   return JSON.parse(out)
 }
 
-const sizes = '-b 4096 -ub 1024 --h2o-local 256 --h2o-heavy 256'.split(' ')
+const sizes = '-b 4096 -ub 1024 --h2o-local 256 --h2o-heavy 256 --h2o-dense-tail 0'.split(' ')
 
 describe('the main job', () => {
   it('prefills 12,000 tokens sparsely in 12 chunks and three calls', async () => {

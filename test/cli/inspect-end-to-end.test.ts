@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => f.remove())
 
-const sizes = '-b 384 -ub 128 --h2o-local 32 --h2o-heavy 32'.split(' ')
+const sizes = '-b 384 -ub 128 --h2o-local 32 --h2o-heavy 32 --h2o-dense-tail 0'.split(' ')
 
 async function cli(...argv: string[]) {
   const io = memoryIo()

@@ -69,7 +69,7 @@ test.each([
     import { createContext, setLogLevel } from ${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)}
     setLogLevel('debug')
     const context = await createContext({ model: ${JSON.stringify(model)}, nCtx: 16384, nBatch: 4096, nUbatch: 512,
-      h2o: { select: '${select}' } })
+      h2o: { select: '${select}', denseTail: 0 } })
     const prompt = (n) => context.prefill(Int32Array.from({ length: n }, (_, i) => 32 + (i * 7) % 90))
     const { calls } = await prompt(4096 + 513)
     await prompt(4095)

@@ -8,7 +8,7 @@ import type { Context, ContextOptions, H2oOptions } from '../../src/ts/index.js'
 import { open, plainModel, randomTokens } from './support.js'
 
 const S = 96 // a block and a half, a page and a half
-const query = { local: 24, heavy: 32, select: 'query', trace: true } satisfies H2oOptions
+const query = { local: 24, heavy: 32, select: 'query', trace: true, denseTail: 0 } satisfies H2oOptions
 const kinds = {
   'f32, -fa off': { typeK: 'f32', typeV: 'f32', flashAttn: 'off' },
   'q8_0, -fa on': { typeK: 'q8_0', typeV: 'q8_0', flashAttn: 'on' },

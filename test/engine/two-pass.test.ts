@@ -45,7 +45,7 @@ test('1500 tokens: phase 1 once over all of them, phase 2 once per chunk', async
 })
 
 test('1500 tokens in a single pass: the same lines', async () => {
-  expect(await debugLines(1500, '-b', '2048')).toEqual([
+  expect(await debugLines(1500, '-b', '2048', '--h2o-dense-tail', '0')).toEqual([
     phase(1, 1500, 0, 0, 0),
     phase(2, 1024, 0, 0, 0),
     phase(2, 476, 1024, 1, 1),

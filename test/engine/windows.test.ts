@@ -36,7 +36,7 @@ const ways = Object.keys(models).flatMap((name) => selections.map((select) => ({
 async function openOne(name: string, options: Partial<ContextOptions> & { select?: 'votes' | 'query' } = {}) {
   const { select = 'votes', ...rest } = options
   const model = await modelFile(models[name] as ModelSpec)
-  const h2o = { local: 16, heavy: 24, select }
+  const h2o = { local: 16, heavy: 24, select, denseTail: 0 }
   return open({ model, nBatch: 4 * S, nUbatch: S, h2o, ...rest })
 }
 

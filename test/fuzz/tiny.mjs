@@ -1,11 +1,14 @@
 // The healthy model of the kinds that mutate something else, one per process.
 
+import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createContext, loadModel } from '../../dist/index.js'
 import { writeModel } from '../../dist/model-maker/index.js'
 
 const FILE = join(tmpdir(), `h2o-fuzz-tiny-${process.pid}.gguf`)
+
+process.on('exit', () => rmSync(FILE, { force: true }))
 
 let model
 

@@ -162,20 +162,40 @@ static void test_budget() {
         asked.n_local = l;
         asked.n_heavy = h;
 
-        const h2o_params used = h2o_clamp_params(asked, s);
+        const h2o_params used = h2o_resolve_params(asked, s);
         CHECK(used.n_local == l_used && used.n_heavy == h_used);
+        return h2o_lowers_params(asked, s);
+    };
+    const auto default_of = [](h2o_policy_type policy, uint32_t s, uint32_t l_used, uint32_t h_used, uint32_t n_tail) {
+        h2o_params asked = h2o_default_params();
+        asked.policy = policy;
+
+        const h2o_params used = h2o_resolve_params(asked, s);
+        CHECK(used.n_local == l_used && used.n_heavy == h_used && used.n_dense_tail == n_tail);
+        CHECK(!h2o_lowers_params(asked, s));
     };
 
-    clamp(256, 256, 1024, 256, 256);
-    clamp(256, 256,  512, 256, 255);
-    clamp(511,   0,  512, 511,   0);
-    clamp(512,   0,  512, 511,   0);
-    clamp(600, 300,  512, 511,   0);
-    clamp(  0, 900,  512,   0, 511);
-    clamp(  0,   0,  512,   0,   0);
-    clamp(  5,   5,    1,   0,   0);
-    clamp(UINT32_MAX, UINT32_MAX, 512, 511, 0);
-    clamp(1, UINT32_MAX, 512, 1, 510);
+    CHECK(!clamp(256, 256, 1024, 256, 256));
+    CHECK(!clamp(256, 256,  512, 256, 255));
+    CHECK(!clamp(511,   0,  512, 511,   0));
+    CHECK( clamp(512,   0,  512, 511,   0));
+    CHECK( clamp(600, 300,  512, 511,   0));
+    CHECK( clamp(  0, 900,  512,   0, 511));
+    CHECK(!clamp(  0,   0,  512,   0,   0));
+    CHECK( clamp(  5,   5,    1,   0,   0));
+    CHECK( clamp(UINT32_MAX - 1, UINT32_MAX - 1, 512, 511, 0));
+    CHECK( clamp(1, UINT32_MAX - 1, 512, 1, 510));
+    CHECK(!clamp(500, H2O_AUTO, 512, 500, 11));
+    CHECK( clamp(H2O_AUTO, 400, 512, 128, 383));
+
+    default_of(H2O_POLICY_QUERY,    0, 128, 384, 64);
+    default_of(H2O_POLICY_QUERY, 1024, 128, 384, 64);
+    default_of(H2O_POLICY_QUERY,  512, 128, 383, 64);
+    default_of(H2O_POLICY_QUERY,   64,  16,  47, 64);
+    default_of(H2O_POLICY_AUTO,   512, 128, 383, 64);
+    default_of(H2O_POLICY_VOTES, 1024, 256, 256,  0);
+    default_of(H2O_POLICY_VOTES,  512, 256, 255,  0);
+    default_of(H2O_POLICY_VOTES,   64,  32,  31,  0);
 }
 
 int main() {

@@ -71,7 +71,7 @@ test(
     expect(code, err).toBe(0)
     expect(JSON.parse(out)).toMatchObject({
       binary: expect.stringContaining(join(home, 'build')),
-      trial: { path: 'h2o', chunks: 4, finite: true },
+      trial: { path: 'h2o', chunks: 3, finite: true },
     })
 
     const use = 'm.loadModel(process.argv[1]).then((model) => console.log(model.architecture))'

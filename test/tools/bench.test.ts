@@ -17,8 +17,8 @@ test('runs with H2O unless told otherwise, and says what was sparse', async () =
   expect(results).toHaveLength(2)
   for (const result of results) {
     expect(result).toMatchObject({
-      h2o_local: 256,
-      h2o_heavy: 256,
+      h2o_local: 128,
+      h2o_heavy: 384,
       h2o_schedule: 'single-pass',
       h2o_select: 'query',
     })

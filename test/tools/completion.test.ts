@@ -14,7 +14,7 @@ const phases = (outcome: Outcome) =>
   h2oLines(outcome).flatMap((line) => (line.includes('phase=') ? [line.replace('[H2O] ', '')] : []))
 
 test.each(['single-pass', 'two-pass'])('1500 tokens with -b 2048 -ub 1024, %s', async (schedule) => {
-  const args = ['-b', '2048', '-ub', '1024', '--h2o-schedule', schedule]
+  const args = ['-b', '2048', '-ub', '1024', '--h2o-schedule', schedule, '--h2o-dense-tail', '0']
   const outcome = await complete(1500, args, { H2O_DEBUG_PHASES: '1' })
 
   expect(phases(outcome)).toEqual([
@@ -25,15 +25,28 @@ test.each(['single-pass', 'two-pass'])('1500 tokens with -b 2048 -ub 1024, %s', 
   expect(calls(outcome)).toEqual(['h2o (1 call, 1500 tokens)'])
 })
 
-test('a prompt of several calls, the last of them short', async () => {
+test('the last 64 tokens of a prompt are dense by default', async () => {
   const outcome = await complete(550, ['-b', '256', '-ub', '64', '--h2o-local', '20', '--h2o-heavy', '20'])
-  expect(calls(outcome)).toEqual(['h2o (2 calls, 512 tokens), dense one-chunk (1 call, 38 tokens)'])
+  expect(calls(outcome)).toEqual(['h2o (2 calls, 486 tokens), dense one-chunk (1 call, 64 tokens)'])
 })
 
 test('the end of a prompt is dense, in calls of a chunk, where it shall be', async () => {
   const sizes = ['-b', '256', '-ub', '64', '--h2o-local', '20', '--h2o-heavy', '20']
   const outcome = await complete(550, [...sizes, '--h2o-dense-tail', '100'])
   expect(calls(outcome)).toEqual(['h2o (2 calls, 450 tokens), dense one-chunk (2 calls, 100 tokens)'])
+})
+
+test.each([
+  ['in one chunk', 60, [], []],
+  [
+    'of votes',
+    550,
+    ['--h2o-select', 'votes'],
+    ['h2o (2 calls, 512 tokens), dense one-chunk (1 call, 38 tokens)'],
+  ],
+])('no tail: a prompt %s', async (_, n, args, expected) => {
+  const sizes = ['-b', '256', '-ub', '64', '--h2o-local', '20', '--h2o-heavy', '20']
+  expect(calls(await complete(n, [...sizes, ...args]))).toEqual(expected)
 })
 
 test('nothing is counted where nothing was to be sparse', async () => {

@@ -11,8 +11,8 @@ const completion = (...args: string[]) => ['-p', 'hi', '-n', '1', '-no-cnv', '--
 test.each<Tool>(['llama-completion', 'llama-perplexity', 'llama-bench'])('%s --help', async (tool) => {
   const { status, stdout } = await run(tool, ['--help'])
   expect(status).toBe(0)
-  expect(stdout).toMatch(/--h2o-local[\s\S]*?\(default: 256/)
-  expect(stdout).toMatch(/--h2o-heavy[\s\S]*?\(default: 256/)
+  expect(stdout).toMatch(/--h2o-local[\s\S]*?\(default:\s+128,\s+256\s+with\s+votes/)
+  expect(stdout).toMatch(/--h2o-heavy[\s\S]*?\(default:\s+384,\s+256\s+with\s+votes/)
   expect(stdout).toMatch(/--h2o-schedule[\s\S]*?\(default: single-pass\)/)
   expect(stdout).toMatch(/--h2o-select[\s\S]*?\(default: query, votes with two-pass\)/)
 })
@@ -36,7 +36,7 @@ test('the line at start names what applies and how to turn it off', async () => 
 
   // the defaults at the default chunk size: Heavy is cut to fit
   expect(h2oLines(await run('llama-completion', [...model, ...completion()]))).toEqual([
-    `h2o: prompts of more than 512 tokens (-ub) are prefilled sparsely: local = 256, heavy = 255, schedule = single-pass, select = query ${HINT}`,
+    `h2o: prompts of more than 512 tokens (-ub) are prefilled sparsely: local = 128, heavy = 383, schedule = single-pass, select = query ${HINT}`,
   ])
 
   const asked = ['-ub', '64', '--h2o-local', '7', '--h2o-heavy', '3', '--h2o-schedule', 'two-pass']
@@ -48,6 +48,10 @@ test('the line at start names what applies and how to turn it off', async () => 
   expect(h2oLines(await run('llama-completion', [...model, ...completion(...byQuery)]))[0]).toContain(
     'schedule = single-pass, select = query',
   )
+
+  expect(
+    h2oLines(await run('llama-completion', [...model, ...completion('--h2o-select', 'votes')]))[0],
+  ).toContain('local = 256, heavy = 255, schedule = single-pass, select = votes')
 
   expect(h2oLines(await run('llama-completion', [...model, ...completion(...OFF)]))).toEqual([])
 })
@@ -69,7 +73,7 @@ test('a context that cannot be sparse says why', async () => {
     h2oLines(await run('llama-completion', ['-m', await modelFile(spec), ...completion(...args)]))
 
   const line = (reason: string) =>
-    `h2o: asked for (local = 256, heavy = 256), but no prompt of this context can be sparse: ${reason} ${HINT}`
+    `h2o: asked for (local = 128, heavy = 384), but no prompt of this context can be sparse: ${reason} ${HINT}`
   expect(await why({ arch: 'qwen3' }, '-b', '512')).toEqual([line('batch-too-small')])
   expect(await why({ arch: 'qwen3' }, '--h2o-select', 'query', '--h2o-schedule', 'two-pass')).toEqual([
     line('unsupported-schedule'),

@@ -6,6 +6,7 @@
 #include "assertion.h"
 #include "backends.h"
 #include "context.h"
+#include "h2o-options.h"
 #include "library.h"
 #include "log.h"
 #include "model.h"
@@ -19,20 +20,6 @@ namespace addon {
 static Napi::Value set_log_level(const Napi::CallbackInfo & info) {
     log_set_level(info[0].As<Napi::Number>().Int32Value());
     return info.Env().Undefined();
-}
-
-// (local, heavy, chunk) -> { local, heavy } as a context uses them
-static Napi::Value clamp_budget(const Napi::CallbackInfo & info) {
-    h2o_params wanted = h2o_default_params();
-    wanted.n_local = info[0].As<Napi::Number>().Uint32Value();
-    wanted.n_heavy = info[1].As<Napi::Number>().Uint32Value();
-
-    const h2o_params used = h2o_clamp_params(wanted, info[2].As<Napi::Number>().Uint32Value());
-
-    Napi::Object object = Napi::Object::New(info.Env());
-    object.Set("local", Napi::Number::New(info.Env(), used.n_local));
-    object.Set("heavy", Napi::Number::New(info.Env(), used.n_heavy));
-    return object;
 }
 
 static Napi::Object init(Napi::Env env, Napi::Object exports) {
@@ -50,7 +37,7 @@ static Napi::Object init(Napi::Env env, Napi::Object exports) {
     exports.Set("NativeModel",   model_object::define(env));
     exports.Set("NativeContext", context_object::define(env));
     exports.Set("setLogLevel",   Napi::Function::New(env, set_log_level));
-    exports.Set("clampBudget",   Napi::Function::New(env, clamp_budget));
+    exports.Set("resolveH2o",    Napi::Function::New(env, h2o_resolve));
     exports.Set("systemInfo",    Napi::Function::New(env, system_info));
 
     return exports;

@@ -1,5 +1,6 @@
 #include "context-open.h"
 
+#include "h2o-options.h"
 #include "log.h"
 #include "memory-limit.h"
 #include "values.h"
@@ -10,11 +11,6 @@
 
 namespace addon {
 
-static h2o_policy_type policy_of(const std::string & name) {
-    return name == h2o_policy_name(H2O_POLICY_VOTES) ? H2O_POLICY_VOTES :
-           name == h2o_policy_name(H2O_POLICY_QUERY) ? H2O_POLICY_QUERY : H2O_POLICY_AUTO;
-}
-
 context_options context_options_from_js(const Napi::Object & object) {
     context_options o;
 
@@ -24,11 +20,6 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.n_seq_max       = (uint32_t) get_number(object, "nSeqMax",       o.n_seq_max);
     o.n_threads       = (int32_t)  get_number(object, "nThreads",      o.n_threads);
     o.n_threads_batch = (int32_t)  get_number(object, "nThreadsBatch", o.n_threads_batch);
-    o.h2o.n_local     = (uint32_t) get_number(object, "h2oLocal",      o.h2o.n_local);
-    o.h2o.n_heavy     = (uint32_t) get_number(object, "h2oHeavy",      o.h2o.n_heavy);
-    o.h2o.schedule    = get_bool(object, "twoPass", false) ? H2O_SCHEDULE_TWO_PASS : H2O_SCHEDULE_SINGLE_PASS;
-    o.h2o.policy      = policy_of(get_string(object, "select", h2o_policy_name(o.h2o.policy)));
-    o.h2o.trace       = (h2o_trace_level) get_number(object, "trace",  o.h2o.trace);
     o.memory_limit    =            get_number(object, "memoryLimit",   o.memory_limit);
     o.flash_attn      = get_string(object, "flashAttn",  o.flash_attn);
     o.type_k          = get_string(object, "typeK",      o.type_k);
@@ -36,6 +27,7 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.swa_full        = get_bool  (object, "swaFull",    o.swa_full);
     o.embeddings      = get_bool  (object, "embeddings", o.embeddings);
     o.kv_offload      = get_bool  (object, "kvOffload",  o.kv_offload);
+    o.h2o             = h2o_params_from_js(object.Get("h2o").As<Napi::Object>());
     o.rope            = rope_options_from_js(object.Get("rope").As<Napi::Object>());
 
     return o;

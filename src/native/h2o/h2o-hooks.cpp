@@ -15,15 +15,11 @@
 
 void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & params) {
     const h2o_params asked = params.h2o ? *params.h2o : h2o_default_params();
-    const h2o_params used  = h2o_clamp_params(asked, cparams.n_ubatch);
+    const h2o_params used  = h2o_resolve_params(asked, cparams.n_ubatch);
 
     cparams.h2o = used;
 
-    // an even split that fills the chunk is what the defaults give at the default chunk size: not worth a warning
-    const bool is_even_split =
-        asked.n_local == asked.n_heavy && (uint64_t) asked.n_local + asked.n_heavy == cparams.n_ubatch;
-
-    if ((used.n_local != asked.n_local || used.n_heavy != asked.n_heavy) && !is_even_split) {
+    if (h2o_lowers_params(asked, cparams.n_ubatch)) {
         LLAMA_LOG_WARN("%s: H2O needs local + heavy < n_ubatch (%u): using local = %u, heavy = %u\n",
                 __func__, cparams.n_ubatch, used.n_local, used.n_heavy);
     }

@@ -10,8 +10,8 @@
 
 struct llama_context_params;
 
-// llama_context::llama_context, after n_batch and n_ubatch are final: the parameters go into cparams, with L and H
-// clamped and a warning if they had to be
+// llama_context::llama_context, after n_batch and n_ubatch are final: the parameters go into cparams, resolved, with
+// a warning if L or H had to be lowered
 void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & params);
 
 // llama_context::llama_context, after the memory was made: the context's record

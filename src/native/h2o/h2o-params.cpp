@@ -2,20 +2,41 @@
 
 #include "h2o.h"
 
+#include <algorithm>
+
 h2o_params h2o_default_params(void) {
     h2o_params res = {};
-    res.policy   = H2O_POLICY_AUTO;
-    res.schedule = H2O_SCHEDULE_SINGLE_PASS;
-    res.n_local  = 256;
-    res.n_heavy  = 256;
-    res.trace    = H2O_TRACE_OFF;
+    res.policy       = H2O_POLICY_AUTO;
+    res.schedule     = H2O_SCHEDULE_SINGLE_PASS;
+    res.n_local      = H2O_AUTO;
+    res.n_heavy      = H2O_AUTO;
+    res.n_dense_tail = H2O_AUTO;
+    res.trace        = H2O_TRACE_OFF;
     return res;
 }
 
-h2o_params h2o_clamp_params(h2o_params params, uint32_t n_chunk) {
+// chosen by what they cost and find (docs/quality.md). Local has a part of the chunk at most, so that Heavy has one, too
+static void resolve_auto(h2o_params & params, uint32_t n_chunk) {
+    const bool     by_query  = params.policy == H2O_POLICY_QUERY;
+    const uint32_t max_local = n_chunk == 0 ? UINT32_MAX : n_chunk/(by_query ? 4 : 2);
+
+    if (params.n_local == H2O_AUTO) {
+        params.n_local = std::min<uint32_t>(by_query ? 128 : 256, max_local);
+    }
+    if (params.n_heavy == H2O_AUTO) {
+        params.n_heavy = by_query ? 384 : 256;
+    }
+    if (params.n_dense_tail == H2O_AUTO) {
+        params.n_dense_tail = by_query ? 64 : 0;
+    }
+}
+
+h2o_params h2o_resolve_params(h2o_params params, uint32_t n_chunk) {
     if (params.policy == H2O_POLICY_AUTO) {
         params.policy = params.schedule == H2O_SCHEDULE_TWO_PASS ? H2O_POLICY_VOTES : H2O_POLICY_QUERY;
     }
+    resolve_auto(params, n_chunk);
+
     // 64 bits: L and H come from the user
     if (n_chunk == 0 || (uint64_t) params.n_local + params.n_heavy < n_chunk) {
         return params;
@@ -25,6 +46,16 @@ h2o_params h2o_clamp_params(h2o_params params, uint32_t n_chunk) {
     }
     params.n_heavy = n_chunk - 1 - params.n_local;
     return params;
+}
+
+bool h2o_lowers_params(h2o_params asked, uint32_t n_chunk) {
+    const h2o_params used = h2o_resolve_params(asked, n_chunk);
+
+    const bool fills_chunk = asked.n_local == asked.n_heavy && (uint64_t) asked.n_local + asked.n_heavy == n_chunk;
+
+    return !fills_chunk &&
+        ((asked.n_local != H2O_AUTO && asked.n_local != used.n_local) ||
+         (asked.n_heavy != H2O_AUTO && asked.n_heavy != used.n_heavy));
 }
 
 const char * h2o_reason_name(h2o_reason reason) {

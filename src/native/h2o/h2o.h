@@ -46,6 +46,9 @@ enum h2o_trace_level {
     H2O_TRACE_MASS = 2, // what dense attention would have given each position, too: costs about what dense attention does
 };
 
+// of a count: the default of the policy
+#define H2O_AUTO UINT32_MAX
+
 // what a context is made with; read by llama_init_from_model, and not needed after it
 struct h2o_params {
     enum h2o_policy_type policy;
@@ -61,11 +64,14 @@ struct h2o_params {
     enum h2o_trace_level trace;
 };
 
-// 256, 256, auto, single-pass, no dense tail, no trace
+// single-pass, no trace, and auto for the rest: L = 128, H = 384 and a dense tail of 64 by query; 256, 256 and 0 by votes
 LLAMA_API struct h2o_params h2o_default_params(void);
 
-// what a context with chunks of S tokens makes of them: L + H < S (S = 0: as they are), and a policy that is not auto
-LLAMA_API struct h2o_params h2o_clamp_params(struct h2o_params params, uint32_t n_chunk);
+// what a context with chunks of S tokens makes of them: nothing auto, and L + H < S (S = 0: no limit)
+LLAMA_API struct h2o_params h2o_resolve_params(struct h2o_params params, uint32_t n_chunk);
+
+// whether L or H are less than was asked for; an even split that just fills the chunk (256 + 256 of 512) is not worth a word
+LLAMA_API bool h2o_lowers_params(struct h2o_params asked, uint32_t n_chunk);
 
 // why a call, or a whole context, is dense; a closed list, the names are permanent (see h2o_reason_name)
 enum h2o_reason {

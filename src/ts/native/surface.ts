@@ -76,14 +76,29 @@ export interface NativeContextOptions {
   swaFull: boolean
   kvOffload: boolean
   rope: RopeOptions
-  h2oLocal: number
-  h2oHeavy: number
-  select: string
+  h2o: NativeH2oOptions
+  embeddings: boolean
+  memoryLimit: number
+}
+
+/** What is undefined is the engine's default, which depends on the policy. */
+export interface NativeH2oOptions {
+  local: number | undefined
+  heavy: number | undefined
+  denseTail: number | undefined
+  select: string | undefined
   twoPass: boolean
   /** one of traceLevels */
   trace: number
-  embeddings: boolean
-  memoryLimit: number
+}
+
+export interface NativeH2oUse {
+  local: number
+  heavy: number
+  denseTail: number
+  select: string
+  /** Less than was asked for. */
+  lowered: boolean
 }
 
 export interface NativeContextInfo {
@@ -221,6 +236,7 @@ export interface NativeBinding {
   NativeContext: new (model: NativeModel) => NativeContext
   /** 1 debug, 2 info, 3 warn, 4 error, 5 nothing. */
   setLogLevel(level: number): void
-  clampBudget(local: number, heavy: number, chunk: number): { local: number; heavy: number }
+  /** As a context with chunks of so many tokens uses them. */
+  resolveH2o(options: NativeH2oOptions, chunk: number): NativeH2oUse
   systemInfo(): NativeSystemInfo
 }

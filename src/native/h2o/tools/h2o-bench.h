@@ -54,7 +54,7 @@ struct h2o_bench_params {
                         res.back().n_heavy  = h;
                         res.back().schedule = s;
                         res.back().policy   = p;
-                        res.back() = h2o_clamp_params(res.back(), 0); // a policy with a name
+                        res.back() = h2o_resolve_params(res.back(), 0); // nothing auto
                     }
                 }
             }
@@ -64,10 +64,11 @@ struct h2o_bench_params {
 };
 
 static void h2o_bench_print_usage() {
-    const h2o_params defaults = h2o_default_params();
-    printf("  --h2o-local <n>                                   (default: %u)\n", defaults.n_local);
-    printf("  --h2o-heavy <n>                                   (default: %u, 0 for both: off)\n", defaults.n_heavy);
-    printf("  --h2o-schedule <single-pass|two-pass>             (default: %s)\n", h2o_schedule_name(defaults.schedule));
+    printf("  --h2o-local <n>                                   (default: %s)\n", h2o_defaults_text(&h2o_params::n_local).c_str());
+    printf("  --h2o-heavy <n>                                   (default: %s; 0 for both: off)\n",
+        h2o_defaults_text(&h2o_params::n_heavy).c_str());
+    printf("  --h2o-schedule <single-pass|two-pass>             (default: %s)\n",
+        h2o_schedule_name(h2o_default_params().schedule));
     printf("  --h2o-select <votes|query>                        (default: query, votes with two-pass)\n");
 }
 

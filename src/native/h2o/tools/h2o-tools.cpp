@@ -33,11 +33,27 @@ h2o_policy_type h2o_parse_policy(const std::string & value) {
     throw std::invalid_argument("expected 'votes' or 'query', got '" + value + "'");
 }
 
-bool h2o_ends_call(const h2o_params & params, int n_ubatch, int n_call, int n_left) {
-    const int n_tail = params.n_local + params.n_heavy > 0 ? params.n_dense_tail : 0;
+std::string h2o_defaults_text(uint32_t h2o_params::* count) {
+    h2o_params by_query = h2o_default_params();
+    h2o_params by_votes = h2o_default_params();
+    by_query.policy = H2O_POLICY_QUERY;
+    by_votes.policy = H2O_POLICY_VOTES;
+
+    return std::to_string(h2o_resolve_params(by_query, 0).*count) + ", " +
+           std::to_string(h2o_resolve_params(by_votes, 0).*count) + " with votes";
+}
+
+bool h2o_ends_call(const llama_context * ctx, const h2o_params & params, int n_call, int n_left) {
+    const h2o_info info    = h2o_get_info(ctx);
+    const int      n_chunk = info.n_chunk;
+
+    if (info.reason != H2O_REASON_NONE || n_left == 0 || n_call + n_left <= n_chunk) {
+        return false;
+    }
+    const int n_tail = h2o_resolve_params(params, n_chunk).n_dense_tail;
 
     // where the tail begins, and then after every chunk, which alone is dense
-    return n_left > 0 && (n_left == n_tail || (n_left < n_tail && n_call >= n_ubatch));
+    return n_left == n_tail || (n_left < n_tail && n_call >= n_chunk);
 }
 
 // shown unless -lv 0 is given: llama-cli hides everything but errors, and whoever gets less than full attention is
@@ -52,7 +68,7 @@ static std::string h2o_budget_text(uint32_t n_local, uint32_t n_heavy) {
 }
 
 void h2o_log_start(const llama_context * ctx, const llama_context_params & cparams) {
-    const h2o_params asked = cparams.h2o ? *cparams.h2o : h2o_default_params();
+    const h2o_params asked = h2o_resolve_params(cparams.h2o ? *cparams.h2o : h2o_default_params(), 0);
     if (asked.n_local + asked.n_heavy == 0) {
         return;
     }

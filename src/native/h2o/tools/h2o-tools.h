@@ -13,9 +13,13 @@ uint32_t        h2o_parse_count   (const std::string & value); // a whole number
 h2o_schedule    h2o_parse_schedule(const std::string & value); // "single-pass" or "two-pass"
 h2o_policy_type h2o_parse_policy  (const std::string & value); // "votes" or "query"
 
+// "128, 256 with votes": the defaults of L, H or the dense tail
+std::string h2o_defaults_text(uint32_t h2o_params::* count);
+
 // llama-completion, while it fills a call with a prompt's tokens: whether the call, of n_call tokens, ends here, with
-// n_left tokens of the prompt to come, so that the dense tail is dense
-bool h2o_ends_call(const h2o_params & params, int n_ubatch, int n_call, int n_left);
+// n_left tokens of the prompt to come, so that the dense tail is dense. Never in a context that is not covered, and not
+// where one chunk holds all of it
+bool h2o_ends_call(const llama_context * ctx, const h2o_params & params, int n_call, int n_left);
 
 // common_init_result, after the context was made: one log line, if H2O was asked for, that says what it will do and how
 // to turn it off, or why it will do nothing

@@ -1,5 +1,6 @@
 // One job, one child process, one sample.
 import type { ContextOptions, ModelOptions } from '../../index.js'
+import { resolvedH2o } from '../../options.js'
 import { planPrefill } from '../../prefill-plan.js'
 import { runChild } from './child.js'
 import type { BenchFlags } from './options.js'
@@ -22,8 +23,10 @@ export interface Setup {
   warmup: boolean
   typeK: BenchFlags['cacheTypeK']
   typeV: BenchFlags['cacheTypeV']
+  /** The defaults of the policy, unless given. */
   local?: number
   heavy?: number
+  denseTail?: number
 }
 
 export interface Measurer {
@@ -92,16 +95,23 @@ export function nativeArgv(setup: Setup, job: Job): string[] {
 }
 
 // the calls are those of the addon's prefill()
-function h2oFlags({ local, heavy }: Setup, { nPrompt, nBatch, nUbatch, contender }: Job) {
+function h2oFlags(setup: Setup, job: Job) {
+  const { nPrompt, nBatch, nUbatch, contender } = job
+  const { local, heavy } = setup
   const whole = nBatch > nUbatch ? nBatch - (nBatch % nUbatch) : nBatch
   return {
     '-b': whole,
-    '--calls': planPrefill(nPrompt, whole, nUbatch, true).join(','),
-    '--h2o-local': local ?? 256,
-    '--h2o-heavy': heavy ?? 256,
+    '--calls': planPrefill(nPrompt, whole, nUbatch, true, setup.denseTail ?? defaultTail(job)).join(','),
+    ...(local !== undefined && { '--h2o-local': local }),
+    ...(heavy !== undefined && { '--h2o-heavy': heavy }),
     '--h2o-schedule': contender.schedule,
     '--h2o-select': contender.select,
   }
+}
+
+function defaultTail({ contender, nUbatch }: Job): number {
+  const { select, schedule } = contender
+  return resolvedH2o({ ...(select && { select }), ...(schedule && { schedule }) }, nUbatch).denseTail
 }
 
 async function measureAddon(setup: Setup, job: Job, signal: AbortSignal): Promise<Sample> {
@@ -118,7 +128,7 @@ async function measureAddon(setup: Setup, job: Job, signal: AbortSignal): Promis
 
 function addonContext(setup: Setup, job: Job): Omit<ContextOptions, 'model'> {
   const { schedule, select } = job.contender
-  const { local, heavy } = setup
+  const { local, heavy, denseTail } = setup
   return {
     nCtx: contextSize(job),
     nBatch: job.nBatch,
@@ -132,6 +142,7 @@ function addonContext(setup: Setup, job: Job): Omit<ContextOptions, 'model'> {
       ...(select && { select }),
       ...(local !== undefined && { local }),
       ...(heavy !== undefined && { heavy }),
+      ...(denseTail !== undefined && { denseTail }),
     },
   }
 }

@@ -31,6 +31,7 @@ export interface BenchFlags {
   profile?: boolean
   h2oLocal?: number
   h2oHeavy?: number
+  h2oDenseTail?: number
 }
 
 const kvType = oneOf('f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1')
@@ -77,8 +78,10 @@ export const benchOptions: readonly OptionSpec[] = [
   { group: peer, names: ['--prune'], value: 'X', parse: number(0, 1e6), default: 1.25,
     help: "after the first repetition, leave out stock's settings that took X times as long, by the clock and by CPU time, as its best one; 0 = none" },
 
-  { group: h2o, names: ['--h2o-local'], value: 'N', parse: integer(0), help: 'L (default: 256)' },
-  { group: h2o, names: ['--h2o-heavy'], value: 'N', parse: integer(0), help: 'H (default: 256)' },
+  { group: h2o, names: ['--h2o-local'], value: 'N', parse: integer(0), help: 'L (default: 128, 256 with votes)' },
+  { group: h2o, names: ['--h2o-heavy'], value: 'N', parse: integer(0), help: 'H (default: 384, 256 with votes)' },
+  { group: h2o, names: ['--h2o-dense-tail'], value: 'N', parse: integer(0),
+    help: 'last tokens that are dense (default: 64, 0 with votes)' },
 
   { group: result, names: ['--profile'],
     help: 'where the time goes, in runs of their own, by stock-bench and h2o-bench: per cent of linear layers, intra, inter, selection, the rest of attention, other' },

@@ -67,6 +67,7 @@ async function bench(flags: BenchFlags, io: CliIo, output: Output, signal: Abort
       typeV: flags.cacheTypeV,
       ...(flags.h2oLocal !== undefined && { local: flags.h2oLocal }),
       ...(flags.h2oHeavy !== undefined && { heavy: flags.h2oHeavy }),
+      ...(flags.h2oDenseTail !== undefined && { denseTail: flags.h2oDenseTail }),
     }
     const heading = `${basename(model.path)} (${workload.description})`
     const profile = (flags.profile ?? false) && (existsSync(programs.native) || 'stock')

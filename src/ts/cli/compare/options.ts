@@ -92,8 +92,8 @@ export const compareOptions: readonly OptionSpec[] = [
 
   { group: h2o, names: ['-ub', '--ubatch-size'], value: 'LIST', env: 'LLAMA_ARG_UBATCH', parse: integers(1), default: [512],
     help: 'physical batch, and the chunk S' },
-  { group: h2o, names: ['--h2o-local'], value: 'LIST', parse: integers(0), help: 'L (default: 256)' },
-  { group: h2o, names: ['--h2o-heavy'], value: 'LIST', parse: integers(0), help: 'H (default: 256)' },
+  { group: h2o, names: ['--h2o-local'], value: 'LIST', parse: integers(0), help: 'L (default: 128, 256 with votes)' },
+  { group: h2o, names: ['--h2o-heavy'], value: 'LIST', parse: integers(0), help: 'H (default: 384, 256 with votes)' },
   { group: h2o, names: ['--h2o-schedule'], value: 'LIST', parse: schedules, default: ['single-pass'],
     help: 'single-pass, two-pass or both' },
   { group: h2o, names: ['--h2o-select'], value: 'LIST', parse: selections,

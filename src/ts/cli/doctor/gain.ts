@@ -3,7 +3,7 @@
 import type { ContextH2o, PrefillCost } from '../../index.js'
 
 /** The settings that are predicted: those of the README. */
-export const SETTINGS = { chunk: 1024, local: 256, heavy: 256 }
+export const SETTINGS = { chunk: 1024, local: 128, heavy: 384 }
 
 /** What a floating-point operation of attention costs, as one of a product with weights: 1 on a good GPU, 4 on a CPU. */
 export const RATIOS = [1, 4] as const

@@ -32,8 +32,7 @@ const changes: Readonly<Record<string, Partial<OptionSpec>>> = {
   },
   '--chat-template': { help: "the template, in place of the model's" },
   '--h2o-dense-tail': {
-    default: 64,
-    help: 'tokens at the end of a prompt that see all of it, at least; a last question of a chunk or less always does',
+    help: 'tokens at the end of a prompt that see all of it, at least (default: 64, 0 with votes); a last question of a chunk or less always does',
   },
 }
 
