@@ -5,6 +5,7 @@
 
 #include "assertion.h"
 #include "backends.h"
+#include "chat-object.h"
 #include "context.h"
 #include "library.h"
 #include "log.h"
@@ -49,6 +50,8 @@ static Napi::Object init(Napi::Env env, Napi::Object exports) {
 
     exports.Set("NativeModel",   model_object::define(env));
     exports.Set("NativeContext", context_object::define(env));
+    exports.Set("NativeChat",    chat_object::define(env));
+    exports.Set("NativeAnswer",  answer_object::define(env));
     exports.Set("setLogLevel",   Napi::Function::New(env, set_log_level));
     exports.Set("clampBudget",   Napi::Function::New(env, clamp_budget));
     exports.Set("systemInfo",    Napi::Function::New(env, system_info));
