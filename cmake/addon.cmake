@@ -7,7 +7,7 @@ if (NOT CMAKE_JS_INC)
         ${CMAKE_CURRENT_SOURCE_DIR}/node_modules/node-addon-api)
 endif()
 
-include(cmake/json-schema.cmake)
+include(cmake/common.cmake)
 
 file(GLOB H2O_ADDON_SOURCES CONFIGURE_DEPENDS src/native/addon/*.cpp src/native/addon/*/*.cpp)
 add_library(h2o_llama MODULE ${H2O_ADDON_SOURCES} ${CMAKE_JS_SRC})
@@ -19,7 +19,7 @@ target_compile_definitions  (h2o_llama PRIVATE NAPI_VERSION=9 NODE_GYP_MODULE_NA
     NODE_ADDON_API_CPP_EXCEPTIONS_ALL        # any exception becomes a JavaScript error
     NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS) # in a worker thread that is being terminated
 target_include_directories  (h2o_llama SYSTEM PRIVATE ${CMAKE_JS_INC})
-target_link_libraries       (h2o_llama PRIVATE h2o_json_schema llama ${CMAKE_JS_LIB})
+target_link_libraries       (h2o_llama PRIVATE h2o_common llama ${CMAKE_JS_LIB})
 
 if (H2O_PORTABLE)
     set_target_properties(h2o_llama PROPERTIES LIBRARY_OUTPUT_DIRECTORY $<1:${CMAKE_BINARY_DIR}/bin>)

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// npm test: builds whatever is missing or stale (addon, C++ tests, llama.cpp's tools, TypeScript, the stock pin), runs the
-// C++ tests, those of the ops under sanitizers too, then vitest, which prints a dot for a test and failures whole.
+// npm test: builds whatever is missing or stale (addon, also with RPC, C++ tests, llama.cpp's tools, TypeScript, the stock
+// pin), runs the C++ tests, those of the ops under sanitizers too, then vitest, which prints a dot for a test and failures
+// whole.
 // Arguments go to vitest: `npm test -- test/patches` runs only those, by name, without the C++ tests.
 
 import { spawnSync } from 'node:child_process'
@@ -31,8 +32,6 @@ function sayWhatIsMissing() {
   const model = modelNamed('smollm2-135m')
   if (!whereIs(model))
     console.log(`${model.file} is not in models/, its tests are skipped: npm run models -- ${model.name}`)
-  if (!existsSync(join(layout().root, 'build/bin/ggml-rpc-server')))
-    console.log('there is no ggml-rpc-server, its tests are skipped: docs/scaling.md')
   for (const [program, option] of [
     ['redis-server', '--version'],
     ['nginx', '-v'],
@@ -53,6 +52,9 @@ await main(() => {
   const parts = [...(nativeTests ? ['--tests'] : []), ...(tools ? ['--tools'] : [])]
   run(process.execPath, [join(root, 'scripts/build.mjs'), ...parts])
   run(process.execPath, [join(root, 'scripts/build-stock.mjs')])
+  if (asked.length === 0 || asked.some((path) => path.includes('rpc'))) {
+    run(process.execPath, [join(root, 'scripts/build-rpc.mjs')])
+  }
   if (nativeTests) {
     ctest(join(root, 'build'))
     run(process.execPath, [join(root, 'scripts/sanitize.mjs')])

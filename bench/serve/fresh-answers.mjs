@@ -2,7 +2,7 @@
 
 import { createContext, loadModel } from '../../dist/index.js'
 import { optionsOf } from '../../dist/server/fields.js'
-import { chatPrompt } from '../../dist/server/prompt.js'
+import { chatPrompt, promptOptions } from '../../dist/server/prompt.js'
 import { TEMPLATE } from './conversations.mjs'
 
 /** The server's default. */
@@ -14,10 +14,11 @@ export async function freshAnswers({ model: path, ...sizes }, bodies) {
   for (const body of bodies) {
     const context = await createContext({ model, ...sizes, h2o: { denseTail: DENSE_TAIL }, onWarning() {} })
     const settings = { model, context, template: TEMPLATE }
-    const { tokens, denseTail } = await chatPrompt(body, settings, new AbortController().signal)
-    const options = { temperature: 0, ignoreEos: true, ...optionsOf(body), denseTail }
+    const options = { temperature: 0, ignoreEos: true, ...optionsOf(body) }
+    const prompt = await chatPrompt(body, settings, new AbortController().signal, options)
     let text = ''
-    for await (const piece of context.generate(tokens, options)) text += piece.text
+    for await (const piece of context.generate(prompt.tokens, promptOptions(prompt, options)))
+      text += piece.text
     answers.push(text)
     await context.dispose()
   }

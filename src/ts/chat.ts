@@ -1,73 +1,211 @@
-/** Chat messages as a prompt: the model's own template, rendered by @huggingface/jinja. */
+/**
+ * A chat in a model's template, by llama.cpp's common_chat: the prompt, what the answer has to keep to, and the answer as a
+ * message.
+ */
 
-import { Template } from '@huggingface/jinja'
-import { H2oError, invalidArgument } from './errors.js'
+import { callNative, invalidArgument } from './errors.js'
+import { grammarText, type JsonSchema, schemaText } from './grammar.js'
+import { native } from './native/binding.js'
+import type { NativeAnswer, NativeChat, NativeModel } from './native/surface.js'
+import { namesOf } from './read-options.js'
+import { boolean, oneOf } from './validate.js'
 
 export interface ChatMessage {
   /** 'system', 'user', 'assistant', 'tool' ...: what the template knows. */
   role: string
+  /** A text, or parts of it: `[{ type: 'text', text }]` */
   content?: unknown
-  /** tool_calls, tool_call_id, name ...: what the template knows. */
+  /** tool_calls, tool_call_id, name, reasoning_content, as in OpenAI's interface. */
   [field: string]: unknown
 }
+
+/** 'none': tools are not called; 'required': one is; a function: this one is. */
+export type ToolChoice =
+  | 'auto'
+  | 'none'
+  | 'required'
+  | { readonly type: 'function'; readonly function: { readonly name: string } }
 
 export interface ChatOptions {
   /** Jinja; the model's own */
   template?: string
   /** Functions that the model may call, as in OpenAI's interface. */
   tools?: readonly object[]
+  /** Which of them: 'auto' */
+  toolChoice?: ToolChoice
+  /** Several calls in one answer: as the template can */
+  parallelToolCalls?: boolean
+  /** What an answer without calls may say; see `generate` */
+  grammar?: string
+  jsonSchema?: JsonSchema
+  /** 'none' leaves the model's thoughts in the text; 'auto' puts them into reasoning_content: 'auto' */
+  reasoningFormat?: 'auto' | 'none'
   /** End with the beginning of an answer: true */
   addGenerationPrompt?: boolean
   /** Further variables of the template: enable_thinking ... */
   variables?: Record<string, unknown>
 }
 
-/** What a template may ask of the model. */
-export interface ChatModel {
-  chatTemplate: string | null
-  /** As text, '' for none. */
-  bos: string
-  eos: string
-  addBos: boolean
+export const chatOptionNames = namesOf<ChatOptions>({
+  template: true,
+  tools: true,
+  toolChoice: true,
+  parallelToolCalls: true,
+  grammar: true,
+  jsonSchema: true,
+  reasoningFormat: true,
+  addGenerationPrompt: true,
+  variables: true,
+})
+
+/** As in OpenAI's interface. */
+export interface ToolCall {
+  id: string
+  type: 'function'
+  /** `arguments` is JSON. */
+  function: { name: string; arguments: string }
 }
 
-/** Throws ERR_H2O_CHAT_TEMPLATE, and ERR_H2O_INVALID_ARGUMENT for what are no messages. */
-export function formatChat(model: ChatModel, messages: readonly ChatMessage[], options: ChatOptions): string {
-  const template = options.template ?? model.chatTemplate
-  if (template === null) {
-    throw new H2oError('ERR_H2O_CHAT_TEMPLATE', 'this model has no chat template')
+/** What a model answered: the next message of the chat, as OpenAI has it. */
+export interface AssistantMessage {
+  role: 'assistant'
+  /** null beside calls without a text */
+  content: string | null
+  reasoning_content?: string
+  tool_calls?: ToolCall[]
+  [field: string]: unknown
+}
+
+/** What a stream adds to a message, as OpenAI has it. */
+export interface MessageDelta {
+  content?: string
+  reasoning_content?: string
+  tool_calls?: { index: number; id?: string; type?: 'function'; function: Partial<ToolCall['function']> }[]
+}
+
+const natives = new WeakMap<object, NativeChat>()
+
+/** For generations only: undefined for what is no chat of ours. */
+export function nativeChatOf(chat: unknown): NativeChat | undefined {
+  return natives.get(chat as object)
+}
+
+/** Messages in a template: made by Model.applyChatTemplate(), read by `generate(chat.prompt, { chat })`. */
+export class Chat {
+  /** To be read with `parseSpecial: true`. A BOS that the tokenizer adds is left out. */
+  readonly prompt: string
+  /** Strings that end an answer. */
+  readonly stop: readonly string[]
+  /** Special tokens that are a part of the answer's text. */
+  readonly shown: ReadonlySet<number>
+
+  /** Use Model.applyChatTemplate(). */
+  constructor(chat: NativeChat) {
+    natives.set(this, chat)
+    this.prompt = chat.text()
+    this.stop = chat.stops()
+    this.shown = new Set(chat.shown())
   }
+
+  /**
+   * The text of an answer as a message: its calls of tools, the model's thoughts apart. `partial`: the answer was cut short.
+   * Throws ERR_H2O_CHAT_ANSWER for what is not in the model's format.
+   */
+  parse(text: string, options: { partial?: boolean } = {}): AssistantMessage {
+    const partial = boolean('partial', options.partial, false)
+    return this.answer().read(text, partial).message
+  }
+
+  /** An answer that grows: what each text adds to the one before. */
+  answer(): ChatAnswer {
+    const answer = new (native().NativeAnswer)(natives.get(this) as NativeChat)
+    return { read: (text, partial) => readAnswer(answer, text, partial) }
+  }
+}
+
+export interface ChatAnswer {
+  /** @param text all of the answer until now; `partial`: it may go on. Throws ERR_H2O_CHAT_ANSWER. */
+  read(text: string, partial: boolean): { message: AssistantMessage; deltas: MessageDelta[] }
+}
+
+function readAnswer(answer: NativeAnswer, text: string, partial: boolean): ReturnType<ChatAnswer['read']> {
+  if (typeof text !== 'string') throw invalidArgument('an answer is a text', { text: typeof text })
+  const { message, deltas } = callNative(() => answer.read(text, partial))
+  const read = JSON.parse(message) as AssistantMessage
+  if (read.tool_calls && read.content === '') read.content = null
+  return { message: read, deltas: JSON.parse(deltas) }
+}
+
+/** Throws ERR_H2O_CHAT_TEMPLATE, and ERR_H2O_INVALID_ARGUMENT for what are no messages or tools. */
+export function applyChatTemplate(
+  model: NativeModel,
+  messages: readonly ChatMessage[],
+  options: ChatOptions,
+): Chat {
   checkMessages(messages)
-  const { tools, addGenerationPrompt = true, variables } = options
-  const text = render(template, {
-    ...variables,
-    messages,
-    ...(tools && { tools }),
-    add_generation_prompt: addGenerationPrompt,
-    bos_token: model.bos,
-    eos_token: model.eos,
-  })
-  // the tokenizer puts it there
-  return model.addBos && model.bos !== '' && text.startsWith(model.bos) ? text.slice(model.bos.length) : text
+  const { template = '', grammar, jsonSchema, variables = {}, parallelToolCalls } = options
+  if (typeof template !== 'string') throw invalidArgument('template is a text in Jinja')
+  if (grammar !== undefined && jsonSchema !== undefined) {
+    throw invalidArgument('grammar and jsonSchema each say what may be said; give one of them')
+  }
+  const offered = toolsOf(options)
+  if (offered.tools !== '' && grammar !== undefined) {
+    throw invalidArgument('a grammar leaves no room for calls of tools: give one of them')
+  }
+  const request = {
+    template,
+    messages: written('messages', messages.map(withContent)),
+    ...offered,
+    ...(parallelToolCalls !== undefined && {
+      parallelToolCalls: Number(boolean('parallelToolCalls', parallelToolCalls, false)),
+    }),
+    grammar: grammarText(grammar),
+    jsonSchema: schemaText(jsonSchema),
+    reasoningFormat: oneOf('reasoningFormat', options.reasoningFormat, 'auto', ['auto', 'none']),
+    addGenerationPrompt: boolean('addGenerationPrompt', options.addGenerationPrompt, true),
+    variables: written('variables', variables),
+  }
+  return callNative(() => new Chat(new (native().NativeChat)(model, request)))
 }
 
-function render(template: string, variables: Record<string, unknown>): string {
-  try {
-    return new Template(template).render(variables)
-  } catch (cause) {
-    throw new H2oError('ERR_H2O_CHAT_TEMPLATE', `the chat template fails: ${(cause as Error).message}`, {
-      cause,
-    })
+/** A function that has to be called is the only one, and required: llama.cpp knows no other way. */
+function toolsOf({ tools = [], toolChoice = 'auto' }: ChatOptions): { tools: string; toolChoice: string } {
+  if (!Array.isArray(tools)) throw invalidArgument('tools is a list of functions', { tools: typeof tools })
+  if (typeof toolChoice === 'string') {
+    const choice = oneOf('toolChoice', toolChoice, 'auto', ['auto', 'none', 'required'])
+    if (choice === 'required' && tools.length === 0) throw invalidArgument('toolChoice needs tools')
+    const offered = choice !== 'none' && tools.length > 0
+    return { tools: offered ? written('tools', tools) : '', toolChoice: choice }
   }
+  const name = toolChoice?.function?.name
+  const named = (tools as { function?: { name?: unknown } }[]).filter((tool) => tool?.function?.name === name)
+  if (typeof name !== 'string' || named.length === 0) {
+    throw invalidArgument('toolChoice names a function that is not among the tools', { toolChoice })
+  }
+  return { tools: written('tools', named), toolChoice: 'required' }
+}
+
+/** Clients send null for what they do not give. */
+function withContent(message: ChatMessage): ChatMessage {
+  const given = Object.entries(message).filter(([, value]) => value !== null && value !== undefined)
+  return { content: null, ...(Object.fromEntries(given) as ChatMessage) }
 }
 
 function checkMessages(messages: unknown): void {
   if (!Array.isArray(messages) || messages.length === 0) {
-    throw invalidArgument('formatChat takes messages: [{ role, content }]', { messages: typeof messages })
+    throw invalidArgument('a chat is a list of messages: [{ role, content }]', { messages: typeof messages })
   }
   for (const [i, message] of messages.entries()) {
     if (typeof message !== 'object' || message === null || typeof message.role !== 'string') {
       throw invalidArgument(`message ${i} has no role`, { index: i })
     }
+  }
+}
+
+function written(name: string, value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch (cause) {
+    throw invalidArgument(`${name} cannot be written as JSON: ${(cause as Error).message}`)
   }
 }

@@ -105,9 +105,9 @@ export class ContextHandle {
     return callNative(() => this.native.isEog(token))
   }
 
-  /** The bytes of a token: possibly a part of a UTF-8 character. */
-  piece(token: number): Uint8Array {
-    return callNative(() => this.native.piece(token))
+  /** The bytes of a token: possibly a part of a UTF-8 character; none of a special one without `special`. */
+  piece(token: number, special = false): Uint8Array {
+    return callNative(() => this.native.piece(token, special))
   }
 
   /** One llama_decode call; `draw` samples the next token from the last logits. */

@@ -24,6 +24,7 @@ export type H2oErrorCode =
   | 'ERR_H2O_INSIDE_GENERATE'
   | 'ERR_H2O_THREAD_LIMIT'
   | 'ERR_H2O_CHAT_TEMPLATE'
+  | 'ERR_H2O_CHAT_ANSWER'
   | 'ERR_H2O_SAMPLING'
   | 'ERR_H2O_LOGITS_FILE'
   | 'ERR_H2O_ADAPTER_NOT_FOUND'
@@ -75,6 +76,7 @@ const hints: { [code in H2oErrorCode]?: string } = {
   ERR_H2O_THREAD_LIMIT:
     'lower nThreads (-t) and nThreadsBatch (-tb), or raise the limit: ulimit -u or -v, the pids of a container',
   ERR_H2O_CHAT_TEMPLATE: 'give a template (--chat-template-file), or the prompt as the model wants it',
+  ERR_H2O_CHAT_ANSWER: 'take the text as it is, or parse it with partial: true if it was cut short',
   ERR_H2O_SAMPLING: 'loosen the grammar or the schema, or the logitBias (--logit-bias)',
   ERR_H2O_LOGITS_FILE:
     'give a whole file that llama-perplexity or this program saved for this model and text: --save-all-logits',

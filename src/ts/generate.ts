@@ -1,9 +1,10 @@
 /** Generating text: a prefill, then one token after the other. */
 
+import { type Chat, nativeChatOf } from './chat.js'
 import type { ContextHandle } from './context-handle.js'
 import { invalidArgument } from './errors.js'
 import { type NamedLogprobs, namedLogprobs } from './logprobs.js'
-import type { NativeCall, NativeSampling } from './native/surface.js'
+import type { NativeCall, NativeChat, NativeSampling } from './native/surface.js'
 import {
   checkPrefillOptions,
   type OwnPrompt,
@@ -26,6 +27,11 @@ export interface GenerateOptions extends SamplingOptions, Omit<PrefillOptions, '
   nPredict?: number
   /** The text ends before the first of these strings, none of which is '': none */
   stop?: string | readonly string[]
+  /**
+   * The chat whose prompt this is: the answer keeps to its grammar and ends at its stop strings, and `parseSpecial` is true.
+   * `grammar` and `jsonSchema` were given to applyChatTemplate() then.
+   */
+  chat?: Chat
 }
 
 const { logits: _, ...promptNames } = prefillNames
@@ -34,6 +40,7 @@ const generateNames = namesOf<GenerateOptions>({
   ...samplingNames,
   nPredict: true,
   stop: true,
+  chat: true,
 })
 
 /** What a caller asked for, checked and our own. */
@@ -43,14 +50,38 @@ interface Request {
   nPredict: number
   stops: readonly string[]
   sampling: NativeSampling
+  shown: ReadonlySet<number>
 }
 
+const none: ReadonlySet<number> = new Set()
+
 function readRequest(context: ContextHandle, prompt: Prompt, given: GenerateOptions | undefined): Request {
-  const options = readOptions('generate', given, generateNames)
+  const { chat, ...read } = readOptions('generate', given, generateNames)
+  const nativeChat = nativeChatFor(chat, read)
+  const options = chat && read.parseSpecial === undefined ? { ...read, parseSpecial: true } : read
   checkPrefillOptions(options)
   const nPredict = integer('nPredict', options.nPredict, -1, -1, 2 ** 31 - 1)
   const sampling = checkSampling(options, context.nVocab)
-  return { prompt: ownPrompt(prompt, context.nVocab), options, nPredict, stops: stopsOf(options), sampling }
+  return {
+    prompt: ownPrompt(prompt, context.nVocab),
+    options,
+    nPredict,
+    stops: [...stopsOf(options), ...(chat?.stop ?? [])],
+    sampling: nativeChat ? { ...sampling, chat: nativeChat } : sampling,
+    shown: chat?.shown ?? none,
+  }
+}
+
+function nativeChatFor(chat: unknown, { grammar, jsonSchema }: GenerateOptions): NativeChat | undefined {
+  if (chat === undefined) return undefined
+  if (grammar !== undefined || jsonSchema !== undefined) {
+    throw invalidArgument(
+      'beside chat there is no grammar and no jsonSchema: give them to applyChatTemplate()',
+    )
+  }
+  const found = nativeChatOf(chat)
+  if (!found) throw invalidArgument('chat is what applyChatTemplate() gave')
+  return found
 }
 
 function stopsOf({ stop = [] }: GenerateOptions): readonly string[] {
@@ -92,7 +123,7 @@ async function* tokensOf(
   context: ContextHandle,
   request: () => Request,
 ): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
-  const { prompt, options, nPredict, stops, sampling } = request()
+  const { prompt, options, nPredict, stops, sampling, shown } = request()
   const { signal } = options
   const start = performance.now()
   const end = await context.begin(signal)
@@ -115,13 +146,13 @@ async function* tokensOf(
         stop = drawn.token === null ? 'grammar' : 'eos'
         const rest = text.end()
         whole += rest
-        if (rest) yield { token, text: rest, ...logprobs }
+        if (rest) yield { token, text: rest } // what was held back: the token itself is none of the answer
         break
       }
       predicted++
       const isLast = predicted === nPredict
       const isFull = context.position >= context.info.nCtx
-      let piece = text.push(context.piece(token))
+      let piece = text.push(context.piece(token, shown.has(token)))
       if (isLast || isFull) piece += text.end()
       whole += piece
       yield { token, text: piece, ...logprobs }

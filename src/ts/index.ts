@@ -1,4 +1,13 @@
-export type { ChatMessage, ChatOptions } from './chat.js'
+export type {
+  AssistantMessage,
+  Chat,
+  ChatAnswer,
+  ChatMessage,
+  ChatOptions,
+  MessageDelta,
+  ToolCall,
+  ToolChoice,
+} from './chat.js'
 export type { DecodeOptions, ReadOptions } from './context.js'
 export { Context, createContext } from './context.js'
 export type { LogitsMode } from './context-handle.js'

@@ -1,7 +1,7 @@
 /** A loaded GGUF model: weights and vocabulary, shared by any number of contexts. */
 
 import { open, stat } from 'node:fs/promises'
-import { type ChatMessage, type ChatOptions, formatChat } from './chat.js'
+import { applyChatTemplate, type Chat, type ChatMessage, type ChatOptions, chatOptionNames } from './chat.js'
 import { callNative, disposedError, fromNative, H2oError, invalidArgument } from './errors.js'
 import { markForInstanceof } from './instanceof-mark.js'
 import { Listener } from './listener.js'
@@ -33,12 +33,6 @@ export interface DetokenizeOptions {
 const tokenizeNames = { addSpecial: true, parseSpecial: true } as const
 const tokenizeOptionNames = namesOf<TokenizeOptions>(tokenizeNames)
 const tokenizeAsyncOptionNames = namesOf<TokenizeAsyncOptions>({ ...tokenizeNames, signal: true })
-const chatOptionNames = namesOf<ChatOptions>({
-  template: true,
-  tools: true,
-  addGenerationPrompt: true,
-  variables: true,
-})
 const detokenizeOptionNames = namesOf<DetokenizeOptions>({ removeSpecial: true, unparseSpecial: true })
 
 /** For contexts only: the native side of a model that was not disposed. */
@@ -127,23 +121,24 @@ export class Model {
   }
 
   /**
-   * Messages as a prompt, to be read with `parseSpecial: true`. A BOS that the tokenizer adds is left out. Throws
+   * Messages in the model's template: the prompt, and what `generate` and the reading of its answer need. Throws
    * ERR_H2O_CHAT_TEMPLATE where there is no template, or it fails.
    */
+  applyChatTemplate(messages: readonly ChatMessage[], given?: ChatOptions): Chat {
+    return this.#applyChatTemplate('applyChatTemplate', messages, given)
+  }
+
+  /** The prompt of applyChatTemplate() alone. */
   formatChat(messages: readonly ChatMessage[], given?: ChatOptions): string {
-    const options = readOptions('formatChat', given, chatOptionNames)
-    const textOf = (token: number | null) =>
-      token === null ? '' : this.detokenize([token], { unparseSpecial: true })
-    return formatChat(
-      {
-        chatTemplate: this.chatTemplate,
-        bos: textOf(this.bosToken),
-        eos: textOf(this.eosToken),
-        addBos: this.addBos,
-      },
-      messages,
-      options,
-    )
+    return this.#applyChatTemplate('formatChat', messages, given).prompt
+  }
+
+  #applyChatTemplate(what: string, messages: readonly ChatMessage[], given?: ChatOptions): Chat {
+    const options = readOptions(what, given, chatOptionNames)
+    if (this.chatTemplate === null && options.template === undefined) {
+      throw new H2oError('ERR_H2O_CHAT_TEMPLATE', 'this model has no chat template')
+    }
+    return applyChatTemplate(this[nativeModelOf](), messages, options)
   }
 
   /** Whether a token ends a generation. */

@@ -1,40 +1,47 @@
 /** Chat messages in a model's template, and answers that end where they should. */
 
-import { describe, expect, it } from 'vitest'
-import { formatChat } from '../../src/ts/chat.js'
-import { loadModel } from '../../src/ts/index.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadModel, type Model } from '../../src/ts/index.js'
 import { StopStrings } from '../../src/ts/stop-strings.js'
 import { collect, someTokens, tinyContext, tinyModel } from './support.js'
 
 const chatml =
   "{%- for message in messages %}{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>' + '\n' }}{%- endfor %}{%- if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{%- endif %}"
-const model = { chatTemplate: chatml, bos: '<s>', eos: '</s>', addBos: true }
 const user = [{ role: 'user', content: 'Hello' }]
 
+let model: Model
+beforeAll(async () => {
+  const metadata = { 'tokenizer.chat_template': { type: 'string', value: chatml } } as const
+  model = await loadModel(await tinyModel({ metadata }))
+})
+afterAll(() => model.dispose())
+
 describe('formatChat', () => {
-  it('renders messages, system and tools, and what the template asks for', () => {
-    expect(formatChat(model, [{ role: 'system', content: 'Short.' }, ...user], {})).toBe(
+  it("renders messages in the file's template, and what it asks for", () => {
+    expect(model.chatTemplate).toBe(chatml)
+    expect(model.formatChat([{ role: 'system', content: 'Short.' }, ...user])).toBe(
       '<|im_start|>system\nShort.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n',
     )
-    expect(formatChat(model, user, { addGenerationPrompt: false })).toBe(
-      '<|im_start|>user\nHello<|im_end|>\n',
-    )
-    const template =
-      '{% for t in tools %}{{ t.function.name }} {% endfor %}{{ enable_thinking }} {{ eos_token }}'
+    expect(model.formatChat(user, { addGenerationPrompt: false })).toBe('<|im_start|>user\nHello<|im_end|>\n')
+    const template = '{% for t in tools %}{{ t.function.name }} {% endfor %}{{ mood }} {{ eos_token }}'
     const tools = [{ type: 'function', function: { name: 'weather' } }]
-    expect(formatChat(model, user, { template, tools, variables: { enable_thinking: 'off' } })).toBe(
-      'weather off </s>',
+    expect(model.formatChat(user, { template, tools, variables: { mood: 'off' } })).toBe(
+      'weather off <|endoftext|>',
     )
   })
 
-  it('leaves out a BOS that the tokenizer adds', () => {
+  it('leaves out a BOS that the tokenizer adds', async () => {
     const template = '{{ bos_token }}{{ messages[0].content }}'
-    expect(formatChat(model, user, { template })).toBe('Hello')
-    expect(formatChat({ ...model, addBos: false }, user, { template })).toBe('<s>Hello')
+    const formatted = async (addBos: boolean) => {
+      const metadata = { 'tokenizer.ggml.add_bos_token': { type: 'bool', value: addBos } } as const
+      await using loaded = await loadModel(await tinyModel({ metadata }))
+      return loaded.formatChat(user, { template })
+    }
+    expect(await formatted(true)).toBe('Hello')
+    expect(await formatted(false)).toBe('<s>Hello')
   })
 
   it.each<[string, unknown, object, string]>([
-    ['no template', user, {}, 'ERR_H2O_CHAT_TEMPLATE'],
     [
       'a template that raises',
       user,
@@ -42,20 +49,26 @@ describe('formatChat', () => {
       'ERR_H2O_CHAT_TEMPLATE',
     ],
     ['a template that is none', user, { template: '{% if %}' }, 'ERR_H2O_CHAT_TEMPLATE'],
-    ['no messages', [], { template: chatml }, 'ERR_H2O_INVALID_ARGUMENT'],
-    ['no list', 'Hello', { template: chatml }, 'ERR_H2O_INVALID_ARGUMENT'],
-    ['no role', [{ content: 'Hello' }], { template: chatml }, 'ERR_H2O_INVALID_ARGUMENT'],
+    [
+      'a template that recurses for ever',
+      user,
+      { template: '{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}' },
+      'ERR_H2O_CHAT_TEMPLATE',
+    ],
+    ['a template too deep', user, { template: `{{ ${'('.repeat(50_000)}` }, 'ERR_H2O_CHAT_TEMPLATE'],
+    ['a template too long', user, { template: ' '.repeat(300_000) }, 'ERR_H2O_CHAT_TEMPLATE'],
+    ['no messages', [], {}, 'ERR_H2O_INVALID_ARGUMENT'],
+    ['no list', 'Hello', {}, 'ERR_H2O_INVALID_ARGUMENT'],
+    ['no role', [{ content: 'Hello' }], {}, 'ERR_H2O_INVALID_ARGUMENT'],
+    ['content that is none', [{ role: 'user', content: 5 }], {}, 'ERR_H2O_INVALID_ARGUMENT'],
   ])('refuses %s', (_, messages, options, code) => {
-    const call = () => formatChat({ ...model, chatTemplate: null }, messages as typeof user, options)
+    const call = () => model.formatChat(messages as typeof user, options)
     expect(call).toThrow(expect.objectContaining({ code }))
   })
 
-  it("takes the file's template", async () => {
-    const metadata = { 'tokenizer.chat_template': { type: 'string', value: chatml } } as const
-    const path = await tinyModel({ metadata })
-    await using loaded = await loadModel(path)
-    expect(loaded.chatTemplate).toBe(chatml)
-    expect(loaded.formatChat(user)).toContain('<|im_start|>user\nHello<|im_end|>')
+  it('refuses a model without a template', async () => {
+    await using bare = await loadModel(await tinyModel())
+    expect(() => bare.formatChat(user)).toThrow(expect.objectContaining({ code: 'ERR_H2O_CHAT_TEMPLATE' }))
   })
 })
 
@@ -103,5 +116,24 @@ describe('stop strings', () => {
         code: 'ERR_H2O_INVALID_ARGUMENT',
       })
     }
+  })
+
+  it('leave as many log-probabilities as tokens', async () => {
+    await using context = await tinyContext()
+    const options = { grammar: 'root ::= "ab"', stop: 'abc', logprobs: 0 }
+    const likely: number[] = []
+    let text = ''
+    let predicted = 0
+    const generation = context.generate(someTokens(50), options)
+    for (;;) {
+      const next = await generation.next()
+      if (next.done) {
+        predicted = next.value.predicted
+        break
+      }
+      text += next.value.text
+      if (next.value.logprob !== undefined) likely.push(next.value.logprob)
+    }
+    expect([text, likely.length]).toEqual(['ab', predicted])
   })
 })

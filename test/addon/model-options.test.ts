@@ -1,5 +1,7 @@
 /** Where a model goes and what is read in place of its metadata. */
 
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { expect, it, vi } from 'vitest'
 import {
   createContext,
@@ -207,4 +209,14 @@ it('refuses a state of other metadata', async () => {
   const item = { key: key('rope.freq_base'), type: 'float', value: 5000 } as const
   await using other = await tinyContext({ model: { path, overrideKv: [item] } })
   await expect(other.loadState(state)).rejects.toMatchObject({ code: 'ERR_H2O_STATE_INVALID' })
+})
+
+/** A build with GGML_RPC=ON: test/addon/rpc.test.ts has a folder of its own. */
+const hasRpc = existsSync(fileURLToPath(new URL('../../build/bin/ggml-rpc-server', import.meta.url)))
+
+it.skipIf(hasRpc)('says which build has RPC', async () => {
+  await expect(load({ rpc: ['127.0.0.1:1'] })).rejects.toMatchObject({
+    code: 'ERR_H2O_INVALID_ARGUMENT',
+    details: { option: 'rpc' },
+  })
 })

@@ -1,9 +1,10 @@
-/** Layers on other machines: a build with GGML_RPC=ON, and its ggml-rpc-server twice on this one. */
+/** Layers on other machines: what scripts/build-rpc.mjs builds, with ggml-rpc-server twice on this one. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -11,7 +12,10 @@ import { createContext, loadModel } from '../../src/ts/index.js'
 import { freePort } from '../examples/redis.js'
 import { runFixture, someTokens, tinyModel } from './support.js'
 
-const program = fileURLToPath(new URL('../../build/bin/ggml-rpc-server', import.meta.url))
+const built = fileURLToPath(new URL('../../build-rpc', import.meta.url))
+const program = join(built, 'bin/ggml-rpc-server')
+if (existsSync(program)) process.env.H2O_LLAMA_BINARY = join(built, 'h2o_llama.node')
+process.env.H2O_RPC_TIMEOUT = '3' // of the tests that wait for it; no other takes as long
 
 async function listens(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')
@@ -38,20 +42,13 @@ it('takes servers as host:port alone', async () => {
   }
 })
 
-it.skipIf(existsSync(program))('says which build has it', async () => {
-  await expect(load('127.0.0.1:1')).rejects.toMatchObject({
-    code: 'ERR_H2O_INVALID_ARGUMENT',
-    details: { option: 'rpc' },
-  })
-})
-
 describe.skipIf(!existsSync(program))('RPC', () => {
   let peers: Awaited<ReturnType<typeof startPeer>>[]
   beforeAll(async () => {
-    peers = await Promise.all([startPeer(), startPeer(), startPeer()])
+    peers = await Promise.all([startPeer(), startPeer(), startPeer(), startPeer()])
   })
   afterAll(() => {
-    for (const { child } of peers) child.kill()
+    for (const { child } of peers) child.kill('SIGKILL')
   })
   const server = (i: number) => peers[i]?.server ?? ''
 
@@ -88,10 +85,21 @@ describe.skipIf(!existsSync(program))('RPC', () => {
     stock.close()
   })
 
-  it('gives the context up where a server dies, and the process lives', async () => {
+  it('does not wait for ever for a server that says nothing', async () => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port } = silent.address() as { port: number }
+    await expect(load(`127.0.0.1:${port}`)).rejects.toMatchObject({ code: 'ERR_H2O_RPC' })
+    silent.close()
+  })
+
+  it.each([
+    ['dies', 2, 'SIGKILL'],
+    ['hangs', 3, 'SIGSTOP'],
+  ])('gives the context up where a server %s, and the process lives', async (_, i, signal) => {
     const model = await tinyModel({ layers: 4 })
-    const args = [model, server(2), String(peers[2]?.child.pid)]
-    const { code, stdout, stderr } = await runFixture('rpc-peer-dies.mjs', args)
+    const args = [model, server(i), String(peers[i]?.child.pid), signal]
+    const { code, stdout, stderr } = await runFixture('rpc-peer-ends.mjs', args)
     expect([code, stdout], stderr).toEqual([0, 'ERR_H2O_DECODE_FAILED\nERR_H2O_DECODE_FAILED\n'])
   })
 })

@@ -1,19 +1,17 @@
 // -cnv, -sys and --chat-template: what goes to the model.
 
 import { writeFile } from 'node:fs/promises'
-import { expect, it } from 'vitest'
-import { formatChat } from '../../src/ts/chat.js'
+import { afterAll, expect, it } from 'vitest'
 import { conversationOf } from '../../src/ts/cli/conversation.js'
 import type { RunFlags } from '../../src/ts/cli/flags.js'
-import type { Model } from '../../src/ts/index.js'
-import { scratch } from '../addon/support.js'
+import { loadModel } from '../../src/ts/index.js'
+import { scratch, tinyModel } from '../addon/support.js'
 
 const own = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>'
 const other = 'other:{{ messages[-1].content }}'
-const model = {
-  formatChat: (messages, options = {}) =>
-    formatChat({ chatTemplate: own, bos: '', eos: '', addBos: false }, messages, options),
-} as Model
+const metadata = { 'tokenizer.chat_template': { type: 'string', value: own } } as const
+const model = await loadModel(await tinyModel({ metadata }))
+afterAll(() => model.dispose())
 
 const given = (flags: Partial<RunFlags>) => conversationOf(flags as RunFlags, 'Hi', model)
 

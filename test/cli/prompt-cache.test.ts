@@ -69,6 +69,30 @@ it('is written anew each time, with the generated text or without, and not if it
   expect((await stat(cache)).size).toBeLessThan(size)
 })
 
+it('has the prompt where Ctrl-C ended the text, and nothing where it ended the prompt', async () => {
+  const plain = await ask(`${begin} one`)
+  for (const [stream, kept] of [
+    ['stdout', plain.prompt_n],
+    ['stderr', 0],
+  ] as const) {
+    const cache = newFile()
+    const io = memoryIo({ tty: true })
+    const write = io[stream].write.bind(io[stream])
+    io[stream].write = (...args) => {
+      io[stream].write = write
+      process.emit('SIGINT') // a second one would kill
+      return write(...args)
+    }
+    const flags = sizes.filter((flag) => flag !== '--json')
+    const argv = ['-m', f.model, '-p', `${begin} one`, ...flags, '-n', '200', '--prompt-cache', cache]
+    expect(await main(argv, io), io.stderr.text).toBe(130)
+    const cached = await ask(`${begin} one`, '--prompt-cache', cache)
+    expect(cached.cache_n).toBeGreaterThanOrEqual(kept && kept - 192)
+    expect(cached.cache_n).toBeLessThanOrEqual(kept)
+    expect(cached.text).toBe(plain.text)
+  }
+})
+
 it('an empty file is none yet', async () => {
   const cache = newFile()
   await writeFile(cache, '')

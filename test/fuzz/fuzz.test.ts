@@ -27,6 +27,7 @@ it.each([
   ['state', 150],
   ['api', 60],
   ['grammar', 400],
+  ['chat', 400],
   ['flags', 12],
 ])('%s: %i mutants', async (kind, runs) => {
   const { code, stdout, stderr } = await fuzz('--kind', kind, '--runs', String(runs), '--seed', '1')

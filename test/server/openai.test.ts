@@ -236,7 +236,6 @@ describe('errors', () => {
       'ERR_H2O_INVALID_ARGUMENT',
       null,
     ],
-    ['a forced call', { messages, tool_choice: 'required' }, 400, 'unsupported_parameter', 'tool_choice'],
     ['no messages', { messages: [] }, 400, 'invalid_request', 'messages'],
     ['a wrong type', { messages, temperature: 'hot' }, 400, 'invalid_request', 'temperature'],
     ['a wrong value', { messages, top_p: 2 }, 400, 'invalid_request', 'top_p'],

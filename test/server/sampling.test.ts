@@ -39,7 +39,7 @@ describe('response_format', () => {
     const body = { model, messages, response_format: { type: 'json_object' as const } }
     const answer = await s.openai.chat.completions.create(body)
     expect(answer.choices[0]?.message.content).toMatch(/^\{/)
-    expect(answer.choices[0]?.message.content).toBe((await s.fresh(body)).text)
+    expect(answer.choices[0]?.message.content).toBe((await s.fresh(body)).text.trim())
   })
 })
 

@@ -6,7 +6,7 @@ import OpenAI from 'openai'
 import type { Context, ContextOptions, GenerateSummary } from '../../src/ts/index.js'
 import type { RequestBody } from '../../src/ts/server/fields.js'
 import { optionsOf } from '../../src/ts/server/fields.js'
-import { chatPrompt, textPrompt } from '../../src/ts/server/prompt.js'
+import { chatPrompt, promptOptions, textPrompt } from '../../src/ts/server/prompt.js'
 import { makeServer, type Server, type ServerOptions } from '../../src/ts/server/server.js'
 import { collect, tinyContext, tinyModel } from '../addon/support.js'
 
@@ -79,9 +79,10 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     async fresh(body) {
       await using alone = await makeContext(context)
       const read = 'messages' in body ? chatPrompt : textPrompt
-      const prompt = await read(body, { model: alone.model, context: alone }, new AbortController().signal)
-      const given = { ...defaults, ...optionsOf(body), denseTail: prompt.denseTail }
-      return (await collect(alone.generate(prompt.tokens, given))).summary
+      const options = { ...defaults, ...optionsOf(body) }
+      const settings = { model: alone.model, context: alone }
+      const prompt = await read(body, settings, new AbortController().signal, options)
+      return (await collect(alone.generate(prompt.tokens, promptOptions(prompt, options)))).summary
     },
     async [Symbol.asyncDispose]() {
       await server.app.close()

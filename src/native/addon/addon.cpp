@@ -5,6 +5,7 @@
 
 #include "assertion.h"
 #include "backends.h"
+#include "chat-object.h"
 #include "context.h"
 #include "h2o-options.h"
 #include "library.h"
@@ -36,6 +37,8 @@ static Napi::Object init(Napi::Env env, Napi::Object exports) {
 
     exports.Set("NativeModel",   model_object::define(env));
     exports.Set("NativeContext", context_object::define(env));
+    exports.Set("NativeChat",    chat_object::define(env));
+    exports.Set("NativeAnswer",  answer_object::define(env));
     exports.Set("setLogLevel",   Napi::Function::New(env, set_log_level));
     exports.Set("resolveH2o",    Napi::Function::New(env, h2o_resolve));
     exports.Set("systemInfo",    Napi::Function::New(env, system_info));

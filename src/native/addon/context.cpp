@@ -177,7 +177,8 @@ Napi::Value context_object::restore(const Napi::CallbackInfo & info) {
 
 Napi::Value context_object::piece(const Napi::CallbackInfo & info) {
     const llama_token token = info[0].As<Napi::Number>().Int32Value();
-    const std::string bytes = or_throw(info.Env(), [&] { return vocab_piece(vocab(info.Env()), token); });
+    const bool special = info[1].ToBoolean();
+    const std::string bytes = or_throw(info.Env(), [&] { return vocab_piece(vocab(info.Env()), token, special); });
     return Napi::Buffer<char>::Copy(info.Env(), bytes.data(), bytes.size());
 }
 

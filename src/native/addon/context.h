@@ -43,7 +43,7 @@ private:
     Napi::Value save   (const Napi::CallbackInfo & info); // (note) -> Promise<Buffer>
     Napi::Value restore(const Napi::CallbackInfo & info); // (Uint8Array that nobody changes) -> Promise<{ position, inherited, reason, note }>
 
-    Napi::Value piece     (const Napi::CallbackInfo & info); // (token) -> Buffer
+    Napi::Value piece     (const Napi::CallbackInfo & info); // (token, special) -> Buffer
     Napi::Value is_eog    (const Napi::CallbackInfo & info); // (token) -> boolean
     Napi::Value take_trace(const Napi::CallbackInfo & info); // () -> the trace of the last sparse call, once
 

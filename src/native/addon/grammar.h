@@ -13,10 +13,24 @@
 
 namespace addon {
 
+struct grammar_rules {
+    std::string text; // GBNF with a rule "root"
+
+    // what the prompt holds of the answer already
+    std::vector<llama_token> prefix;
+
+    // A lazy grammar asks for nothing before a trigger has come, and a trigger within the model's thoughts is none
+    bool                                  is_lazy = false;
+    std::vector<std::string>              trigger_patterns; // regular expressions
+    std::vector<llama_token>              trigger_tokens;
+    std::vector<llama_token>              thinking_start;   // empty: the model does not think
+    std::vector<std::vector<llama_token>> thinking_ends;
+};
+
 class grammar {
 public:
     // throws failure, ERR_H2O_INVALID_ARGUMENT, with the parser's words where the text is no grammar
-    grammar(const llama_vocab * vocab, const std::string & text);
+    grammar(const llama_vocab * vocab, const grammar_rules & rules);
 
     // whether the token may come next
     bool fits(llama_token token) const;
@@ -33,12 +47,16 @@ public:
 
 private:
     void run(const std::function<void()> & work) const;
+    bool is_thinking() const;
+    bool advance(llama_token token);
 
     const llama_vocab * vocab;
     bool                has_token_rules;
-    size_t              n_longest; // bytes in the longest token
+    bool                is_lazy;
+    size_t              n_deepest; // bytes of text that may be recursed into: a token, or what came before a trigger
     llama_token         eog;       // one of the tokens that end a generation, or LLAMA_TOKEN_NULL
     sampler_ptr         smpl;
+    sampler_ptr         thoughts;  // llama.cpp's reasoning budget, which has no bound here; may be null
 };
 
 } // namespace addon

@@ -3,6 +3,7 @@
 #include "assertion.h"
 #include "deep-stack.h"
 #include "failure.h"
+#include "json-depth.h"
 
 #include "json-schema-to-grammar.h"
 
@@ -12,27 +13,6 @@ namespace addon {
 
 // every level is a rule whose name begins with that of the level above
 static constexpr size_t depth_max = 256;
-
-// of brackets and braces outside of strings
-static size_t depth_of(const std::string & json) {
-    size_t depth     = 0;
-    size_t deepest   = 0;
-    bool   in_string = false;
-
-    for (size_t i = 0; i < json.size(); ++i) {
-        const char c = json[i];
-        if (in_string && c == '\\') {
-            ++i;
-        } else if (c == '"') {
-            in_string = !in_string;
-        } else if (!in_string && (c == '{' || c == '[')) {
-            deepest = std::max(deepest, ++depth);
-        } else if (!in_string && (c == '}' || c == ']')) {
-            --depth;
-        }
-    }
-    return deepest;
-}
 
 // the conversion of "allOf" follows a reference until it comes to something else
 static void refuse_circles(const common_chat_schema_document & document) {
@@ -62,7 +42,7 @@ static size_t stack_bytes(const std::string & schema) {
 }
 
 std::string json_schema_grammar(const std::string & schema) {
-    if (depth_of(schema) > depth_max) {
+    if (json_depth(schema) > depth_max) {
         throw failure("ERR_H2O_INVALID_ARGUMENT", "the JSON schema is nested too deeply",
             {{"deepest", (double) depth_max}});
     }

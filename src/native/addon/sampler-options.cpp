@@ -1,5 +1,6 @@
 #include "sampler-options.h"
 
+#include "chat-object.h"
 #include "values.h"
 
 namespace addon {
@@ -54,6 +55,11 @@ sampler_options sampler_options_from_js(const Napi::Object & object) {
     o.samplers              = get_strings(object, "samplers");
     o.dry_sequence_breakers = get_strings(object, "drySequenceBreakers");
     o.logit_bias            = get_logit_bias(object);
+
+    const Napi::Value chat = object.Get("chat");
+    if (chat.IsObject()) {
+        o.chat = chat_object::Unwrap(chat.As<Napi::Object>())->prompt;
+    }
 
     return o;
 }

@@ -9,10 +9,13 @@
 
 #include <napi.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace addon {
+
+struct chat_prompt;
 
 struct sampler_options {
     uint32_t seed = 0;
@@ -53,6 +56,7 @@ struct sampler_options {
 
     std::string grammar;     // GBNF with a rule "root", or empty
     std::string json_schema; // JSON, in place of a grammar, or empty
+    std::shared_ptr<const chat_prompt> chat; // whose rules take the place of both; may be null
 
     int32_t  n_logprobs = -1; // alternatives to tell with every token; < 0: nothing is told
 };

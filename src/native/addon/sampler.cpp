@@ -1,6 +1,7 @@
 #include "sampler.h"
 
 #include "assertion.h"
+#include "chat-prompt.h"
 #include "failure.h"
 #include "json-schema.h"
 
@@ -14,9 +15,14 @@ namespace addon {
 static constexpr float logit_max = 1e7f;
 
 static std::unique_ptr<grammar> grammar_of(const llama_vocab * vocab, const sampler_options & options) {
-    const std::string text = options.json_schema.empty() ? options.grammar : json_schema_grammar(options.json_schema);
+    grammar_rules rules;
+    if (options.chat) {
+        rules = options.chat->rules;
+    } else {
+        rules.text = options.json_schema.empty() ? options.grammar : json_schema_grammar(options.json_schema);
+    }
 
-    return text.empty() ? nullptr : std::make_unique<grammar>(vocab, text);
+    return rules.text.empty() ? nullptr : std::make_unique<grammar>(vocab, rules);
 }
 
 sampler::sampler(const llama_vocab * vocab, const sampler_options & options, const std::vector<llama_token> & past) :

@@ -144,24 +144,24 @@ std::string vocab_detokenize(const llama_vocab * vocab, const std::vector<llama_
     return with_tokenizer(vocab, [&] { return text_of(vocab, tokens, options); });
 }
 
-static std::string piece_of(const llama_vocab * vocab, llama_token token) {
+static std::string piece_of(const llama_vocab * vocab, llama_token token, bool special) {
     std::string piece(32, '\0');
 
-    int32_t n = llama_token_to_piece(vocab, token, piece.data(), (int32_t) piece.size(), 0, false);
+    int32_t n = llama_token_to_piece(vocab, token, piece.data(), (int32_t) piece.size(), 0, special);
     if (n < 0) {
         piece.resize(-n);
-        n = llama_token_to_piece(vocab, token, piece.data(), (int32_t) piece.size(), 0, false);
+        n = llama_token_to_piece(vocab, token, piece.data(), (int32_t) piece.size(), 0, special);
     }
     piece.resize(n < 0 ? 0 : n);
 
     return piece;
 }
 
-std::string vocab_piece(const llama_vocab * vocab, llama_token token) {
+std::string vocab_piece(const llama_vocab * vocab, llama_token token, bool special) {
     if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE || !vocab_is_valid(vocab, token)) {
         return "";
     }
-    return with_tokenizer(vocab, [&] { return piece_of(vocab, token); });
+    return with_tokenizer(vocab, [&] { return piece_of(vocab, token, special); });
 }
 
 bool vocab_is_valid(const llama_vocab * vocab, llama_token token) {

@@ -30,8 +30,8 @@ struct detokenize_options {
 
 std::string vocab_detokenize(const llama_vocab * vocab, const std::vector<llama_token> & tokens, detokenize_options options);
 
-// the bytes of one token: possibly a part of a UTF-8 character
-std::string vocab_piece(const llama_vocab * vocab, llama_token token);
+// the bytes of one token: possibly a part of a UTF-8 character; of a special one only with `special`
+std::string vocab_piece(const llama_vocab * vocab, llama_token token, bool special = false);
 
 bool vocab_is_valid(const llama_vocab * vocab, llama_token token);
 

@@ -44,7 +44,7 @@ export const absent: readonly Absent[] = [
   { why: 'there is no dialogue on a terminal: use the library, or one message with -cnv',
     names: `-i --interactive -if --interactive-first -mli --multiline-input --in-prefix-bos --in-prefix --in-suffix --server-base` },
   { why: 'give the text itself: -sys TEXT, -p TEXT, -f FILE', names: '-sysf --system-prompt-file --in-file -bf --binary-file --context-file' },
-  { why: 'templates are always Jinja, and what the model thinks is part of its text',
+  { why: 'templates are always Jinja; in `run`, what the model thinks is part of its text, and `serve` takes `reasoning_format` and `chat_template_kwargs` per request',
     names: `--no-jinja --reasoning-format -rea --reasoning --reasoning-effort --reasoning-budget --reasoning-budget-message
       --reasoning-preserve --no-reasoning-preserve --skip-chat-parsing --no-skip-chat-parsing --chat-template-kwargs` },
   { why: 'a prompt that does not fit is an error: raise -c', names: '--keep --context-shift -gan --grp-attn-n -gaw --grp-attn-w' },

@@ -62,6 +62,32 @@ export interface NativeTokenizing {
   abort(): void
 }
 
+/** Checked; of texts '' is none. What is a list or an object is JSON. */
+export interface NativeChatRequest {
+  template: string
+  messages: string
+  tools: string
+  toolChoice: string
+  /** Without it, as the template can. */
+  parallelToolCalls?: number
+  grammar: string
+  jsonSchema: string
+  reasoningFormat: string
+  addGenerationPrompt: boolean
+  variables: string
+}
+
+export interface NativeChat {
+  text(): string
+  stops(): string[]
+  shown(): Int32Array
+}
+
+export interface NativeAnswer {
+  /** JSON, both. */
+  read(text: string, isPartial: boolean): { message: string; deltas: string }
+}
+
 /** Every number is an unsigned integer; `memoryLimit` is in bytes, 0 where unknown. */
 export interface NativeContextOptions {
   nCtx: number
@@ -161,6 +187,8 @@ export interface NativeSampling {
   /** '' is none, of both. */
   grammar: string
   jsonSchema: string
+  /** In place of both. */
+  chat?: NativeChat
   /** -1: nothing is told. */
   logprobs: number
   seed: number
@@ -210,7 +238,8 @@ export interface NativeContext {
   save(note: Uint8Array): Promise<Uint8Array>
   /** The bytes must not change until it resolves. */
   restore(state: Uint8Array): Promise<NativeLoadedState>
-  piece(token: number): Uint8Array
+  /** Of a special token nothing, unless `special`. */
+  piece(token: number, special: boolean): Uint8Array
   isEog(token: number): boolean
   takeTrace(): H2oTraceEntry[]
   dispose(): Promise<void>
@@ -234,6 +263,8 @@ export interface NativeSystemInfo {
 export interface NativeBinding {
   NativeModel: new () => NativeModel
   NativeContext: new (model: NativeModel) => NativeContext
+  NativeChat: new (model: NativeModel, request: NativeChatRequest) => NativeChat
+  NativeAnswer: new (chat: NativeChat) => NativeAnswer
   /** 1 debug, 2 info, 3 warn, 4 error, 5 nothing. */
   setLogLevel(level: number): void
   /** As a context with chunks of so many tokens uses them. */

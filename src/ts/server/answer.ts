@@ -1,6 +1,7 @@
 /** Answering one request: its place in the queue, its context, its tokens. */
 
 import type { FastifyReply } from 'fastify'
+import type { MessageDelta } from '../chat.js'
 import type { GenerateOptions } from '../generate.js'
 import { checkSampling } from '../sampling.js'
 import type { GeneratedToken, GenerateSummary } from '../types.js'
@@ -11,7 +12,8 @@ import { timingsOf, usageOf } from './figures.js'
 import { type LikelyToken, likelyToken } from './logprobs.js'
 import type { Metrics } from './metrics.js'
 import type { ContextPool, Turn } from './pool.js'
-import type { PromptSettings, ServedPrompt } from './prompt.js'
+import { type PromptSettings, promptOptions, type ServedPrompt } from './prompt.js'
+import { readingOf } from './reading.js'
 import type { Shape } from './shapes.js'
 
 export interface Service extends PromptSettings {
@@ -28,7 +30,12 @@ export interface Service extends PromptSettings {
 
 export interface Endpoint {
   shape: Shape
-  prompt(body: RequestBody, settings: PromptSettings, signal: AbortSignal): Promise<ServedPrompt>
+  prompt(
+    body: RequestBody,
+    settings: PromptSettings,
+    signal: AbortSignal,
+    options: GenerateOptions,
+  ): Promise<ServedPrompt>
 }
 
 interface Answered {
@@ -49,7 +56,7 @@ export async function answer(
   const turn = service.pool.enter()
   const limits = limitsOf(reply, service.timeoutMs)
   try {
-    const prompt = await endpoint.prompt(body, service, limits.signal)
+    const prompt = await endpoint.prompt(body, service, limits.signal, options)
     checkFit(service, prompt)
     const job = new Job(service, endpoint.shape, body, options, prompt, turn, limits)
     return body.stream === true ? await job.stream(reply) : await job.whole()
@@ -132,22 +139,31 @@ class Job {
     const answered = await this.#run(async (_, token) => {
       likely.push(...token)
     })
-    const head = this.#head()
-    return { ...this.shape.whole(head, answered.summary, likely), ...this.#figures(answered) }
+    const { summary } = answered
+    const { message } = readingOf(this.prompt).end(summary)
+    return { ...this.shape.whole(this.#head(), { summary, message }, likely), ...this.#figures(answered) }
   }
 
   /** Headers go out at once; what fails later is an event. */
   async stream(reply: FastifyReply): Promise<undefined> {
     const { shape, signal, body } = this
     const head = this.#head()
+    const reading = readingOf(this.prompt)
     const events = new EventStream(reply)
     try {
       for (const event of shape.first(head)) await events.send(event, signal)
-      const answered = await this.#run(async (text, likely) => {
-        if (text !== '' || likely.length > 0) await events.send(shape.piece(head, text, likely), signal)
-      })
+      const tell = async (deltas: MessageDelta[], likely: LikelyToken[]) => {
+        const told = deltas.length > 0 || likely.length === 0 ? deltas : [{ content: '' }]
+        for (const [i, delta] of told.entries()) {
+          await events.send(shape.piece(head, delta, i === 0 ? likely : []), signal)
+        }
+      }
+      const answered = await this.#run((text, likely) => tell(reading.push(text), likely))
       const { usage, timings } = this.#figures(answered)
-      await events.send({ ...shape.last(head, answered.summary), timings }, signal)
+      const { summary } = answered
+      const { message, deltas } = reading.end(summary)
+      await tell(deltas, [])
+      await events.send({ ...shape.last(head, { summary, message }), timings }, signal)
       const options = body.stream_options as { include_usage?: boolean } | undefined
       if (options?.include_usage) await events.send({ ...shape.bare(head), usage }, signal)
       await events.send('[DONE]', signal)
@@ -164,11 +180,7 @@ class Job {
   async #run(onToken: (text: string, likely: LikelyToken[]) => Promise<void>): Promise<Answered> {
     const { service, prompt, signal, options } = this
     const context = await this.turn.context(prompt, signal)
-    const generation = context.generate(prompt.tokens, {
-      ...options,
-      denseTail: prompt.denseTail,
-      signal,
-    })
+    const generation = context.generate(prompt.tokens, { ...promptOptions(prompt, options), signal })
     try {
       let ttftMs: number | undefined
       let offset = 0

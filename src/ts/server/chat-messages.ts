@@ -7,9 +7,7 @@ import { ApiError } from './api-error.js'
 export function toChatMessages(messages: readonly ChatMessage[]): ChatMessage[] {
   return messages.map((message, i) => ({
     ...message,
-    role: message.role === 'developer' ? 'system' : message.role,
     content: textOf(message.content, `messages.${i}.content`),
-    ...(Array.isArray(message.tool_calls) && { tool_calls: message.tool_calls.map(withArguments) }),
   }))
 }
 
@@ -31,15 +29,4 @@ function textOf(content: unknown, param: string): string {
       })
     })
     .join('\n')
-}
-
-/** Templates print the arguments of a call as JSON, and OpenAI's clients send them as a string of it. */
-function withArguments(call: { function?: { arguments?: unknown } }): unknown {
-  const given = call?.function?.arguments
-  if (typeof given !== 'string') return call
-  try {
-    return { ...call, function: { ...call.function, arguments: JSON.parse(given) } }
-  } catch {
-    return call
-  }
 }

@@ -103,7 +103,7 @@ const never = () => false
 const refusedFields: Readonly<Record<string, (value: unknown) => boolean>> = {
   n: is(1), best_of: is(1), echo: is(false), suffix: is(''),
   modalities: (value) => JSON.stringify(value) === '["text"]', audio: never, web_search_options: never,
-  functions: isEmpty, function_call: is('none', 'auto'), tool_choice: is('none', 'auto'),
+  functions: isEmpty, function_call: is('none', 'auto'),
   lora: isEmpty, min_keep: is(0), post_sampling_probs: is(false), grammar_lazy: is(false),
 }
 

@@ -1,7 +1,8 @@
 /** What a request asks the model: tokens, and how many at their end are dense. */
 
-import type { ChatMessage } from '../chat.js'
+import type { Chat, ChatMessage, ChatOptions } from '../chat.js'
 import type { Context } from '../context.js'
+import type { GenerateOptions } from '../generate.js'
 import type { Model } from '../model.js'
 import { tokenIds } from '../validate.js'
 import { ApiError } from './api-error.js'
@@ -12,6 +13,8 @@ import type { RequestBody } from './fields.js'
 export interface ServedPrompt {
   tokens: Int32Array
   denseTail: number
+  /** Of a chat: how its answer is read. */
+  chat?: Chat
 }
 
 export interface PromptSettings {
@@ -22,23 +25,31 @@ export interface PromptSettings {
   template?: string
 }
 
+/** How a prompt is read and answered. What a chat may say is a part of it. */
+export function promptOptions({ denseTail, chat }: ServedPrompt, options: GenerateOptions): GenerateOptions {
+  if (!chat) return { ...options, denseTail }
+  const { grammar: _, jsonSchema: __, ...others } = options
+  return { ...others, denseTail, chat }
+}
+
 const asPrompt = { addSpecial: true, parseSpecial: true }
 
+/** @param options their grammar and schema become a part of the chat */
 export async function chatPrompt(
   body: RequestBody,
   settings: PromptSettings,
   signal: AbortSignal,
+  { grammar, jsonSchema }: GenerateOptions,
 ): Promise<ServedPrompt> {
   const { model, template } = settings
   const messages = toChatMessages(body.messages as ChatMessage[])
-  const tools = body.tool_choice === 'none' ? undefined : (body.tools as object[] | undefined)
-  const text = model.formatChat(messages, {
+  const chat = model.applyChatTemplate(messages, {
     ...(template !== undefined && { template }),
-    ...(tools && tools.length > 0 && { tools }),
-    ...(body.chat_template_kwargs !== undefined && {
-      variables: body.chat_template_kwargs as Record<string, unknown>,
-    }),
+    ...(grammar !== undefined && { grammar }),
+    ...(jsonSchema !== undefined && { jsonSchema }),
+    ...given(body),
   })
+  const text = chat.prompt
   const tokens = await model.tokenizeAsync(text, { ...asPrompt, signal })
   const question = lastQuestion(messages)
   const at = question === undefined ? -1 : text.lastIndexOf(question)
@@ -46,7 +57,21 @@ export async function chatPrompt(
     at < 0
       ? undefined
       : (await model.tokenizeAsync(text.slice(at), { ...asPrompt, addSpecial: false, signal })).length
-  return served(tokens, asked, body, settings)
+  return { ...served(tokens, asked, body, settings), chat }
+}
+
+/** What a body says of the chat, under the names of ChatOptions. */
+function given(body: RequestBody): ChatOptions {
+  const { tools, tool_choice, parallel_tool_calls, reasoning_format, chat_template_kwargs } = body
+  return Object.fromEntries(
+    Object.entries({
+      tools,
+      toolChoice: tool_choice,
+      parallelToolCalls: parallel_tool_calls,
+      reasoningFormat: reasoning_format,
+      variables: chat_template_kwargs,
+    }).filter(([, value]) => value !== undefined),
+  )
 }
 
 /** A text, a list with one text, or token ids. */

@@ -55,6 +55,7 @@ const messages = {
     properties: {
       role: { type: 'string' },
       content: { type: ['string', 'null', 'array'], items: { type: 'object' } },
+      tool_calls: { type: ['array', 'null'], items: { type: 'object' } },
     },
   },
 }
@@ -65,6 +66,9 @@ const chat = {
   body: bodySchema('messages', {
     messages,
     tools: { type: 'array', items: { type: 'object' } },
+    tool_choice: { type: ['string', 'object'] },
+    parallel_tool_calls: { type: 'boolean' },
+    reasoning_format: { enum: ['auto', 'none'] },
     chat_template_kwargs: { type: 'object' },
   }),
 }

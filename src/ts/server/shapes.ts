@@ -1,8 +1,9 @@
 /** OpenAI's bodies: of chat completions and of completions, whole and in pieces. */
 
 import { randomUUID } from 'node:crypto'
-import type { GenerateSummary } from '../types.js'
+import type { MessageDelta } from '../chat.js'
 import { chatLogprobs, type LikelyToken, textLogprobs } from './logprobs.js'
+import type { Read } from './reading.js'
 
 /** The fields that every piece of one answer shares. */
 export interface Head {
@@ -15,11 +16,11 @@ export interface Head {
 export interface Shape {
   head(model: string, fingerprint: string): Head
   /** @param likely its tokens, where logprobs were asked for */
-  whole(head: Head, summary: GenerateSummary, likely: readonly LikelyToken[]): object
+  whole(head: Head, read: Read, likely: readonly LikelyToken[]): object
   /** What a stream begins with. */
   first(head: Head): object[]
-  piece(head: Head, text: string, likely: readonly LikelyToken[]): object
-  last(head: Head, summary: GenerateSummary): object
+  piece(head: Head, delta: MessageDelta, likely: readonly LikelyToken[]): object
+  last(head: Head, read: Read): object
   /** The piece that carries nothing but the usage. */
   bare(head: Head): object
 }
@@ -29,9 +30,11 @@ function headOf(prefix: string, model: string, fingerprint: string): Head {
   return { id: `${prefix}-${randomUUID()}`, created, model, system_fingerprint: fingerprint }
 }
 
-/** 'length' where a limit ended it, 'stop' where the model, a stop string or the grammar did. */
-const finishReason = ({ stop }: GenerateSummary) =>
-  stop === 'length' || stop === 'context' ? 'length' : 'stop'
+/** 'length' where a limit ended it, else 'tool_calls' where there are any, else 'stop'. */
+function finishReason({ summary: { stop }, message }: Read): string {
+  if (stop === 'length' || stop === 'context') return 'length'
+  return message.tool_calls === undefined ? 'stop' : 'tool_calls'
+}
 
 const chatPiece = (
   head: Head,
@@ -46,21 +49,21 @@ const chatPiece = (
 
 export const chatShape: Shape = {
   head: (model, fingerprint) => headOf('chatcmpl', model, fingerprint),
-  whole: (head, summary, likely) => ({
+  whole: (head, read, likely) => ({
     ...head,
     object: 'chat.completion',
     choices: [
       {
         index: 0,
-        message: { role: 'assistant', content: summary.text, refusal: null },
+        message: { ...read.message, refusal: null },
         logprobs: chatLogprobs(likely),
-        finish_reason: finishReason(summary),
+        finish_reason: finishReason(read),
       },
     ],
   }),
   first: (head) => [chatPiece(head, { role: 'assistant', content: '' }, null)],
-  piece: (head, content, likely) => chatPiece(head, { content }, null, likely),
-  last: (head, summary) => chatPiece(head, {}, finishReason(summary)),
+  piece: (head, delta, likely) => chatPiece(head, delta, null, likely),
+  last: (head, read) => chatPiece(head, {}, finishReason(read)),
   bare: (head) => ({ ...head, object: 'chat.completion.chunk', choices: [] }),
 }
 
@@ -77,9 +80,9 @@ const textPiece = (
 
 export const textShape: Shape = {
   head: (model, fingerprint) => headOf('cmpl', model, fingerprint),
-  whole: (head, summary, likely) => textPiece(head, summary.text, finishReason(summary), likely),
+  whole: (head, read, likely) => textPiece(head, read.summary.text, finishReason(read), likely),
   first: () => [],
-  piece: (head, text, likely) => textPiece(head, text, null, likely),
-  last: (head, summary) => textPiece(head, '', finishReason(summary)),
+  piece: (head, { content = '' }, likely) => textPiece(head, content, null, likely),
+  last: (head, read) => textPiece(head, '', finishReason(read)),
   bare: (head) => ({ ...head, object: 'text_completion', choices: [] }),
 }

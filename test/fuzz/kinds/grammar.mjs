@@ -34,7 +34,7 @@ const GBNF =
     ' ',
   )
 
-function schemaOf(draw, depth) {
+export function schemaOf(draw, depth) {
   const sub = () => (depth > 0 ? schemaOf(draw, depth - 1) : {})
   const subs = () => draw.list(draw.int(1, 2), sub)
   const values = {

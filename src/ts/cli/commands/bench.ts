@@ -15,33 +15,30 @@ import { describeJob, type Group, type Job, planGroups } from '../bench/plan.js'
 import { runGroups } from '../bench/runner.js'
 import type { Sample } from '../bench/sample.js'
 import { makeWorkload } from '../bench/workload.js'
+import { commandMain } from '../command.js'
 import { ExitCode } from '../exit-codes.js'
 import { count, rate, seconds } from '../format.js'
 import type { CliIo } from '../io.js'
 import { describeMachine, foreignLoad } from '../machine.js'
 import { layers } from '../model-flags.js'
 import { onceEach } from '../once-each.js'
-import { answer, type Output } from '../output.js'
-import { parseArgv } from '../program.js'
+import type { Output } from '../output.js'
 import { UsageError } from '../usage-error.js'
-import { packageVersion } from '../version.js'
 
 const notes = `Every measurement is a process of its own: a short warm-up, then one prefill, timed from its start to the
 argmax of the last token's logits. Contenders alternate within each repetition. The speed-up is the median of the ratios,
 repetition by repetition, to the best setting of stock. The table goes to stdout, everything else to stderr. The exit
 code is 1 if something could not be measured.`
 
-export async function main(argv: readonly string[], io: CliIo): Promise<number> {
-  const { flags, text } = parseArgv<BenchFlags>(argv, {
+export const main = commandMain<BenchFlags>(
+  {
     usage: 'bench [options]',
     description: 'Measure the time to the first token, against stock llama.cpp.',
     options: benchOptions,
-    version: packageVersion(),
     notes,
-  })
-  if (!flags) return answer(io, text)
-  return abortable(io, (output, signal) => bench(flags, io, output, signal))
-}
+  },
+  (flags, io) => abortable(io, (output, signal) => bench(flags, io, output, signal)),
+)
 
 async function bench(flags: BenchFlags, io: CliIo, output: Output, signal: AbortSignal): Promise<number> {
   const say = (line: string) => void io.stderr.write(`${line}\n`)

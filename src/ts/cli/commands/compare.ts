@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import type { H2oWarning, Model } from '../../index.js'
 import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
+import { commandMain } from '../command.js'
 import { type ContextApi, type Group, openGroup } from '../compare/contexts.js'
 import { describeRow } from '../compare/describe.js'
 import { toJson } from '../compare/json.js'
@@ -20,13 +21,11 @@ import { seconds } from '../format.js'
 import type { CliIo } from '../io.js'
 import { modelOptions } from '../model-flags.js'
 import { onceEach } from '../once-each.js'
-import { answer, type Output } from '../output.js'
-import { parseArgv } from '../program.js'
+import type { Output } from '../output.js'
 import { SavedLogits } from '../saved-logits/reader.js'
 import { readText, skipOf, textTokens, windowsOf } from '../saved-logits/text.js'
 import { LogitsWriter } from '../saved-logits/writer.js'
 import { UsageError } from '../usage-error.js'
-import { packageVersion } from '../version.js'
 
 type Api = ContextApi & Pick<typeof import('../../index.js'), 'loadModel' | 'setLogLevel'>
 
@@ -36,17 +35,15 @@ prefill left behind has lost. The report goes to stdout, everything else to stde
 (also where H2O does not serve the model), 2 usage, 3 model missing or invalid, 4 no usable binary or device, 5 memory,
 6 a threshold does not hold, 130 Ctrl-C.`
 
-export async function main(argv: readonly string[], io: CliIo): Promise<number> {
-  const { flags, text } = parseArgv<CompareFlags>(argv, {
+export const main = commandMain<CompareFlags>(
+  {
     usage: 'compare [-m FILE] -f FILE [options]',
     description: 'Compare the predictions after H2O prefills with those after dense ones.',
     options: compareOptions,
-    version: packageVersion(),
     notes,
-  })
-  if (!flags) return answer(io, text)
-  return compare(flags, io, () => import('../../index.js'))
-}
+  },
+  (flags, io) => compare(flags, io, () => import('../../index.js')),
+)
 
 /** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
 export async function compare(flags: CompareFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {

@@ -4,6 +4,7 @@ import type { Context, Model } from '../../index.js'
 import { binaryPath, native } from '../../native/binding.js'
 import { abortable } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
+import { commandMain } from '../command.js'
 import { type DoctorFlags, doctorOptions } from '../doctor/options.js'
 import { type Report, renderText, type Trial, toJson } from '../doctor/report.js'
 import { ExitCode } from '../exit-codes.js'
@@ -11,9 +12,6 @@ import { contextOptions } from '../flags.js'
 import type { CliIo } from '../io.js'
 import { describeMachine } from '../machine.js'
 import { modelOptions } from '../model-flags.js'
-import { answer } from '../output.js'
-import { parseArgv } from '../program.js'
-import { packageVersion } from '../version.js'
 
 type Api = Pick<typeof import('../../index.js'), 'createContext'>
 
@@ -25,17 +23,15 @@ const notes = `The trial is a prefill of ${TRIAL_TOKENS} tokens without meaning,
 reason in its line mean that H2O does not serve this model with these flags. The exit code is 4 if no binary loads, 3 if
 the model does not, 5 if it does not fit into memory, 1 if the trial fails.`
 
-export async function main(argv: readonly string[], io: CliIo): Promise<number> {
-  const { flags, text } = parseArgv<DoctorFlags>(argv, {
+export const main = commandMain<DoctorFlags>(
+  {
     usage: 'doctor [-m FILE] [options]',
     description: 'Say what there is to compute with, and try a sparse prefill on it.',
     options: doctorOptions,
-    version: packageVersion(),
     notes,
-  })
-  if (!flags) return answer(io, text)
-  return doctor(flags, io)
-}
+  },
+  (flags, io) => doctor(flags, io),
+)
 
 /** Whatever it finds until something fails is printed before the error. */
 async function doctor(flags: DoctorFlags, io: CliIo): Promise<number> {

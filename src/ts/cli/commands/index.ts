@@ -1,10 +1,5 @@
 // Every command by name. Each is in a file of its own, which is loaded when the command runs.
-import type { CliIo } from '../io.js'
-
-export interface CommandModule {
-  /** Runs the command with the arguments after its name; gives the exit code, throws what goes wrong. */
-  main(argv: readonly string[], io: CliIo): Promise<number>
-}
+import type { CommandModule } from '../command.js'
 
 export const commands: ReadonlyMap<string, () => Promise<CommandModule>> = new Map<
   string,

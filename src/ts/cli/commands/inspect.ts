@@ -11,6 +11,7 @@ import type {
 } from '../../index.js'
 import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
+import { commandMain } from '../command.js'
 import { ExitCode } from '../exit-codes.js'
 import { contextOptions } from '../flags.js'
 import { mebibytes } from '../format.js'
@@ -25,14 +26,12 @@ import { renderText } from '../inspect/text.js'
 import type { CliIo } from '../io.js'
 import { modelOptions } from '../model-flags.js'
 import { onceEach } from '../once-each.js'
-import { answer, type Output } from '../output.js'
-import { parseArgv } from '../program.js'
+import type { Output } from '../output.js'
 import { createProgress } from '../progress.js'
 import { readPrompt } from '../prompt.js'
 import { explainReason } from '../reasons.js'
 import { requireSeveralChunks } from '../several-chunks.js'
 import { UsageError } from '../usage-error.js'
-import { packageVersion } from '../version.js'
 
 type Api = Pick<typeof import('../../index.js'), 'loadModel' | 'createContext' | 'setLogLevel'>
 
@@ -42,18 +41,16 @@ the HTML file, the table to stdout, everything else to stderr. Exit codes: 0 ok,
 not serve the model, and where two runs differ), 2 usage (also a prompt of no more than one chunk), 3 model missing or
 invalid, 4 no usable binary or device, 5 memory or context overflow, 130 Ctrl-C.`
 
-export async function main(argv: readonly string[], io: CliIo): Promise<number> {
-  const { flags, text } = parseArgv<InspectFlags>(argv, {
+export const main = commandMain<InspectFlags>(
+  {
     usage: 'inspect [-m FILE] [-p TEXT | -f FILE] [options]',
     description:
       'Show which positions of a prompt H2O keeps, and what dense attention would have seen besides.',
     options: inspectOptions,
-    version: packageVersion(),
     notes,
-  })
-  if (!flags) return answer(io, text)
-  return inspect(flags, io, () => import('../../index.js'))
-}
+  },
+  (flags, io) => inspect(flags, io, () => import('../../index.js')),
+)
 
 /** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
 export async function inspect(flags: InspectFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {

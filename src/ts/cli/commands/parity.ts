@@ -6,6 +6,7 @@ import type { Model } from '../../index.js'
 import { defaultThreads } from '../../threads.js'
 import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
+import { commandMain } from '../command.js'
 import { type ContextApi, type Group, openGroup } from '../compare/contexts.js'
 import { type Layout, layOut } from '../compare/layout.js'
 import type { Row } from '../compare/outcome.js'
@@ -19,19 +20,17 @@ import { checkTarget } from '../inspect/output-file.js'
 import type { CliIo } from '../io.js'
 import { modelOptions } from '../model-flags.js'
 import { onceEach } from '../once-each.js'
-import { answer, type Output } from '../output.js'
+import type { Output } from '../output.js'
 import { toJunit } from '../parity/junit.js'
 import { type ParityFlags, parityOptions } from '../parity/options.js'
 import { type ParityReport, toJson, toText } from '../parity/report.js'
 import { stockProgram, stockReference } from '../parity/stock.js'
 import { judge } from '../parity/verdicts.js'
-import { parseArgv } from '../program.js'
 import { firstSaved } from '../saved-logits/format.js'
 import { SavedLogits } from '../saved-logits/reader.js'
 import { readText, textTokens, windowsOf } from '../saved-logits/text.js'
 import { LogitsWriter } from '../saved-logits/writer.js'
 import { requireSeveralChunks } from '../several-chunks.js'
-import { packageVersion } from '../version.js'
 
 type Api = ContextApi & Pick<typeof import('../../index.js'), 'loadModel' | 'setLogLevel'>
 
@@ -42,17 +41,15 @@ stderr. Exit codes: 0 ok, 1 run-time failure (also where H2O does not serve the 
 file that is none, or does not fit), 3 model missing or invalid, 4 no usable binary, ours or stock's, 5 memory,
 6 a tolerance does not hold, 130 Ctrl-C.`
 
-export async function main(argv: readonly string[], io: CliIo): Promise<number> {
-  const { flags, text } = parseArgv<ParityFlags>(argv, {
+export const main = commandMain<ParityFlags>(
+  {
     usage: 'parity [-m FILE] -f FILE [options]',
     description: 'Hold the logits, H2O off and on, against those of stock llama.cpp.',
     options: parityOptions,
-    version: packageVersion(),
     notes,
-  })
-  if (!flags) return answer(io, text)
-  return parity(flags, io, () => import('../../index.js'))
-}
+  },
+  (flags, io) => parity(flags, io, () => import('../../index.js')),
+)
 
 /** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
 export async function parity(flags: ParityFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {

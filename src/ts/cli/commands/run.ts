@@ -12,6 +12,7 @@ import type {
 import { statePosition } from '../../state-position.js'
 import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
+import { commandMain } from '../command.js'
 import { conversationOf } from '../conversation.js'
 import { ExitCode } from '../exit-codes.js'
 import { contextOptions, generateOptions, type RunFlags } from '../flags.js'
@@ -22,13 +23,11 @@ import { modelOptions } from '../model-flags.js'
 import { onceEach } from '../once-each.js'
 import { runOptions } from '../options.js'
 import { answer, type Output } from '../output.js'
-import { parseArgv } from '../program.js'
 import { createProgress } from '../progress.js'
 import { readPrompt } from '../prompt.js'
 import { readPromptCache, writePromptCache } from '../prompt-cache.js'
 import { constraintOf } from '../sampling-flags.js'
 import { decodeLine, memoryLines, prefillLine } from '../summary.js'
-import { packageVersion } from '../version.js'
 
 type Api = Pick<typeof import('../../index.js'), 'loadModel' | 'createContext' | 'setLogLevel'>
 
@@ -38,19 +37,15 @@ Exit codes: 0 ok, 1 run-time failure, 2 usage, 3 model missing or invalid, 4 no 
 5 memory or context overflow, 130 Ctrl-C.
 Other commands, each with a --help of its own: bench, compare, parity, inspect, doctor, serve, build.`
 
-export async function main(argv: readonly string[], io: CliIo): Promise<number> {
-  const { flags, text, withoutEffect } = parseArgv<RunFlags>(argv, {
+export const main = commandMain<RunFlags>(
+  {
     usage: '[run] [-m FILE] [-p TEXT | -f FILE] [options]',
     description: 'Prefill a prompt with H2O chunked sparse attention and generate from it.',
     options: runOptions,
-    version: packageVersion(),
     notes,
-  })
-  if (!flags) return answer(io, text)
-  if (flags.listDevices) return listDevices(io)
-  for (const name of withoutEffect) io.stderr.write(`h2o-prefill: ${name} has no effect\n`)
-  return run(flags, io, () => import('../../index.js'))
-}
+  },
+  (flags, io) => (flags.listDevices ? listDevices(io) : run(flags, io, () => import('../../index.js'))),
+)
 
 /** As llama.cpp's tools print them. */
 async function listDevices(io: CliIo): Promise<number> {
@@ -141,13 +136,13 @@ class Session {
       if (p.call) this.#done = p.done
       progress.update(p)
     }
+    const generation = context.generate(tokens, {
+      ...generateOptions(flags),
+      ...constraint,
+      signal,
+      onProgress,
+    })
     try {
-      const generation = context.generate(tokens, {
-        ...generateOptions(flags),
-        ...constraint,
-        signal,
-        onProgress,
-      })
       for (;;) {
         const step: IteratorResult<GeneratedToken, GenerateSummary> = await generation.next()
         progress.end()
@@ -156,6 +151,11 @@ class Session {
         if (!flags.json) await this.output.write(step.value.text)
         signal.throwIfAborted()
       }
+    } catch (error) {
+      // as in llama.cpp: a prompt that was read is kept, whatever becomes of the text
+      await generation.return(undefined as never)
+      if (signal.aborted && this.#predicted > 0) await writePromptCache(flags, context, tokens.length)
+      throw error
     } finally {
       progress.end()
     }

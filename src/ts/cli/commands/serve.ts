@@ -1,16 +1,16 @@
 // `h2o-prefill serve`: an OpenAI-compatible server on contexts of one model.
+
 import { once } from 'node:events'
 import { basename } from 'node:path'
 import type { Context, ContextOptions, H2oWarning, Model } from '../../index.js'
 import { modelPath } from '../built-in-model.js'
+import { commandMain } from '../command.js'
 import { chatTemplateOf } from '../conversation.js'
 import { ExitCode } from '../exit-codes.js'
 import { contextOptions, generateOptions } from '../flags.js'
 import type { CliIo } from '../io.js'
 import { modelOptions } from '../model-flags.js'
 import { onceEach } from '../once-each.js'
-import { answer } from '../output.js'
-import { parseArgv } from '../program.js'
 import { constraintOf } from '../sampling-flags.js'
 import { readApiKeys } from '../serve/api-keys.js'
 import { type ServeFlags, serveOptions } from '../serve/options.js'
@@ -21,23 +21,22 @@ import { packageVersion } from '../version.js'
 const notes = `POST /v1/chat/completions, /v1/completions; GET /v1/models, /health, /ready, /metrics. SIGTERM and Ctrl-C let the
 requests that there are end, a second one kills. The exit code is 0 then, and 1 if the port cannot be had.`
 
-export async function main(argv: readonly string[], io: CliIo): Promise<number> {
-  const { flags, text, withoutEffect } = parseArgv<ServeFlags>(argv, {
+export const main = commandMain<ServeFlags>(
+  {
     usage: 'serve [-m FILE] [options]',
     description: "Answer OpenAI's requests over HTTP.",
     options: serveOptions,
-    version: packageVersion(),
     notes,
-  })
-  if (!flags) return answer(io, text)
-  for (const name of withoutEffect) io.stderr.write(`h2o-prefill: ${name} has no effect\n`)
-  const stop = stopSignal()
-  try {
-    return await serve(flags, io, stop)
-  } finally {
-    stop.release()
-  }
-}
+  },
+  async (flags, io) => {
+    const stop = stopSignal()
+    try {
+      return await serve(flags, io, stop)
+    } finally {
+      stop.release()
+    }
+  },
+)
 
 async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Promise<number> {
   const say = (line: string) => void io.stderr.write(`h2o-prefill: ${line}\n`)
@@ -52,11 +51,12 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
     import('../../server/server.js'),
   ])
   if (flags.verbose) api.setLogLevel('info')
-  const model = await api.loadModel({ ...modelOptions({ ...flags, model: path }), signal })
+  const onWarning = ({ message }: H2oWarning) => warn(message)
+  const model = await api.loadModel({ ...modelOptions({ ...flags, model: path }), onWarning, signal })
   const contexts: Context[] = []
   try {
     for (let i = 0; i < flags.parallel; i++) {
-      contexts.push(await api.createContext(serverContext(flags, model, ({ message }) => warn(message))))
+      contexts.push(await api.createContext(serverContext(flags, model, onWarning)))
     }
     const [first] = contexts as [Context]
     if (flags.verbose) for (const line of memoryLines(first)) say(line)

@@ -1,0 +1,39 @@
+// The JavaScript classes NativeChat, a chat in a model's template, and NativeAnswer, one answer to it as it grows.
+
+#pragma once
+
+#include "chat-answer.h"
+
+#include <napi.h>
+
+#include <memory>
+
+namespace addon {
+
+class chat_object : public Napi::ObjectWrap<chat_object> {
+public:
+    static Napi::Function define(Napi::Env env);
+
+    explicit chat_object(const Napi::CallbackInfo & info); // (model, request)
+
+    std::shared_ptr<const chat_prompt> prompt;
+
+private:
+    Napi::Value text (const Napi::CallbackInfo & info); // () -> string
+    Napi::Value stops(const Napi::CallbackInfo & info); // () -> string[]
+    Napi::Value shown(const Napi::CallbackInfo & info); // () -> Int32Array, tokens
+};
+
+class answer_object : public Napi::ObjectWrap<answer_object> {
+public:
+    static Napi::Function define(Napi::Env env);
+
+    explicit answer_object(const Napi::CallbackInfo & info); // (chat)
+
+private:
+    Napi::Value read(const Napi::CallbackInfo & info); // (text, isPartial) -> { message, deltas }, JSON
+
+    std::unique_ptr<chat_answer> answer;
+};
+
+} // namespace addon
