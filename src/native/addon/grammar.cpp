@@ -5,6 +5,8 @@
 #include "failure.h"
 #include "log.h"
 
+#include "h2o-work.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -51,8 +53,7 @@ static size_t depth_of(const std::string & text) {
 }
 
 static llama_sampler * parse(const llama_vocab * vocab, const std::string & text) {
-    const assertion_scope scope(assertion_scope::plain);
-    const log_capture     log;
+    const log_capture log;
 
     try {
         if (llama_sampler * smpl = llama_sampler_init_grammar(vocab, text.c_str(), "root")) {
@@ -60,9 +61,12 @@ static llama_sampler * parse(const llama_vocab * vocab, const std::string & text
         }
     } catch (const std::bad_alloc &) {
         throw;
+    } catch (const h2o_work_aborted &) {
+        throw;
     } catch (const std::exception & err) {
         throw refusal(err.what());
     }
+    h2o_work_poll(); // the parser catches everything
     throw refusal(log.text());
 }
 
@@ -89,11 +93,7 @@ void grammar::run(const std::function<void()> & work) const {
         work();
         return;
     }
-    const auto with_assertions = [&] {
-        const assertion_scope scope(assertion_scope::plain);
-        work();
-    };
-    if (!run_on_stack(n_longest * 1024 + (8 << 20), with_assertions)) {
+    if (!run_on_stack(n_longest * 1024 + (8 << 20), work)) {
         throw failure("ERR_H2O_SAMPLING", "the model has tokens that are too long for a grammar",
             {{"bytes", (double) n_longest}});
     }
