@@ -8,7 +8,7 @@ import { collect, scratch, tinyContext } from './support.js'
 const wild = { nPredict: 8, temperature: 2, topK: 0, topP: 1, minP: 0, seed: 1 }
 
 /** The longest that any of these may take, on a machine that others use, too. */
-const timeout = 60_000
+const timeout = 120_000
 
 const say = async (context: Context, options: GenerateOptions) =>
   (await collect(context.generate('Say:', { ...wild, ...options }))).summary
