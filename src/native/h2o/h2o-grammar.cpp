@@ -6,7 +6,7 @@
 static constexpr uint64_t n_units_stack         = 512;
 static constexpr uint64_t n_units_stack_element = 128;
 static constexpr uint64_t n_units_rule_element  = 320;
-static constexpr uint64_t n_units_compare       = 4;
+static constexpr uint64_t n_units_compare       = 16; // and one for each element, which may all be equal but the last
 static constexpr uint64_t n_units_clone         = 5; // much for a look, as nobody can end the copy
 
 void h2o_grammar_symbol(size_t n_symbols, size_t n_name) {
@@ -28,7 +28,7 @@ void h2o_grammar_read(size_t & n_read, size_t n_elements, size_t n_stacks) {
     if (n_read > 1000000) {
         throw std::runtime_error("the grammar can be read in too many ways");
     }
-    h2o_work_poll(n_units_compare*n_stacks);
+    h2o_work_poll(n_stacks*(n_units_compare + n_elements));
 }
 
 void h2o_grammar_enter(const llama_grammar_rule & rule, size_t n_elements) {
