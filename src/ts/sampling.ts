@@ -48,7 +48,7 @@ export interface SamplingOptions {
   dryAllowedLength?: number
   /** DRY: tokens that it looks back: 64 */
   dryPenaltyLastN?: number
-  /** DRY: no repetition goes across one of these: newline, colon, double quote, asterisk */
+  /** DRY: no repetition goes across one of these, 64 at most: newline, colon, double quote, asterisk */
   drySequenceBreakers?: readonly string[]
   /** With 'adaptive_p' among the samplers: tokens near this probability; below 0 it does nothing: -1 */
   adaptiveTarget?: number
@@ -166,11 +166,19 @@ export function checkSampling(options: SamplingOptions, nVocab: number): NativeS
 
 const defaultBreakers = ['\n', ':', '"', '*']
 
+/** Each is looked for in every token of the vocabulary: 20 ms for 262,144 of them. */
+const mostBreakers = 64
+
 function breakers(given: unknown): readonly string[] {
   if (given === undefined) return defaultBreakers
   if (!Array.isArray(given) || given.some((one) => typeof one !== 'string' || one === '')) {
     throw invalidArgument('drySequenceBreakers is a list of strings, and none of them is empty', {
       drySequenceBreakers: given,
+    })
+  }
+  if (given.length > mostBreakers) {
+    throw invalidArgument(`drySequenceBreakers has more than ${mostBreakers} strings`, {
+      drySequenceBreakers: given.length,
     })
   }
   return [...given]

@@ -268,6 +268,7 @@ describe('an option out of bounds', () => {
     [{ dryPenaltyLastN: -1 }],
     [{ drySequenceBreakers: ['a', ''] }],
     [{ drySequenceBreakers: 'a' }],
+    [{ drySequenceBreakers: Array.from({ length: 65 }, () => 'a') }],
     [{ adaptiveTarget: 2 }],
     [{ adaptiveDecay: 1 }],
     [{ mirostat: 3 }],

@@ -1,6 +1,6 @@
 // The CLI on the real addon with tiny models. In this process where only streams matter; as a process where signals,
 // pipes and the log level, which is the whole process's, do.
-import { cp, symlink } from 'node:fs/promises'
+import { cp, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -300,6 +300,20 @@ describe('a grammar', () => {
     expect(err).toContain('the model ended')
     const grammar = 'root ::= "abc"'
     expect(await sample('--grammar', grammar, '--ignore-eos')).toMatchObject({ code: 0, out: 'abc' })
+  })
+
+  it('that takes long is left at Ctrl-C', async () => {
+    const properties = Array.from({ length: 9000 }, (_, i) => [`p${i}`, { type: 'string', pattern: '^a$' }])
+    const file = join(f.folder, 'patterns.json')
+    const schema = { properties: Object.fromEntries(properties), required: properties.map(([name]) => name) }
+    await writeFile(file, JSON.stringify(schema))
+    const { child, ended, says } = start(['-m', f.model, '-p', 'Say:', '-jf', file, '-v'])
+    await says('n_ctx')
+    await sleep(1000)
+    child.kill('SIGINT')
+    const begin = performance.now()
+    expect((await ended).code).toBe(130)
+    expect(performance.now() - begin).toBeLessThan(2000)
   })
 
   it('that is none is a usage error', async () => {

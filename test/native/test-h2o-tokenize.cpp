@@ -3,7 +3,7 @@
 #include "testing.h"
 
 #include "gguf.h"
-#include "h2o-tokenize.h"
+#include "h2o-work.h"
 #include "llama-cpp.h"
 
 #include <filesystem>
@@ -46,7 +46,8 @@ int main() {
     CHECK(tokenize(model, "ba")    == "no token begins here, not even a byte");
     CHECK(tokenize(model, "babac") == "no token begins here, not even a byte");
 
-    const std::atomic<bool>  is_aborted{true};
-    const h2o_tokenize_scope scope(is_aborted);
-    CHECK(tokenize(model, "babab") == h2o_tokenize_aborted().what());
+    const std::atomic<bool> is_aborted{true};
+    h2o_work                work = { &is_aborted };
+    const h2o_work_scope    scope(work);
+    CHECK(tokenize(model, "babab") == h2o_work_aborted().what());
 }

@@ -46,6 +46,29 @@ describe('a client that leaves', () => {
     expect(answer.choices[0]?.text).toBe((await s.fresh(short)).text)
   })
 
+  it('in the middle of a grammar that takes for ever', async () => {
+    await using s = await startServer()
+    const properties = Array.from({ length: 9000 }, (_, i) => [`p${i}`, { type: 'string', pattern: '^a$' }])
+    const json_schema = {
+      required: properties.map(([name]) => name),
+      properties: Object.fromEntries(properties),
+    }
+    const controller = new AbortController()
+    const body = JSON.stringify({ prompt: 'x', json_schema })
+    const headers = { 'content-type': 'application/json' }
+    const { signal } = controller
+    const left = fetch(`${s.url}/v1/completions`, { method: 'POST', signal, headers, body }).catch(
+      () => 'left',
+    )
+    await until(async () => (await s.metric('llamacpp:requests_processing')) === 1)
+    await sleep(300)
+    const next = s.post('/v1/completions', short)
+    const begin = performance.now()
+    controller.abort()
+    expect([await left, (await next).status]).toEqual(['left', 200])
+    expect(performance.now() - begin).toBeLessThan(1500)
+  })
+
   it('between tokens', async () => {
     await using s = await startServer()
     const stream = await s.openai.completions.create({
@@ -86,6 +109,18 @@ it('answers 429 with Retry-After where the queue is full, and is not ready', asy
   expect((await fetch(`${s.url}/health`)).status).toBe(200)
   client.leave()
   await until(async () => (await fetch(`${s.url}/ready`)).status === 200)
+})
+
+it('refuses a grammar that no text fits, and one that takes too much', async () => {
+  await using s = await startServer({ maxBodyBytes: 2 ** 24 })
+  const types = (inner: object, n: number): object =>
+    n === 0 ? inner : types({ type: ['object', 'string'], allOf: [inner] }, n - 1)
+  for (const body of [{ grammar: 'root ::= <[99999]>' }, { json_schema: types({}, 100) }]) {
+    const refused = await s.post('/v1/completions', { prompt: 'x', ...body })
+    expect(refused.status).toBe(400)
+    expect(await refused.json()).toMatchObject({ error: { type: 'invalid_request_error' } })
+  }
+  expect((await s.post('/v1/completions', short)).status).toBe(200)
 })
 
 it('ends a request that takes too long, and says so in a stream', async () => {

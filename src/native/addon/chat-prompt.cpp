@@ -3,9 +3,11 @@
 #include "assertion.h"
 #include "deep-stack.h"
 #include "failure.h"
-#include "json-depth.h"
+#include "json-extent.h"
 #include "json-schema.h"
 #include "vocab.h"
+
+#include "h2o-work.h"
 
 #include <algorithm>
 #include <cctype>
@@ -14,28 +16,23 @@
 
 namespace addon {
 
-static constexpr size_t depth_max          = 256;
 static constexpr size_t template_bytes_max = 1 << 18;
 
-static void refuse_deep(const std::string & json, const char * name) {
-    if (json_depth(json) > depth_max) {
-        throw failure("ERR_H2O_INVALID_ARGUMENT", std::string(name) + " are nested too deeply",
-            {{"deepest", (double) depth_max}});
-    }
-}
+// a fifth of what a sampler may take (sampler.h): JavaScript waits for it
+static constexpr uint64_t n_chat_work = 2ull * 1000 * 1000 * 1000;
 
 static common_json parse_flat(const std::string & json, const char * name) {
-    refuse_deep(json, name);
+    json_extent::of(json).refuse_large(name);
     return json.empty() ? common_json() : common_json::parse(json);
 }
 
 static std::vector<common_chat_msg> messages_of(const chat_request & request) {
     std::vector<common_chat_msg> messages =
-        common_chat_msgs_parse_oaicompat(parse_flat(request.messages, "messages"));
+        common_chat_msgs_parse_oaicompat(parse_flat(request.messages, "what is in messages"));
 
     for (const common_chat_msg & message : messages) {
         for (const common_chat_tool_call & call : message.tool_calls) {
-            refuse_deep(call.arguments, "arguments of a tool call");
+            json_extent::of(call.arguments).refuse_large("an argument of a tool call");
         }
     }
     return messages;
@@ -43,7 +40,7 @@ static std::vector<common_chat_msg> messages_of(const chat_request & request) {
 
 // the conversion to a grammar is where a schema that is none comes to light
 static std::vector<common_chat_tool> tools_of(const chat_request & request) {
-    const common_json json = parse_flat(request.tools, "tools");
+    const common_json json = parse_flat(request.tools, "what is in tools");
     std::vector<common_chat_tool> tools = common_chat_tools_parse_oaicompat(json);
 
     for (size_t i = 0; i < tools.size(); ++i) {
@@ -69,7 +66,7 @@ static common_chat_templates_inputs inputs_of(const chat_request & request) {
         if (!request.json_schema.empty()) {
             json_schema_grammar(request.json_schema);
         }
-        const common_json variables = parse_flat(request.variables, "variables");
+        const common_json variables = parse_flat(request.variables, "what is in variables");
         for (const auto & [name, value] : variables.items()) {
             inputs.chat_template_kwargs[name] = value.dump();
             if (name == "enable_thinking" && value.is_boolean()) {
@@ -233,7 +230,8 @@ static chat_prompt apply_request(const llama_model * model, const chat_request &
 // The parser of templates recurses a dozen functions deep for every bracket, and its tree is as deep as a chain of operators
 // is long. A schema recurses from each reference to the next.
 static size_t stack_bytes(size_t n_template, const std::string & tools) {
-    return (64 << 20) + 4096 * (n_template + std::count(tools.begin(), tools.end(), ':'));
+    const json_extent extent = json_extent::of(tools);
+    return (64 << 20) + 4096*(n_template + extent.names) + 1024*extent.text;
 }
 
 chat_prompt apply_chat_template(const llama_model * model, const chat_request & request) {
@@ -244,6 +242,9 @@ chat_prompt apply_chat_template(const llama_model * model, const chat_request & 
             n_template += text ? strlen(text) : 0;
         }
     }
+
+    h2o_work             work = { nullptr, n_chat_work };
+    const h2o_work_scope scope(work);
 
     chat_prompt prompt;
     if (n_template <= template_bytes_max &&

@@ -1,5 +1,9 @@
 #include "deep-stack.h"
 
+#include "assertion.h"
+
+#include "h2o-work.h"
+
 #include <exception>
 
 #ifdef _WIN32
@@ -12,11 +16,22 @@ namespace addon {
 
 namespace {
 
+// frames under the address sanitizer are several times as large
+#ifdef __SANITIZE_ADDRESS__
+constexpr size_t n_frame_factor = 4;
+#else
+constexpr size_t n_frame_factor = 1;
+#endif
+
 struct task {
     const std::function<void()> & work;
+    size_t                        n_bytes;
+    h2o_work &                    limits;
     std::exception_ptr            error;
 
     void run() noexcept {
+        const assertion_scope assertions(assertion_scope::plain);
+        const h2o_work_scope  scope(limits, n_bytes);
         try {
             work();
         } catch (...) {
@@ -72,9 +87,12 @@ bool run_thread(size_t n_bytes, task & t) {
 } // namespace
 
 bool run_on_stack(size_t n_bytes, const std::function<void()> & work) {
-    task t = { work, nullptr };
+    h2o_work   unlimited;
+    h2o_work * limits = h2o_work_scope::current();
 
-    if (!run_thread(n_bytes, t)) {
+    task t = { work, n_bytes*n_frame_factor, limits ? *limits : unlimited, nullptr };
+
+    if (!run_thread(t.n_bytes, t)) {
         return false;
     }
     if (t.error) {

@@ -1,12 +1,13 @@
 #include "grammar.h"
 
-#include "assertion.h"
 #include "deep-stack.h"
 #include "failure.h"
 #include "log.h"
 #include "vocab.h"
 
 #include "reasoning-budget.h"
+
+#include "h2o-work.h"
 
 #include <algorithm>
 #include <cmath>
@@ -68,8 +69,7 @@ static llama_sampler * init_sampler(const llama_vocab * vocab, const grammar_rul
 }
 
 static llama_sampler * parse(const llama_vocab * vocab, const grammar_rules & rules) {
-    const assertion_scope scope(assertion_scope::plain);
-    const log_capture     log;
+    const log_capture log;
 
     try {
         if (llama_sampler * smpl = init_sampler(vocab, rules)) {
@@ -77,9 +77,12 @@ static llama_sampler * parse(const llama_vocab * vocab, const grammar_rules & ru
         }
     } catch (const std::bad_alloc &) {
         throw;
+    } catch (const h2o_work_aborted &) {
+        throw;
     } catch (const std::exception & err) {
         throw refusal(err.what());
     }
+    h2o_work_poll(); // the parser catches everything
     throw refusal(log.text());
 }
 
@@ -120,11 +123,7 @@ void grammar::run(const std::function<void()> & work) const {
         work();
         return;
     }
-    const auto with_assertions = [&] {
-        const assertion_scope scope(assertion_scope::plain);
-        work();
-    };
-    if (!run_on_stack(n_deepest * 1024 + (8 << 20), with_assertions)) {
+    if (!run_on_stack(n_deepest * 1024 + (8 << 20), work)) {
         throw failure("ERR_H2O_SAMPLING", "the answer, or a token of the model, is too long for a grammar",
             {{"bytes", (double) n_deepest}});
     }

@@ -2,6 +2,8 @@
 
 #include "log.h"
 
+#include "h2o-work.h"
+
 #include <new>
 
 namespace addon {
@@ -13,6 +15,8 @@ void job::execute() noexcept {
         run();
     } catch (const failure & err) {
         error = err;
+    } catch (const h2o_work_aborted & err) {
+        error = failure("ERR_H2O_INTERRUPTED", err.what());
     } catch (const std::bad_alloc &) {
         error = failure("ERR_H2O_CONTEXT_MEMORY", "out of memory");
     } catch (const std::exception & err) {

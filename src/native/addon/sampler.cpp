@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 namespace addon {
 
@@ -107,15 +106,11 @@ llama_token sampler::choose_fitting(const float * logits) {
 }
 
 llama_token sampler::choose_resampling(const float * logits) {
-    std::set<llama_token> refused;
+    fill(logits, bias.get());
+    rules->restrict(candidates);
 
-    for (;;) {
-        fill(logits, bias.get());
-        rules->restrict(candidates);
-        candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
-            [&](const llama_token_data & candidate) { return refused.count(candidate.id) > 0; }), candidates.end());
-
-        if (candidates.empty()) {
+    for (std::vector<llama_token_data> fitting = candidates;; candidates = fitting) {
+        if (fitting.empty()) {
             if (rules->is_complete()) {
                 return LLAMA_TOKEN_NULL;
             }
@@ -130,7 +125,8 @@ llama_token sampler::choose_resampling(const float * logits) {
         if (rules->accept(token)) {
             return token;
         }
-        refused.insert(token);
+        fitting.erase(std::find_if(fitting.begin(), fitting.end(),
+            [&](const llama_token_data & candidate) { return candidate.id == token; }));
     }
 }
 
@@ -164,8 +160,10 @@ void sampler::tell_logprobs(const float * logits, drawn_token & drawn) {
     }
 }
 
-drawn_token sampler::draw(const float * logits) {
+drawn_token sampler::draw(const float * logits, const std::atomic<bool> & is_aborted) {
     const assertion_scope scope(assertion_scope::plain);
+    h2o_work              work = { &is_aborted, n_sampler_work };
+    const h2o_work_scope  work_scope(work);
 
     drawn_token drawn;
     try {
@@ -179,8 +177,13 @@ drawn_token sampler::draw(const float * logits) {
         }
     } catch (const failure &) {
         throw;
+    } catch (const h2o_work_aborted &) {
+        throw;
     } catch (const std::bad_alloc &) {
         throw;
+    } catch (const h2o_work_too_long & err) {
+        throw failure("ERR_H2O_SAMPLING", std::string("the grammar cannot be followed further, ") + err.what() +
+            ": let it have fewer alternatives, and fewer repetitions in a row");
     } catch (const std::exception & err) {
         throw failure("ERR_H2O_SAMPLING", std::string("llama.cpp's samplers failed: ") + err.what());
     }

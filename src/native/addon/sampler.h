@@ -9,6 +9,7 @@
 #include "grammar.h"
 #include "sampler-chain.h"
 
+#include "h2o-work.h"
 #include "llama.h"
 
 #include <memory>
@@ -16,6 +17,10 @@
 #include <vector>
 
 namespace addon {
+
+// What a grammar may take until it can be followed, and then for every token: ten seconds or so, and less than 2 GB. An
+// honest one takes a hundredth, with a large vocabulary a tenth.
+constexpr uint64_t n_sampler_work = 10ull * 1000 * 1000 * 1000;
 
 struct drawn_token {
     llama_token token = LLAMA_TOKEN_NULL; // or this: the grammar is at its end, and what would say so is not wanted
@@ -27,11 +32,11 @@ struct drawn_token {
 
 class sampler {
 public:
-    // `past`: the tokens that penalties know of, oldest first. Throws failure
+    // `past`: the tokens that penalties know of, oldest first. Throws failure, and what h2o_work_poll throws
     sampler(const llama_vocab * vocab, const sampler_options & options, const std::vector<llama_token> & past);
 
-    // throws failure, ERR_H2O_SAMPLING, where no token may follow
-    drawn_token draw(const float * logits);
+    // throws failure, ERR_H2O_SAMPLING, where no token may follow; h2o_work_aborted soon after `is_aborted` is set
+    drawn_token draw(const float * logits, const std::atomic<bool> & is_aborted);
 
     int32_t n_logprobs() const { return n_alternatives; }
 

@@ -4,7 +4,7 @@
 #include "deep-stack.h"
 #include "failure.h"
 
-#include "h2o-tokenize.h"
+#include "h2o-work.h"
 
 #include <algorithm>
 #include <limits>
@@ -42,7 +42,7 @@ static auto with_tokenizer(const llama_vocab * vocab, work_type work) {
         throw;
     } catch (const std::bad_alloc &) {
         throw;
-    } catch (const h2o_tokenize_aborted & err) {
+    } catch (const h2o_work_aborted & err) {
         throw failure("ERR_H2O_INTERRUPTED", err.what());
     } catch (const std::exception & err) {
         throw failure("ERR_H2O_MODEL_INVALID", std::string("the model's tokenizer failed: ") + err.what());
@@ -73,11 +73,7 @@ static void tokenize_deep(const std::string & text, const std::function<void()> 
     if (n_run <= 256) {
         return tokenize();
     }
-    const auto with_assertions = [&] {
-        const assertion_scope scope(assertion_scope::plain);
-        tokenize();
-    };
-    if (!run_on_stack(n_run * 2048 + (16 << 20), with_assertions)) {
+    if (!run_on_stack(n_run * 2048 + (16 << 20), tokenize)) {
         throw failure("ERR_H2O_INVALID_ARGUMENT", "the text has a word that is too long to be split into tokens",
             {{"bytes", (double) n_run}});
     }
@@ -87,8 +83,6 @@ static std::vector<llama_token> tokenize_text(const llama_vocab * vocab, const s
     if (text.size() > (size_t) std::numeric_limits<int32_t>::max()) {
         throw failure("ERR_H2O_INVALID_ARGUMENT", "the text is longer than 2 GiB", {{"bytes", (double) text.size()}});
     }
-
-    static const std::atomic<bool> never{false};
 
     const bool add_special = options.add_special && can_add_special(vocab);
 
@@ -100,9 +94,10 @@ static std::vector<llama_token> tokenize_text(const llama_vocab * vocab, const s
             add_special, options.parse_special);
     };
 
-    tokenize_deep(text, [&] {
-        const h2o_tokenize_scope scope(options.aborted ? *options.aborted : never);
+    h2o_work             work = { options.aborted };
+    const h2o_work_scope scope(work);
 
+    tokenize_deep(text, [&] {
         int32_t n = tokenize();
         if (n == std::numeric_limits<int32_t>::min()) {
             throw failure("ERR_H2O_INVALID_ARGUMENT", "the text has too many tokens");

@@ -61,6 +61,7 @@ const ofTheRequest: ReadonlyMap<string, string> = new Map([
   ['ERR_H2O_TOKEN_OUT_OF_RANGE', 'ERR_H2O_TOKEN_OUT_OF_RANGE'],
   ['ERR_H2O_INVALID_ARGUMENT', 'ERR_H2O_INVALID_ARGUMENT'],
   ['ERR_H2O_CHAT_TEMPLATE', 'ERR_H2O_CHAT_TEMPLATE'],
+  ['ERR_H2O_SAMPLING', 'ERR_H2O_SAMPLING'],
 ])
 
 /** Anything that was thrown, as what the client is told. */

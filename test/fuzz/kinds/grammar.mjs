@@ -1,8 +1,13 @@
 // Grammars, JSON schemas and the options of samplers, drawn from their parts. What is generated fits, or there is a code.
+// Some are made to take all there is, and some are ended early: neither is waited for.
 
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadModel } from '../../../dist/index.js'
 import { Draw } from '../draw.mjs'
 import { tinyContext } from '../tiny.mjs'
 import { codeOf, promise } from '../use-model.mjs'
+import { shapes, writeLongTokens, written } from './hostile-grammar.mjs'
 
 const KEYWORDS = (
   'type type properties items prefixItems anyOf oneOf allOf enum const $ref required additionalProperties minimum ' +
@@ -104,8 +109,20 @@ export function samplersOf(draw) {
   }
 }
 
+/** How long an abort may take to end a call, on a machine that others use, too. */
+const ABORT_MS = 3000
+
 export function recipe(seed) {
   const draw = new Draw('grammar', seed)
+  if (draw.chance(0.25)) {
+    const options = { nPredict: draw.int(1, 2), seed, temperature: draw.pick([0, 5]), topK: 0, minP: 0 }
+    return {
+      kind: 'grammar',
+      options,
+      hostile: shapes(draw),
+      ...(draw.chance(0.3) && { abort: draw.int(0, 1500) }),
+    }
+  }
   const constraint = draw.weighted([
     [3, () => ({ grammar: grammarOf(draw) })],
     [3, () => ({ jsonSchema: JSON.stringify(schemaOf(draw, 3)) })],
@@ -115,8 +132,41 @@ export function recipe(seed) {
 }
 
 let context
+let longContext
 
-export async function run({ options }) {
+async function withLongTokens() {
+  const path = join(tmpdir(), `h2o-fuzz-long-${process.pid}.gguf`)
+  await writeLongTokens(path)
+  return tinyContext({ model: await loadModel(path) })
+}
+
+async function runHostile({ options, hostile, abort }) {
+  longContext ??= await withLongTokens()
+  const controller = new AbortController()
+  let aborted = Number.POSITIVE_INFINITY
+  const timer =
+    abort === undefined
+      ? undefined
+      : setTimeout(() => {
+          aborted = performance.now()
+          controller.abort(new Error('enough'))
+        }, abort)
+  const { signal } = controller
+  try {
+    for await (const _ of longContext.generate('Say:', { ...options, ...written(hostile), signal }));
+    return 'said'
+  } catch (error) {
+    if (error !== signal.reason) return codeOf(error)
+    const ms = performance.now() - aborted
+    promise(ms < ABORT_MS, `an abort took ${Math.round(ms)} ms`)
+    return 'aborted'
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+export async function run({ options, hostile, abort }) {
+  if (hostile) return runHostile({ options, hostile, abort })
   context ??= await tinyContext()
   const generation = context.generate('Say what you like, say what you like:', options)
   try {

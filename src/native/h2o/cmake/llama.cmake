@@ -14,6 +14,7 @@ set(H2O_SOURCES
     ${H2O_DIR}/h2o-debug.cpp
     ${H2O_DIR}/h2o-device.cpp
     ${H2O_DIR}/h2o-families.cpp
+    ${H2O_DIR}/h2o-grammar.cpp
     ${H2O_DIR}/h2o-graph-input.cpp
     ${H2O_DIR}/h2o-hooks.cpp
     ${H2O_DIR}/h2o-kv-size.cpp
@@ -28,10 +29,10 @@ set(H2O_SOURCES
     ${H2O_DIR}/h2o-recurrent.cpp
     ${H2O_DIR}/h2o-state.cpp
     ${H2O_DIR}/h2o-store.cpp
-    ${H2O_DIR}/h2o-tokenize.cpp
     ${H2O_DIR}/h2o-trace.cpp
     ${H2O_DIR}/h2o-two-pass.cpp
     ${H2O_DIR}/h2o-view.cpp
+    ${H2O_DIR}/h2o-work.cpp
     )
 
 target_sources(llama PRIVATE ${H2O_SOURCES})

@@ -1,0 +1,59 @@
+// Work of llama.cpp that can be ended: upstream has no way, and a text of some megabytes takes seconds, a grammar or a JSON
+// schema that somebody made for it any time and memory.
+//
+// Not the method's: a service for who tokenizes and samples (src/native/addon). Such work asks h2o_work_poll wherever it
+// grows with what a user passes; that does nothing on a thread that has no h2o_work_scope.
+
+#pragma once
+
+#include "llama.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+
+// what one piece of work may take, on whichever threads it runs
+struct h2o_work {
+    const std::atomic<bool> * is_aborted = nullptr;
+
+    // Counts down. A unit is about a nanosecond of time; five units or more go with every byte of memory
+    uint64_t n_left = UINT64_MAX;
+};
+
+// what h2o_work_poll throws: no std::runtime_error, which who works may take for one of its own
+struct LLAMA_API h2o_work_aborted : public std::exception {
+    const char * what() const noexcept override { return "the work was aborted"; }
+};
+
+struct LLAMA_API h2o_work_too_long : public std::exception {
+    const char * what() const noexcept override { return "it takes too much time or memory"; }
+};
+
+struct LLAMA_API h2o_work_too_deep : public std::exception {
+    const char * what() const noexcept override { return "it is nested too deeply"; }
+};
+
+// during its life, work on this thread is `work`
+class LLAMA_API h2o_work_scope {
+public:
+    // n_stack: bytes that the thread's stack has from here on, or 0 if it cannot be too short
+    explicit h2o_work_scope(h2o_work & work, size_t n_stack = 0);
+    ~h2o_work_scope();
+
+    h2o_work_scope(const h2o_work_scope &) = delete;
+    h2o_work_scope & operator=(const h2o_work_scope &) = delete;
+
+    // this thread's, or null
+    static h2o_work * current();
+
+private:
+    friend struct h2o_work_thread;
+
+    h2o_work &       work;
+    uintptr_t        stack_end; // 0: not looked at
+    h2o_work_scope * outer;
+};
+
+// before work of so many units; throws one of the above
+LLAMA_API void h2o_work_poll(uint64_t n_units = 0);
