@@ -133,6 +133,12 @@ describe('the text of an answer', () => {
 })
 
 describe('refused', () => {
+  const node = { type: 'object', properties: { next: { allOf: [{ $ref: '#/$defs/node' }] } } }
+  const endless = { $defs: { node }, $ref: '#/$defs/node' }
+  const wide = (n: number) => ({
+    type: 'object',
+    properties: Object.fromEntries(Array.from({ length: n }, (_, i) => [`optional${i}`, { type: 'string' }])),
+  })
   const deep = `${'['.repeat(300)}${']'.repeat(300)}`
   const withParameters = (parameters: unknown) => ({
     tools: [{ type: 'function', function: { name: 'f', parameters } }],
@@ -147,6 +153,9 @@ describe('refused', () => {
       'ERR_H2O_INVALID_ARGUMENT',
     ],
     ['parameters too deep', withParameters({ enum: [JSON.parse(deep)] }), 'ERR_H2O_INVALID_ARGUMENT'],
+    ['parameters that lead back to themselves in allOf', withParameters(endless), 'ERR_H2O_INVALID_ARGUMENT'],
+    ['parameters that take too long', withParameters(wide(3000)), 'ERR_H2O_INVALID_ARGUMENT'],
+    ['an object of too many members', withParameters(wide(20_000)), 'ERR_H2O_INVALID_ARGUMENT'],
     ['a choice that is none', { tools, toolChoice: 'any' }, 'ERR_H2O_INVALID_ARGUMENT'],
     [
       'a function that is not there',
