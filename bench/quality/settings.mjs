@@ -86,7 +86,7 @@ export const front = [
   ['query', 1024, 128, 384],
   ['query', 2048, 512, 512],
   ['query', 2048, 256, 768],
-  ['query', 512, 128, 255],
+  ['query', 512, 128, 383],
   ['query', 512, 128, 128],
   ['votes', 2048, 512, 512],
 ].map(([select, chunk, local, heavy]) => setting({ select, S: chunk, local, heavy }))
