@@ -84,7 +84,11 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
         .filter(Boolean),
       onFailure: (error) => say(`error: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
     })
-    say(`listening on ${await server.app.listen({ host: flags.host, port: flags.port })}`)
+    const address = await server.app.listen({ host: flags.host, port: flags.port }).catch((error) => {
+      if (error.code === 'EADDRINUSE') error.message += ': --port N names another port'
+      throw error
+    })
+    say(`listening on ${address}`)
     if (!signal.aborted) await once(signal, 'abort')
     say('ending when the requests that there are have been answered; a second signal kills')
     await server.drain()
