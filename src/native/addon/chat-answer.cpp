@@ -1,6 +1,5 @@
 #include "chat-answer.h"
 
-#include "assertion.h"
 #include "deep-stack.h"
 #include "failure.h"
 
@@ -53,12 +52,6 @@ static common_json to_delta(const common_chat_msg_diff & diff) {
     return delta;
 }
 
-static common_chat_msg parse(const chat_prompt & prompt, const std::string & text, bool is_partial) {
-    const assertion_scope scope(assertion_scope::plain);
-
-    return common_chat_parse(text, is_partial, prompt.parser);
-}
-
 // a bracket in the arguments of a call is some functions deeper
 static size_t stack_bytes(const std::string & text) {
     const auto is_bracket = [](char c) { return c == '{' || c == '['; };
@@ -69,7 +62,7 @@ chat_answer::reading chat_answer::read(const std::string & text, bool is_partial
     reading result;
 
     const auto work = [&] {
-        common_chat_msg next = parse(*prompt, text, is_partial);
+        common_chat_msg next = common_chat_parse(text, is_partial, prompt->parser);
         next.set_tool_call_ids(ids, random_id);
 
         common_json deltas = common_json::array();

@@ -1,6 +1,5 @@
 #include "chat-prompt.h"
 
-#include "assertion.h"
 #include "deep-stack.h"
 #include "failure.h"
 #include "json-extent.h"
@@ -201,8 +200,6 @@ static common_chat_templates_ptr init_templates(const llama_model * model, const
 }
 
 static chat_prompt apply_request(const llama_model * model, const chat_request & request) {
-    const assertion_scope scope(assertion_scope::plain);
-
     common_chat_templates_inputs inputs = inputs_of(request);
     try {
         const common_chat_templates_ptr templates = init_templates(model, request.template_text);

@@ -31,7 +31,6 @@ Napi::Value h2o_resolve(const Napi::CallbackInfo & info) {
     object.Set("local",     used.n_local);
     object.Set("heavy",     used.n_heavy);
     object.Set("denseTail", used.n_dense_tail);
-    object.Set("select",    h2o_policy_name(used.policy));
     object.Set("lowered",   h2o_lowers_params(asked, n_chunk));
     return object;
 }

@@ -11,7 +11,7 @@ namespace addon {
 // { local?, heavy?, denseTail?, select?, twoPass?, trace? }; what is missing is the engine's default
 h2o_params h2o_params_from_js(const Napi::Object & object);
 
-// (the same, chunk) -> { local, heavy, denseTail, select } as a context uses them, and whether it lowers one: `lowered`
+// (the same, chunk) -> { local, heavy, denseTail } as a context uses them, and whether it lowers one: `lowered`
 Napi::Value h2o_resolve(const Napi::CallbackInfo & info);
 
 } // namespace addon

@@ -122,7 +122,6 @@ export interface NativeH2oUse {
   local: number
   heavy: number
   denseTail: number
-  select: string
   /** Less than was asked for. */
   lowered: boolean
 }

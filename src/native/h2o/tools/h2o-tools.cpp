@@ -44,16 +44,22 @@ std::string h2o_defaults_text(uint32_t h2o_params::* count) {
 }
 
 bool h2o_ends_call(const llama_context * ctx, const h2o_params & params, int n_call, int n_left) {
+    const int n_tail = h2o_resolve_params(params, 0).n_dense_tail;
+
+    // asked for every token of a prompt
+    if (n_left == 0 || n_left > n_tail) {
+        return false;
+    }
+
     const h2o_info info    = h2o_get_info(ctx);
     const int      n_chunk = info.n_chunk;
 
-    if (info.reason != H2O_REASON_NONE || n_left == 0 || n_call + n_left <= n_chunk) {
+    if (info.reason != H2O_REASON_NONE || n_call + n_left <= n_chunk) {
         return false;
     }
-    const int n_tail = h2o_resolve_params(params, n_chunk).n_dense_tail;
 
     // where the tail begins, and then after every chunk, which alone is dense
-    return n_left == n_tail || (n_left < n_tail && n_call >= n_chunk);
+    return n_left == n_tail || n_call >= n_chunk;
 }
 
 // shown unless -lv 0 is given: llama-cli hides everything but errors, and whoever gets less than full attention is
