@@ -1,29 +1,31 @@
-/** The first library example of the README, as it stands there, but for the names of the model and of the package. */
+/** The library example of the README is examples/ask.mjs, and answers. */
 
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { runNode } from './support.js'
 
 const root = new URL('../../', import.meta.url)
 
 it('answers from a document that it reads once', async () => {
+  const script = new URL('examples/ask.mjs', root)
   const readme = await readFile(new URL('README.md', root), 'utf8')
-  const example = /```ts\n([^`]*)```/.exec(readme)?.[1] as string
+  expect(/```ts\n([\s\S]*?)```/.exec(readme)?.[1]).toBe(await readFile(script, 'utf8'))
   const folder = await mkdtemp(join(tmpdir(), 'h2o-readme-'))
   try {
     const filler = 'The grass is green. The sky is blue. Here we go. There and back again.\n'.repeat(70)
-    const key = (n: number) => `The pass key is ${n}. Remember it: the pass key is ${n}.\n`
-    await writeFile(join(folder, 'document.txt'), `${filler}${key(48213)}${filler}`)
-    const code = example
-      .replace("'h2o-llama'", JSON.stringify(pathToFileURL('dist/index.js').href))
-      .replace("'model.gguf'", JSON.stringify(join(process.cwd(), 'model/recall-q8_0.gguf')))
-    await writeFile(join(folder, 'example.mjs'), code)
-    const question = 'What is the pass key? The pass key is'
-    const { code: rc, stdout, stderr } = await runNode(['example.mjs', question, question], { cwd: folder })
-    expect({ rc, stderr }).toEqual({ rc: 0, stderr: '' })
+    const key = '\n\nQuestion: The pass key is\nAnswer: 48213.'.repeat(2)
+    const file = join(folder, 'document.txt')
+    await writeFile(file, `${filler}${key}${filler}`)
+    const question = 'The pass key is'
+    const model = fileURLToPath(new URL('model/recall-q8_0.gguf', root))
+    const { code, stdout, stderr } = await runNode(
+      [fileURLToPath(script), model, file, question, question],
+      {},
+    )
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     // the second one has not seen the first
     expect(stdout.split('\n').map((line) => line.slice(0, 6))).toEqual([' 48213', ' 48213', ''])
   } finally {
