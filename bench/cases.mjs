@@ -1,10 +1,10 @@
 // What is measured: sets of runs, each one command line of `h2o-prefill bench` on the model that it makes by default.
 // Contenders are declared in src/ts/cli/bench/contenders.ts.
 
-/** Chunk and budget of every run: kS+1 and kS+S/2 below are of this S. */
+/** Chunk of every run: kS+1 and kS+S/2 below are of this S. L, H and the dense tail are the defaults of the policy. */
 export const S = 1024
 
-const method = `-b ${4 * S} -ub ${S} --h2o-local 256 --h2o-heavy 256 -t 2`
+const method = `-b ${4 * S} -ub ${S} -t 2`
 
 /** `name` is what tables and targets know a run by; they take what they need from the runs that are there. */
 export const sets = {
@@ -29,7 +29,7 @@ export const sets = {
       {
         name: 'lengths',
         title: 'time to first token over prompt length',
-        argv: `-p 4096,8192 -r 3 --contenders stock,h2o,h2o-query,h2o-two-pass --profile ${method}`,
+        argv: `-p 4096,8192 -r 7 --contenders stock,h2o,h2o-query,h2o-two-pass --profile ${method}`,
       },
       {
         name: 'between',
@@ -44,12 +44,12 @@ export const sets = {
       {
         name: 'lengths',
         title: 'long prompts; stock with the better of its physical batches above',
-        argv: `-p 16384 -r 3 --contenders stock,h2o,h2o-query,h2o-two-pass --stock-ubatch-size 512 --profile ${method}`,
+        argv: `-p 16384 -r 7 --contenders stock,h2o,h2o-query --stock-ubatch-size 512 --profile ${method}`,
       },
       {
         name: 'lengths',
-        title: 'a very long prompt, once',
-        argv: `-p 32768 -r 1 --contenders stock,h2o,h2o-query,h2o-two-pass --stock-ubatch-size 512 ${method}`,
+        title: 'very long prompts',
+        argv: `-p 32768 -r 3 --contenders stock,h2o,h2o-query --stock-ubatch-size 512 ${method}`,
       },
       {
         name: 'memory',
