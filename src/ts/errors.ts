@@ -66,7 +66,8 @@ const hints: { [code in H2oErrorCode]?: string } = {
   ERR_H2O_ADAPTER_INVALID: 'give a LoRA adapter in GGUF that was made for this model',
   ERR_H2O_CONTEXT_MEMORY:
     'lower nBatch (-b), nCtx (-c) or nGpuLayers (-ngl), or choose smaller cache types (-ctk, -ctv) or a smaller model; details.limit, if there, is what could be raised',
-  ERR_H2O_PROMPT_TOO_LONG: 'raise nCtx (-c) or shorten the prompt',
+  ERR_H2O_PROMPT_TOO_LONG:
+    'shorten the prompt, or raise nCtx (-c); more than the model was trained on takes rope scaling, too (--rope-scaling)',
   ERR_H2O_POSITION_OUT_OF_RANGE: 'read what should be there first; position says how many tokens there are',
   ERR_H2O_POSITION_STALE: 'read it again: another prompt, truncate, clear or loadState took its place',
   ERR_H2O_POSITION_GONE:

@@ -69,7 +69,8 @@ export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof H2oError) {
     const code = ofTheRequest.get(error.code)
-    return new ApiError(code === undefined ? 500 : 400, code ?? error.code, error.message, {
+    const message = code && error.hint ? `${error.message}: ${error.hint}` : error.message
+    return new ApiError(code === undefined ? 500 : 400, code ?? error.code, message, {
       h2oCode: error.code,
     })
   }

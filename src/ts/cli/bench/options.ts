@@ -1,5 +1,6 @@
 // The options of `bench`: llama-bench's names where it has them, then our own; and the flags they become.
 import type { FlashAttn, KvType } from '../../index.js'
+import { countDefaults } from '../h2o-defaults.js'
 import { integers, names } from '../lists.js'
 import type { OptionSpec } from '../options.js'
 import { gpuLayers, integer, number, oneOf, onOffAuto } from '../parsers.js'
@@ -78,10 +79,10 @@ export const benchOptions: readonly OptionSpec[] = [
   { group: peer, names: ['--prune'], value: 'X', parse: number(0, 1e6), default: 1.25,
     help: "after the first repetition, leave out stock's settings that took X times as long, by the clock and by CPU time, as its best one; 0 = none" },
 
-  { group: h2o, names: ['--h2o-local'], value: 'N', parse: integer(0), help: 'L (default: 128, 256 with votes)' },
-  { group: h2o, names: ['--h2o-heavy'], value: 'N', parse: integer(0), help: 'H (default: 384, 256 with votes)' },
+  { group: h2o, names: ['--h2o-local'], value: 'N', parse: integer(0), help: `L ${countDefaults.local}` },
+  { group: h2o, names: ['--h2o-heavy'], value: 'N', parse: integer(0), help: `H ${countDefaults.heavy}` },
   { group: h2o, names: ['--h2o-dense-tail'], value: 'N', parse: integer(0),
-    help: 'last tokens that are dense (default: 64, 0 with votes)' },
+    help: `last tokens that are dense ${countDefaults.denseTail}` },
 
   { group: result, names: ['--profile'],
     help: 'where the time goes, in runs of their own, by stock-bench and h2o-bench: per cent of linear layers, intra, inter, selection, the rest of attention, other' },

@@ -1,6 +1,7 @@
 // The options of `compare`: llama-perplexity's names where it has them, then our own; and the flags they become.
 import type { FlashAttn, KvType, Schedule, Selection } from '../../index.js'
 import { defaultSelection } from '../../types.js'
+import { countDefaults } from '../h2o-defaults.js'
 import { integers, names } from '../lists.js'
 import { type ModelFlags, modelFlagOptions } from '../model-flags.js'
 import type { OptionSpec } from '../options.js'
@@ -92,8 +93,8 @@ export const compareOptions: readonly OptionSpec[] = [
 
   { group: h2o, names: ['-ub', '--ubatch-size'], value: 'LIST', env: 'LLAMA_ARG_UBATCH', parse: integers(1), default: [512],
     help: 'physical batch, and the chunk S' },
-  { group: h2o, names: ['--h2o-local'], value: 'LIST', parse: integers(0), help: 'L (default: 128, 256 with votes)' },
-  { group: h2o, names: ['--h2o-heavy'], value: 'LIST', parse: integers(0), help: 'H (default: 384, 256 with votes)' },
+  { group: h2o, names: ['--h2o-local'], value: 'LIST', parse: integers(0), help: `L ${countDefaults.local}` },
+  { group: h2o, names: ['--h2o-heavy'], value: 'LIST', parse: integers(0), help: `H ${countDefaults.heavy}` },
   { group: h2o, names: ['--h2o-schedule'], value: 'LIST', parse: schedules, default: ['single-pass'],
     help: 'single-pass, two-pass or both' },
   { group: h2o, names: ['--h2o-select'], value: 'LIST', parse: selections,

@@ -1,9 +1,15 @@
 // What a sparse prefill should gain over a dense one, from what both have to compute. docs/models.md says how good a
 // prediction that is.
 import type { ContextH2o, PrefillCost } from '../../index.js'
+import { resolvedH2o } from '../../options.js'
 
-/** The settings that are predicted: those of the README. */
-export const SETTINGS = { chunk: 1024, local: 128, heavy: 384 }
+const CHUNK = 1024
+
+/** What is predicted: the chunk of the README, and the defaults there. */
+export function predictedSettings() {
+  const { local, heavy } = resolvedH2o({}, CHUNK)
+  return { chunk: CHUNK, local, heavy }
+}
 
 /** What a floating-point operation of attention costs, as one of a product with weights: 1 on a good GPU, 4 on a CPU. */
 export const RATIOS = [1, 4] as const
@@ -27,12 +33,12 @@ export function predictGains({ covered, cost }: Pick<ContextH2o, 'covered' | 'co
 
 /** Of one token that reads `keys` keys, in operations of a product with weights. */
 function timeOf({ linear, pair, windowPair, window }: PrefillCost, ratio: number, keys: number): number {
-  const inWindows = windowPair * (window + SETTINGS.chunk)
+  const inWindows = windowPair * (window + CHUNK)
   return linear + ratio * (pair * keys + inWindows)
 }
 
 /** On average: half of the own chunk, and the memory in all chunks but the first. */
 function keysRead(tokens: number): number {
-  const { chunk, local, heavy } = SETTINGS
+  const { chunk, local, heavy } = predictedSettings()
   return chunk / 2 + (local + heavy) * (1 - chunk / tokens)
 }

@@ -5,7 +5,7 @@ import type { NativeDevice, NativeSystemInfo } from '../../native/surface.js'
 import { gibibytes } from '../format.js'
 import type { Machine } from '../machine.js'
 import { prefillLine } from '../summary.js'
-import { predictGains, RATIOS, SETTINGS } from './gain.js'
+import { predictedSettings, predictGains, RATIOS } from './gain.js'
 
 /** As far as it came: what is missing failed, and the error that ended it says why. */
 export interface Report {
@@ -74,7 +74,7 @@ function describeLayers({ layers }: ContextH2o): string {
 function describeGains(h2o: ContextH2o): string {
   const gains = predictGains(h2o)
   if (gains.length === 0) return 'none'
-  const { chunk, local, heavy } = SETTINGS
+  const { chunk, local, heavy } = predictedSettings()
   const times = gains.map(({ tokens, times }) => `${times.map(factor).join(' to ')} at ${tokens}`)
   return `predicted for -ub ${chunk}, L=${local} H=${heavy}, against dense: ${times.join(', ')} tokens`
 }

@@ -1,5 +1,6 @@
 // The options of `serve`: those of `run` that load a model and set its defaults, and llama-server's own.
 import type { RunFlags } from '../flags.js'
+import { countDefaults } from '../h2o-defaults.js'
 import { type OptionSpec, runOptions } from '../options.js'
 import { integer } from '../parsers.js'
 
@@ -32,7 +33,7 @@ const changes: Readonly<Record<string, Partial<OptionSpec>>> = {
   },
   '--chat-template': { help: "the template, in place of the model's" },
   '--h2o-dense-tail': {
-    help: 'tokens at the end of a prompt that see all of it, at least (default: 64, 0 with votes); a last question of a chunk or less always does',
+    help: `tokens at the end of a prompt that see all of it, at least ${countDefaults.denseTail}; a last question of a chunk or less always does`,
   },
 }
 
