@@ -1,6 +1,6 @@
 /**
- * Draws a training in one or more runs, each from the model of the one before: how often the answers of each family were
- * right, over the tokens trained on.
+ * Draws a training in one or more runs, each from the model of the one before: how often the answers of each family
+ * were right, over the tokens trained on.
  *
  *   node model/curve.mjs [model/recall-log.jsonl model/recall-long-log.jsonl] > model/recall.svg
  */

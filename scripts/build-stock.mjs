@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Builds the unpatched pin and its programs into build-stock/: stock-logits and stock-fill for the parity tests, stock-bench
-// for `h2o-prefill bench`. `--target NAME` builds one of them (npm run bench:stock).
+// Builds the unpatched pin and its programs into build-stock/: stock-logits and stock-fill for the parity tests,
+// stock-bench for `h2o-prefill bench`. `--target NAME` builds one of them (npm run bench:stock).
 
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'

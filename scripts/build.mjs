@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// npm run build: vendor (if needed), the native addon through cmake-js, then TypeScript to dist/. In an installed package
-// h2o-prefill build comes here, with --native. What compilers print goes to build/build.log.
+// npm run build: vendor (if needed), the native addon through cmake-js, then TypeScript to dist/. In an installed
+// package h2o-prefill build comes here, with --native. What compilers print goes to build/build.log.
 
 import { accessSync, constants, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

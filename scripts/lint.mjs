@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// What Biome does not read: Python by ruff, and the parts of llama.cpp's C++ style that a line shows by itself. Layout is not
-// checked: clang-format cannot keep columns that are aligned by hand (docs/decisions.md).
+// What Biome does not read: Python by ruff, and the parts of llama.cpp's C++ style that a line shows by itself. Layout
+// is not checked: clang-format cannot keep columns that are aligned by hand (docs/decisions.md).
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// npm run prebuilds: a binary that runs on every processor of a platform, into prebuilds/, from where an installed package
-// loads it. (Not "prebuild": npm would run a script of that name before every build.)
+// npm run prebuilds: a binary that runs on every processor of a platform, into prebuilds/, from where an installed
+// package loads it. (Not "prebuild": npm would run a script of that name before every build.)
 
 import { cpSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// npm run sanitize: builds the op tests (test/native) with the sanitizers of the compiler, ggml and our kernels included,
-// and runs them. `npm test` does it too. Without OpenMP: the thread sanitizer does not see its barriers.
+// npm run sanitize: builds the op tests (test/native) with the sanitizers of the compiler, ggml and our kernels
+// included, and runs them. `npm test` does it too. Without OpenMP: the thread sanitizer does not see its barriers.
 
 import { join } from 'node:path'
 import { main } from './lib/fail.mjs'
@@ -12,7 +12,10 @@ import { vendor } from './lib/vendor.mjs'
 
 const KINDS = ['address,undefined', 'thread']
 
-/** All kernels of a processor with AMX: its tiles, products of 16 bits, F32. Another one has fewer, and runs those again. */
+/**
+ * All kernels of a processor with AMX: its tiles, products of 16 bits, F32. Another one has fewer, and runs those
+ * again.
+ */
 const AMX = {}
 const INT16 = { H2O_AMX: '0' }
 const F32 = { H2O_AMX: '0', H2O_INT16: '0' }

@@ -1,6 +1,6 @@
-// One model computed on the CPU and on a device, sparsely: do logits, votes and memory sets agree, does the device repeat
-// itself, and does the graph stay on it? What both give without H2O stands beside it, so that a miss can be told from one of
-// the backend's own products.
+// One model computed on the CPU and on a device, sparsely: do logits, votes and memory sets agree, does the device
+// repeat itself, and does the graph stay on it? What both give without H2O stands beside it, so that a miss can be told
+// from one of the backend's own products.
 
 #pragma once
 

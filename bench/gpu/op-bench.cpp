@@ -1,6 +1,6 @@
-// Each step of the method on the first GPU (or the CPU), at the shapes of one layer: microseconds and, for attention, what
-// was computed per second. Beside it stock's flash attention over one chunk: two products, no votes, and nothing above the
-// diagonal left out.
+// Each step of the method on the first GPU (or the CPU), at the shapes of one layer: microseconds and, for attention,
+// what was computed per second. Beside it stock's flash attention over one chunk: two products, no votes, and nothing
+// above the diagonal left out.
 //
 //   op-bench [N_HEAD_KV N_GROUP HEAD_SIZE]     default: 8 4 128, a layer of Qwen3-8B
 //

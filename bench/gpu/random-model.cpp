@@ -1,5 +1,5 @@
-// Writes a Qwen3 model of any shape with random weights, without a vocabulary: for measuring, and for comparing devices.
-// Tensors are streamed, so that a model may be larger than memory.
+// Writes a Qwen3 model of any shape with random weights, without a vocabulary: for measuring, and for comparing
+// devices. Tensors are streamed, so that a model may be larger than memory.
 //
 //   random-model OUT f32|f16|bf16|q8_0 LAYERS HIDDEN HEADS KV_HEADS HEAD_SIZE FFN VOCAB TIED(0|1)
 

@@ -1,5 +1,5 @@
-// Random values of one type in any number: cut at random places out of one long row that is drawn and encoded once, since
-// drawing takes a hundred times as long as copying.
+// Random values of one type in any number: cut at random places out of one long row that is drawn and encoded once,
+// since drawing takes a hundred times as long as copying.
 
 #pragma once
 

@@ -13,7 +13,8 @@ const FOLDER = join(PROJECT_ROOT, 'models/texts')
 const CATALOGUE = JSON.parse(readFileSync(new URL('books.json', import.meta.url), 'utf8'))
 
 /**
- * @typedef {{ name: string, licence: string, package: string, sha256: string, texts: string[] }} Book texts: each coherent,
+ * @typedef {{ name: string, licence: string, package: string, sha256: string, texts: string[] }} Book texts: each
+ * coherent,
  *   with one line per paragraph
  */
 

@@ -36,8 +36,8 @@ function bury(random, lines, needles) {
 const kinds = { numbers: ['number', numbers], uuids: ['uuid', uuids] }
 
 /**
- * Needles in a haystack. Of `keyCount` keys, `asked` are asked for; each has `values` values. Filling with needles makes all
- * lines keys with a value.
+ * Needles in a haystack. Of `keyCount` keys, `asked` are asked for; each has `values` values. Filling with needles
+ * makes all lines keys with a value.
  */
 function needles({ name, filling, value, keyCount = 1, values = 1, asked = 1, uuidKeys = false }) {
   const [what, draw] = kinds[value]
@@ -183,8 +183,8 @@ const FIRST = 'Ada Bruno Clara Dario Elsa Felix Greta Hugo Irma Jonas Klara Leon
 )
 
 /**
- * Questions over passages. RULER takes SQuAD and HotpotQA, which no package carries; these passages are made up, so that
- * nothing is known beforehand.
+ * Questions over passages. RULER takes SQuAD and HotpotQA, which no package carries; these passages are made up, so
+ * that nothing is known beforehand.
  */
 const passages = {
   name: 'qa',

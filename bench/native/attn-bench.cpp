@@ -1,13 +1,13 @@
-// attn-bench: the fused attention of H2O against stock's flash attention on the same pairs of queries and keys, operator
-// against operator, on the CPU. Built by `npm run bench:native`.
+// attn-bench: the fused attention of H2O against stock's flash attention on the same pairs of queries and keys,
+// operator against operator, on the CPU. Built by `npm run bench:native`.
 //
 //   attn-bench [-t N] [-r N] [-S N] [-M N] [-d N] [--heads N] [--kv-heads N] [-ctk f16|f32]
 //
 //   intra   S queries, each with the keys of its chunk up to itself; stock sees a causal mask
 //   inter   S queries with M keys each; ours reads them by index out of a cache of 8 S, stock finds them side by side
 //
-// Ours also gives the column sums (votes) and row statistics that the method needs. A repetition runs all of it in turns;
-// shown are medians, with the lowest and highest. A pair of a query and a key is 4 d operations per query head.
+// Ours also gives the column sums (votes) and row statistics that the method needs. A repetition runs all of it in
+// turns; shown are medians, with the lowest and highest. A pair of a query and a key is 4 d operations per query head.
 
 #include "fma-peak.h"
 #include "process-usage.h"

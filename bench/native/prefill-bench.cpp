@@ -1,14 +1,15 @@
-// prefill-bench: how long llama.cpp takes from a prompt to its first token. Built as stock-bench on the unpatched pin, and
-// with BENCH_H2O as h2o-bench on the patched tree. Run by `h2o-prefill bench` (src/ts/cli/bench/measure.ts).
+// prefill-bench: how long llama.cpp takes from a prompt to its first token. Built as stock-bench on the unpatched pin,
+// and with BENCH_H2O as h2o-bench on the patched tree. Run by `h2o-prefill bench` (src/ts/cli/bench/measure.ts).
 //
 //   stock-bench MODEL TOKENS [-n N] [-c N] [-b N] [-ub N] [-t N] [-fa on|off|auto] [-ctk TYPE] [-ctv TYPE] [-ngl N]
 //               [-r N] [-w N] [--calls N,N,...] [--profile]
-//     h2o-bench [--h2o-local N] [--h2o-heavy N] [--h2o-schedule single-pass|two-pass] [--h2o-select votes|query] as well;
+//     h2o-bench [--h2o-local N] [--h2o-heavy N] [--h2o-schedule single-pass|two-pass] [--h2o-select votes|query] as
+//     well;
 //               without them H2O is off
 //
-// TOKENS holds int32 ids, of which the first -n are the prompt (0: all). It is decoded in calls of --calls tokens, or of at
-// most -b, -r times over, after a warm-up with the first -w of them. The clock runs from the first llama_decode to the
-// argmax of the last token's logits. Prints one JSON object; a repetition is one entry of its arrays.
+// TOKENS holds int32 ids, of which the first -n are the prompt (0: all). It is decoded in calls of --calls tokens, or
+// of at most -b, -r times over, after a warm-up with the first -w of them. The clock runs from the first llama_decode
+// to the argmax of the last token's logits. Prints one JSON object; a repetition is one entry of its arrays.
 //
 // --profile adds where the time goes: two more prefills (profile.h), in none of which anything else is measured.
 

@@ -1,4 +1,5 @@
-// Perplexity of the same tokens with more and more of the text before them, dense: what the model makes of length at all.
+// Perplexity of the same tokens with more and more of the text before them, dense: what the model makes of length at
+// all.
 
 import { deviation } from '../../dist/cli/compare/deviation.js'
 import { exponential, Mean } from '../../dist/cli/compare/statistics.js'
@@ -13,7 +14,8 @@ export function windowsOf(tokens, size, most = Number.POSITIVE_INFINITY) {
 }
 
 /**
- * @param {{ createContext: Function }} api  @param {{ windows: Int32Array[] }} of at least the longest length, without BOS
+ * @param {{ createContext: Function }} api  @param {{ windows: Int32Array[] }} of at least the longest length, without
+ * BOS
  * @returns {Promise<{ length: number, n: number, ppl: number, uncertainty: number }[]>} one row per length
  */
 export async function perplexityByContext(api, { model, windows, lengths, threads }) {

@@ -15,8 +15,8 @@ const everything = (length, passkeys, contexts) => [
 
 /**
  * `tasks`: asked in dense and in `settings`. `ablation`: the first contexts of these, asked in all other settings.
- * `text`: lengths of windows for `settings`; the longest is that of the ablations. `memory`: the setting whose memory sets
- * are compared. `times`: prefills of the longest item are timed, so many times. What is not there is not measured.
+ * `text`: lengths of windows for `settings`; the longest is that of the ablations. `memory`: the setting whose memory
+ * sets are compared. `times`: prefills of the longest item are timed, so many times. What is not there is not measured.
  */
 export const sets = {
   full: {

@@ -62,7 +62,9 @@ export async function measure(api, set, options, say) {
   }
 }
 
-/** Of texts that are as long as the context, and of the same text as everything else, where it reaches into other files. */
+/**
+ * Of texts that are as long as the context, and of the same text as everything else, where it reaches into other files.
+ */
 async function byContext(api, { lengths, windows: most }, tokens, common) {
   const longest = Math.max(...lengths)
   const texts = longTexts()

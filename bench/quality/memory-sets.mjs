@@ -20,8 +20,8 @@ export function heavySets({ pos, nMem, nHeadKv, nSets, memPos }, local) {
 }
 
 /**
- * By layer and chunk, from one set to the next one: the share of heavy positions that are new, mean over the heads and the
- * sets of the chunk. The first memory has nothing before it.
+ * By layer and chunk, from one set to the next one: the share of heavy positions that are new, mean over the heads and
+ * the sets of the chunk. The first memory has nothing before it.
  *
  * @param {object[]} trace as takeTrace() gives it
  * @returns {{ layer: number, chunk: number, turnover: number }[]}

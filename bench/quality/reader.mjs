@@ -12,8 +12,9 @@ export function contextOptions(setting, { model, nCtx, threads, flashAttn }) {
 }
 
 /**
- * How many tokens of a text of n all prompts that begin with it share as whole sparse calls: a multiple of S that leaves
- * more than S, so that the last call is sparse whatever is asked. 0 where that is one chunk, which alone would be dense.
+ * How many tokens of a text of n all prompts that begin with it share as whole sparse calls: a multiple of S that
+ * leaves more than S, so that the last call is sparse whatever is asked. 0 where that is one chunk, which alone would
+ * be dense.
  */
 export function sharedHead(n, chunk) {
   const head = (Math.floor(n / chunk) - 1) * chunk
@@ -21,9 +22,9 @@ export function sharedHead(n, chunk) {
 }
 
 /**
- * Two ways to ask about a text. `inPrompt`: the question is the end of the prompt and is prefilled with it, sparsely in an
- * H2O context. `behind`: the context is cut back to the text, and the question is decoded densely after it, as a second
- * question is that reuses a prefilled context.
+ * Two ways to ask about a text. `inPrompt`: the question is the end of the prompt and is prefilled with it, sparsely in
+ * an H2O context. `behind`: the context is cut back to the text, and the question is decoded densely after it, as a
+ * second question is that reuses a prefilled context.
  */
 export class Reader {
   #ctx

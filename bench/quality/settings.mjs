@@ -78,7 +78,9 @@ export const ablations = [
   },
 ]
 
-/** What the defaults are chosen among, by policy, S, L and H: prefills that take about as long, or about as much memory. */
+/**
+ * What the defaults are chosen among, by policy, S, L and H: prefills that take about as long, or about as much memory.
+ */
 export const front = [
   ['votes', 1024, 256, 256],
   ['query', 1024, 256, 256],

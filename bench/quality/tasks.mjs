@@ -30,15 +30,16 @@ export async function askItem(ctx, { ids, asks }) {
 }
 
 /**
- * All items in one setting, on as many contexts of one thread each as there are cores: the steps of a small model are too
- * short to be shared out.
+ * All items in one setting, on as many contexts of one thread each as there are cores: the steps of a small model are
+ * too short to be shared out.
  *
  * @param {{ createContext: Function }} api  @param {Setting | null} setting null: dense
  * @param {(item: { task: string, length: number }, row: { ask: "prompt" | "behind" | "inside", where: number, right: boolean }) => void} onRow
  */
 export async function askAll(api, setting, items, options, onRow) {
   const { model, lanes = availableParallelism(), threads = 1 } = options
-  // the faster one: llama.cpp's flash attention of a few tokens over many is slow on a CPU, that of a long prompt is not
+  // the faster one: llama.cpp's flash attention of a few tokens over many is slow on a CPU, that of a long prompt is
+  // not
   const flashAttn = setting ? 'off' : 'auto'
   // a little more than the text: what is asked behind it
   const nCtx = Math.max(...items.map(({ ids }) => ids.length)) + 64

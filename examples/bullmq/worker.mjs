@@ -17,8 +17,8 @@ const permanent = new Set([
 ])
 
 /**
- * Jobs are `{ prompt, options }`, the arguments of Context.generate(); progress is `{ done, total, predicted }` in tokens.
- * A job's result is `{ text, stop, predicted, prompt: { tokens, cached, path, reason }, ttftMs }`.
+ * Jobs are `{ prompt, options }`, the arguments of Context.generate(); progress is `{ done, total, predicted }` in
+ * tokens. A job's result is `{ text, stop, predicted, prompt: { tokens, cached, path, reason }, ttftMs }`.
  *
  * @param {Pick<import('h2o-llama').Context, 'generate'>} context
  * @param {{ queue: string, connection: import('ioredis').Redis }} options connection: maxRetriesPerRequest null

@@ -1,4 +1,5 @@
-// Is the CUDA toolkit whole? Asked before a build with CUDA is configured: CMake's own messages name targets, not packages.
+// Is the CUDA toolkit whole? Asked before a build with CUDA is configured: CMake's own messages name targets, not
+// packages.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -20,7 +21,9 @@ const PARTS = {
   driver: { what: "the driver's library or its stub (libcuda)", apt: 'cuda-driver-dev' },
 }
 
-/** Fails unless all parts are there. Returns what CMake has to be told about them. @param {string[]} defines KEY=VALUE */
+/**
+ * Fails unless all parts are there. Returns what CMake has to be told about them. @param {string[]} defines KEY=VALUE
+ */
 export function requireCudaToolkit(defines) {
   const found = look(defines)
   if (!found) return [] // no opinion: the configuration itself says what it does not like

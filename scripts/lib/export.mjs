@@ -111,7 +111,9 @@ function withPatches(tree, pin, patches, found) {
   return tree.overlay(onDisk, found, ours)
 }
 
-/** Puts each added file under its patch (a file outside the series keeps its header); returns the new patches' names. */
+/**
+ * Puts each added file under its patch (a file outside the series keeps its header); returns the new patches' names.
+ */
 function assign(patches, add, changed, folder) {
   const created = []
   for (const { path, name } of add) {

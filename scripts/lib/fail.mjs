@@ -16,8 +16,8 @@ export class UsageFailure extends Failure {
 }
 
 /**
- * Runs a script's body: a Failure ends it with its message and exit code, as does what parseArgs does not know; anything else
- * with its stack.
+ * Runs a script's body: a Failure ends it with its message and exit code, as does what parseArgs does not know;
+ * anything else with its stack.
  */
 export async function main(body) {
   try {

@@ -1,5 +1,5 @@
-// A build as a person sees it: what its commands print goes to a log file, the terminal gets one line of progress, and a
-// failure shows what the log says about it.
+// A build as a person sees it: what its commands print goes to a log file, the terminal gets one line of progress, and
+// a failure shows what the log says about it.
 
 import { spawn } from 'node:child_process'
 import { appendFileSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'

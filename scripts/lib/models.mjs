@@ -36,8 +36,8 @@ export function whereIs(model, folder = FOLDER) {
 }
 
 /**
- * Brings a model into `folder`, or checks the one that is there. What is not what the catalogue says is refused; whatever
- * ends this early, nothing half-made stays. Returns { path, done: 'checked' | 'fetched' }.
+ * Brings a model into `folder`, or checks the one that is there. What is not what the catalogue says is refused;
+ * whatever ends this early, nothing half-made stays. Returns { path, done: 'checked' | 'fetched' }.
  * @param {(typeof catalogue)[number]} model
  * @param {{ folder?: string, from?: string, signal?: AbortSignal, pip?: string[] }} options see pipUnpack
  */

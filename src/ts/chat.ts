@@ -1,6 +1,6 @@
 /**
- * A chat in a model's template, by llama.cpp's common_chat: the prompt, what the answer has to keep to, and the answer as a
- * message.
+ * A chat in a model's template, by llama.cpp's common_chat: the prompt, what the answer has to keep to, and the answer
+ * as a message.
  */
 
 import { callNative, invalidArgument } from './errors.js'
@@ -108,8 +108,8 @@ export class Chat {
   }
 
   /**
-   * The text of an answer as a message: its calls of tools, the model's thoughts apart. `partial`: the answer was cut short.
-   * Throws ERR_H2O_CHAT_ANSWER for what is not in the model's format.
+   * The text of an answer as a message: its calls of tools, the model's thoughts apart. `partial`: the answer was cut
+   * short. Throws ERR_H2O_CHAT_ANSWER for what is not in the model's format.
    */
   parse(text: string, options: { partial?: boolean } = {}): AssistantMessage {
     const partial = boolean('partial', options.partial, false)

@@ -59,8 +59,8 @@ const decodeOptionNames = namesOf<DecodeOptions>({ logits: true, signal: true })
  *
  * An abort rejects with the signal's reason, and what it interrupts leaves whole native calls only: `position` says how
  * many tokens are in the context, and going on from there gives what never aborting would have given.
- * A model with sliding windows keeps the chunks of the call that had ended, too. With recurrent layers a call of one token
- * ends before an abort takes effect; if such a call fails, nothing is left, and `position` is 0.
+ * A model with sliding windows keeps the chunks of the call that had ended, too. With recurrent layers a call of one
+ * token ends before an abort takes effect; if such a call fails, nothing is left, and `position` is 0.
  */
 export class Context {
   static {
@@ -139,8 +139,8 @@ export class Context {
   }
 
   /**
-   * Reads a text to be asked about: prefill() without logits. What it gives answers questions behind the text, any number of
-   * them, also at once.
+   * Reads a text to be asked about: prefill() without logits. What it gives answers questions behind the text, any
+   * number of them, also at once.
    */
   async read(text: Prompt, given?: ReadOptions): Promise<Document> {
     const options = readOptions('read', given, readOptionNames)
@@ -194,9 +194,9 @@ export class Context {
   /**
    * Prefills a prompt and yields tokens; what it returns is the summary.
    *
-   * A whole: from the first next() it holds the context until it ends or is left (`break`, return()), and what is called
-   * on the context meanwhile waits. With `from`, concurrent questions behind one document each see the document alone.
-   * The token yielded last is not in the context yet.
+   * A whole: from the first next() it holds the context until it ends or is left (`break`, return()), and what is
+   * called on the context meanwhile waits. With `from`, concurrent questions behind one document each see the document
+   * alone. The token yielded last is not in the context yet.
    *
    * A call inside the loop would wait for the loop itself, so it throws ERR_H2O_INSIDE_GENERATE: whatever is called by
    * the code that has taken a token and has not asked for the next one, awaited or not. It is not noticed (and waits)
@@ -207,9 +207,9 @@ export class Context {
   }
 
   /**
-   * Forgets everything from `position` on. Throws ERR_H2O_POSITION_OUT_OF_RANGE beyond the end, and ERR_H2O_POSITION_GONE
-   * where a model's sliding windows no longer reach back (swaFull) or where it has recurrent layers; nothing is forgotten
-   * then.
+   * Forgets everything from `position` on. Throws ERR_H2O_POSITION_OUT_OF_RANGE beyond the end, and
+   * ERR_H2O_POSITION_GONE where a model's sliding windows no longer reach back (swaFull) or where it has recurrent
+   * layers; nothing is forgotten then.
    */
   async truncate(position: number): Promise<void> {
     count('position', position, 0, this.nCtx)
@@ -220,8 +220,8 @@ export class Context {
   }
 
   /**
-   * Forgets the positions from `from` up to, but without, `to`. The hole stays: later tokens keep their positions. Throws
-   * ERR_H2O_POSITION_OUT_OF_RANGE beyond the end, ERR_H2O_POSITION_GONE for a model with recurrent layers.
+   * Forgets the positions from `from` up to, but without, `to`. The hole stays: later tokens keep their positions.
+   * Throws ERR_H2O_POSITION_OUT_OF_RANGE beyond the end, ERR_H2O_POSITION_GONE for a model with recurrent layers.
    */
   async removeRange(from: number, to: number): Promise<void> {
     count('from', from, 0, this.nCtx)
@@ -250,11 +250,12 @@ export class Context {
    * come from another model or from other cache types, or do not fit.
    *
    * A context with other settings of H2O takes the cache over and not what the method remembers: `inherited` is false
-   * then, `reason` says why, and the next sparse call begins with the last positions alone. With select 'query' the method remembers nothing beside the cache, so
-   * nothing of it is saved and nothing is lost: `inherited` is true, whatever settings the state is from.
+   * then, `reason` says why, and the next sparse call begins with the last positions alone. With select 'query' the
+   * method remembers nothing beside the cache, so nothing of it is saved and nothing is lost: `inherited` is true,
+   * whatever settings the state is from.
    *
-   * A prompt that begins as the state does reads the rest only, as if this context had read it (PrefillOptions.reuse), if
-   * the settings are the same.
+   * A prompt that begins as the state does reads the rest only, as if this context had read it (PrefillOptions.reuse),
+   * if the settings are the same.
    */
   async loadState(state: Uint8Array): Promise<LoadedState> {
     const own = ownState(state)

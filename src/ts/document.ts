@@ -10,8 +10,8 @@ import type { GeneratedToken, GenerateSummary, LoadedState, PrefillResult } from
 export type AskOptions = Omit<GenerateOptions, 'from' | 'append' | 'reuse'>
 
 /**
- * Questions go behind the text, each behind the text alone: what was asked before is forgotten, and questions that come at
- * once are answered one after the other. A question of a chunk or less is dense and sees all of the text.
+ * Questions go behind the text, each behind the text alone: what was asked before is forgotten, and questions that come
+ * at once are answered one after the other. A question of a chunk or less is dense and sees all of the text.
  *
  * The text stays until something else is read in its place: then ask() and save() throw ERR_H2O_POSITION_STALE.
  */

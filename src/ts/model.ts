@@ -183,7 +183,8 @@ function tokenizeArguments(text: string, options: TokenizeOptions): [string, boo
 
 /**
  * Loads a GGUF file, off the main thread. Throws ERR_H2O_MODEL_NOT_FOUND, ERR_H2O_MODEL_INVALID,
- * ERR_H2O_ADAPTER_NOT_FOUND, ERR_H2O_ADAPTER_INVALID, ERR_H2O_INVALID_ARGUMENT, ERR_H2O_NO_BINARY; an abort rejects with the signal's reason.
+ * ERR_H2O_ADAPTER_NOT_FOUND, ERR_H2O_ADAPTER_INVALID, ERR_H2O_INVALID_ARGUMENT, ERR_H2O_NO_BINARY; an abort rejects
+ * with the signal's reason.
  */
 export async function loadModel(options: string | ModelOptions): Promise<Model> {
   const checked = checkModelOptions(options)

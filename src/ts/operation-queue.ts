@@ -10,7 +10,9 @@ export class OperationQueue {
   #taken = false
   #closed: { reason: unknown } | undefined
 
-  /** Resolves when it is the caller's turn, with the function that ends it. An abort gives up the place in the queue. */
+  /**
+   * Resolves when it is the caller's turn, with the function that ends it. An abort gives up the place in the queue.
+   */
   take(signal?: AbortSignal): Promise<() => void> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(this.#closed.reason)

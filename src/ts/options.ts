@@ -34,8 +34,8 @@ export interface H2oOptions {
   /** `defaultSelection`, and 'votes' with schedule 'two-pass', which has no 'query' */
   select?: Selection
   /**
-   * Record scores and memory sets of sparse calls for takeTrace(); 'mass': where dense attention would have looked, too,
-   * which costs about what dense attention does. false
+   * Record scores and memory sets of sparse calls for takeTrace(); 'mass': where dense attention would have looked,
+   * too, which costs about what dense attention does. false
    */
   trace?: boolean | 'mass'
   /**
@@ -49,8 +49,9 @@ export interface ContextOptions {
   /** A path: the context loads the model and disposes it with itself. */
   model: string | Model | ModelOptions
   /**
-   * Tokens that fit, rounded up to a multiple of 256; 0 is the training context. Their KV cache is allocated at once, so
-   * this is what a context costs in memory. Above the training context there is a warning. min(32768, training context)
+   * Tokens that fit, rounded up to a multiple of 256; 0 is the training context. Their KV cache is allocated at once,
+   * so this is what a context costs in memory. Above the training context there is a warning. min(32768, training
+   * context)
    */
   nCtx?: number
   /** Most tokens of one native call: 2048. A multiple of nUbatch with H2O. */
@@ -65,8 +66,8 @@ export interface ContextOptions {
   typeK?: KvType
   typeV?: KvType
   /**
-   * Keep all positions of layers with a sliding window, too: false. Without, such a model cannot go back further than its
-   * windows reach (ERR_H2O_POSITION_GONE). With it the cache is as large as a model's without windows.
+   * Keep all positions of layers with a sliding window, too: false. Without, such a model cannot go back further than
+   * its windows reach (ERR_H2O_POSITION_GONE). With it the cache is as large as a model's without windows.
    */
   swaFull?: boolean
   /** The KV cache is on the devices that hold the layers: true */
@@ -75,7 +76,10 @@ export interface ContextOptions {
   rope?: RopeOptions
   /** false: stock attention. Local and heavy of 0 mean the same. */
   h2o?: false | H2oOptions
-  /** As an embedding context of llama.cpp: every token becomes an output, and the prefill is dense. Nothing here returns them. */
+  /**
+   * As an embedding context of llama.cpp: every token becomes an output, and the prefill is dense. Nothing here returns
+   * them.
+   */
   embeddings?: boolean
   /** Sequences that the cache is divided among: 1. This API uses the first one only. */
   nSeqMax?: number

@@ -1,8 +1,8 @@
 /**
  * Where reads of a context ended, and whether what they read is still there.
  *
- * A position is only a number: after another prompt of the same length it means another text. A place is the result of a
- * prefill() or a loadState(); one whose text was forgotten, in part or as a whole, is stale.
+ * A position is only a number: after another prompt of the same length it means another text. A place is the result of
+ * a prefill() or a loadState(); one whose text was forgotten, in part or as a whole, is stale.
  */
 
 import { H2oError, invalidArgument } from './errors.js'
@@ -14,7 +14,10 @@ export interface Place {
 
 export class Places {
   #clock = 0
-  /** From each `at` on, the text became another one. The latest are last, and above those before: the others do not matter. */
+  /**
+   * From each `at` on, the text became another one. The latest are last, and above those before: the others do not
+   * matter.
+   */
   #cuts: { at: number; time: number }[] = []
   #times = new WeakMap<Place, { position: number; time: number }>()
 

@@ -26,20 +26,23 @@ export interface PrefillOptions {
   /** Continue after what is in the context; otherwise it is cleared first, but for `reuse`: false */
   append?: boolean
   /**
-   * A beginning that the context holds already is not read again, where that changes nothing: `cached` says how much. In
-   * whole chunks, with select 'query'. true; never with logits 'all'.
+   * A beginning that the context holds already is not read again, where that changes nothing: `cached` says how much.
+   * In whole chunks, with select 'query'. true; never with logits 'all'.
    */
   reuse?: boolean
   /**
    * Go back first, in the same turn: what is behind is forgotten, and the prompt follows. Not together with `append`.
    *
-   * What prefill() or loadState() of this context gave: back to where that ended. ERR_H2O_POSITION_STALE if any of it was
-   * forgotten meanwhile. A position: back to there, whatever stands before it; 0 clears. ERR_H2O_POSITION_OUT_OF_RANGE
-   * beyond the end, ERR_H2O_POSITION_GONE where the model cannot go back (Context.truncate): for a model with recurrent
-   * layers use saveState() and loadState().
+   * What prefill() or loadState() of this context gave: back to where that ended. ERR_H2O_POSITION_STALE if any of it
+   * was forgotten meanwhile. A position: back to there, whatever stands before it; 0 clears.
+   * ERR_H2O_POSITION_OUT_OF_RANGE beyond the end, ERR_H2O_POSITION_GONE where the model cannot go back
+   * (Context.truncate): for a model with recurrent layers use saveState() and loadState().
    */
   from?: number | Place
-  /** The last so many tokens of this prompt are dense; of all of them, it is dense as a whole: the context's h2o.denseTail */
+  /**
+   * The last so many tokens of this prompt are dense; of all of them, it is dense as a whole: the context's
+   * h2o.denseTail
+   */
   denseTail?: number
   /** Whose logits to return: 'last' */
   logits?: LogitsMode

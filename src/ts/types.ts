@@ -94,8 +94,8 @@ export interface LoadedState {
   /** Whether the method goes on where it was: all that it remembers was taken over with the cache. */
   inherited: boolean
   /**
-   * Why it does not, or null. 'none': the state has no memory set, as no sparse call had been made. 'off': this context is
-   * not served. Otherwise the first setting that is another one here; 'other' is one that has no name of its own.
+   * Why it does not, or null. 'none': the state has no memory set, as no sparse call had been made. 'off': this context
+   * is not served. Otherwise the first setting that is another one here; 'other' is one that has no name of its own.
    */
   reason: null | 'none' | 'off' | 'local' | 'heavy' | 'chunk' | 'schedule' | 'selection' | 'other'
 }
@@ -149,8 +149,8 @@ export interface GenerateSummary {
   /** Tokens generated, the one that ended the generation not counted. */
   predicted: number
   /**
-   * 'eos': the model ended it; 'stop': a stop string; 'length': nPredict; 'context': the context is full; 'grammar': the
-   * grammar is at its end, and the token that would say so is not wanted (ignoreEos, logitBias).
+   * 'eos': the model ended it; 'stop': a stop string; 'length': nPredict; 'context': the context is full; 'grammar':
+   * the grammar is at its end, and the token that would say so is not wanted (ignoreEos, logitBias).
    */
   stop: 'eos' | 'stop' | 'length' | 'context' | 'grammar'
   /** What sampling used; random unless it was given. */
@@ -178,9 +178,9 @@ export interface H2oTraceEntry {
   /** Initial scores of the chunk's own positions; empty with 'query'. */
   chunkScore: Float32Array
   /**
-   * With trace 'mass': what each of the positions [0, pos + nChunk) gets of the full causal softmax of the chunk's queries,
-   * summed over the queries and the query heads of the group; where there are several sets, set by set over the queries
-   * that it is for.
+   * With trace 'mass': what each of the positions [0, pos + nChunk) gets of the full causal softmax of the chunk's
+   * queries, summed over the queries and the query heads of the group; where there are several sets, set by set over
+   * the queries that it is for.
    */
   mass?: Float32Array
 }
@@ -204,8 +204,8 @@ export interface ContextH2o {
 }
 
 /**
- * sparse: to what H2O chooses. dense: to all positions, in a context that is not covered. window: to the last positions, as
- * always. recurrent: it keeps a state instead of K and V. none: it has no attention.
+ * sparse: to what H2O chooses. dense: to all positions, in a context that is not covered. window: to the last
+ * positions, as always. recurrent: it keeps a state instead of K and V. none: it has no attention.
  */
 export type LayerKind = 'sparse' | 'dense' | 'window' | 'recurrent' | 'none'
 

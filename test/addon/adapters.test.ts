@@ -1,4 +1,6 @@
-/** LoRA adapters: what does not belong to the model, and states that were made with others. Parity: test/parity/lora. */
+/**
+ * LoRA adapters: what does not belong to the model, and states that were made with others. Parity: test/parity/lora.
+ */
 
 import { writeFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'

@@ -1,4 +1,6 @@
-/** Grammars and schemas that would take all time, memory or stack are refused, and an abort ends work on any at once. */
+/**
+ * Grammars and schemas that would take all time, memory or stack are refused, and an abort ends work on any at once.
+ */
 
 import { describe, expect, it } from 'vitest'
 import type { Context, GenerateOptions, JsonSchema } from '../../src/ts/index.js'

@@ -1,4 +1,6 @@
-/** Limits of the system on addresses and threads, in processes of their own with the built library: `npm run build:ts`. */
+/**
+ * Limits of the system on addresses and threads, in processes of their own with the built library: `npm run build:ts`.
+ */
 
 import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'

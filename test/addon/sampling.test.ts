@@ -1,4 +1,6 @@
-/** llama.cpp's samplers by what can be said of them exactly: arithmetic on the logits, and choices that leave one token. */
+/**
+ * llama.cpp's samplers by what can be said of them exactly: arithmetic on the logits, and choices that leave one token.
+ */
 
 import { describe, expect, it } from 'vitest'
 import type { Context, GenerateOptions } from '../../src/ts/index.js'

@@ -1,5 +1,5 @@
-// A GGUF file that says what a tiny model is and has no tensors: what any architecture asks for, so that a row of the table
-// names only what it has of its own.
+// A GGUF file that says what a tiny model is and has no tensors: what any architecture asks for, so that a row of the
+// table names only what it has of its own.
 
 import { bool, f32, type GgufValue, type Metadata, string, u32 } from '../../src/ts/model-maker/gguf.js'
 import { MIN_VOCAB, vocabularyMetadata } from '../../src/ts/model-maker/vocabulary.js'
@@ -37,7 +37,9 @@ export const experts: Metadata = {
   leading_dense_block_count: u32(1),
 }
 
-/** All metadata of a tiny model. `own` has keys without the architecture's name in front, or with a slash to have none. */
+/**
+ * All metadata of a tiny model. `own` has keys without the architecture's name in front, or with a slash to have none.
+ */
 export function tinyMetadata(arch: string, own: Metadata = {}): Metadata {
   const keys = Object.entries({ ...common, ...own })
   return {

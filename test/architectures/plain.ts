@@ -1,5 +1,5 @@
-// The architectures with plain KV caches: those that H2O serves, and those that it refuses with a reason. A row has what
-// the metadata of a tiny model must say beside test/architectures/metadata.ts.
+// The architectures with plain KV caches: those that H2O serves, and those that it refuses with a reason. A row has
+// what the metadata of a tiny model must say beside test/architectures/metadata.ts.
 
 import type { Reason } from '../../src/ts/index.js'
 import { bool, f32, type GgufValue, type Metadata, u32 } from '../../src/ts/model-maker/gguf.js'

@@ -1,5 +1,5 @@
-// llama-perplexity's file of logits: its bytes against a float64 reference, files that are none, and what is left behind.
-// That llama-perplexity writes and reads the same is shown in test/tools/perplexity.test.ts.
+// llama-perplexity's file of logits: its bytes against a float64 reference, files that are none, and what is left
+// behind. That llama-perplexity writes and reads the same is shown in test/tools/perplexity.test.ts.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
-// The CUDA launchers and kernels do what plain loops do, and the same bits whatever the order of warps; a sparse prefill of a
-// model by them is that of the CPU: on the host, with threads, shared memory and tensor-core instructions emulated
-// (test/cuda/emulation). No GPU is needed, only CUDA's headers, and the libraries that npm run build leaves.
+// The CUDA launchers and kernels do what plain loops do, and the same bits whatever the order of warps; a sparse
+// prefill of a model by them is that of the CPU: on the host, with threads, shared memory and tensor-core instructions
+// emulated (test/cuda/emulation). No GPU is needed, only CUDA's headers, and the libraries that npm run build leaves.
 //
 // What it cannot show: speed, what the device's compiler makes of the code, races within a warp, the rest of ggml-cuda.
 

@@ -1,5 +1,5 @@
-// The CUDA kernels compile for every architecture that we name, without a warning, and stay within their limits. Nothing
-// runs here: no GPU is needed, only nvcc.
+// The CUDA kernels compile for every architecture that we name, without a warning, and stay within their limits.
+// Nothing runs here: no GPU is needed, only nvcc.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
-// What the kernels may take of a multiprocessor. Registers: 65536 of them, so 256 a thread is two blocks of 128 threads,
-// which launch_bounds asks for; a choice is one block of 1024 threads. Shared memory is what ptxas knows of: the tiles of
-// the tensor-core kernels are dynamic, and h2o-attn-mma.cu asserts their size.
+// What the kernels may take of a multiprocessor. Registers: 65536 of them, so 256 a thread is two blocks of 128
+// threads, which launch_bounds asks for; a choice is one block of 1024 threads. Shared memory is what ptxas knows of:
+// the tiles of the tensor-core kernels are dynamic, and h2o-attn-mma.cu asserts their size.
 
 export interface Limit {
   registers: number

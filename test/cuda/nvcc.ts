@@ -1,5 +1,5 @@
-// Compiling one .cu file for several architectures, with the flags of ggml-cuda's CMakeLists.txt, and reading what ptxas
-// reports of its kernels.
+// Compiling one .cu file for several architectures, with the flags of ggml-cuda's CMakeLists.txt, and reading what
+// ptxas reports of its kernels.
 
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,6 +1,6 @@
 // Models with recurrent layers against the float64 reference: short convolutions (lfm2) and gated delta nets with gated
-// attention (qwen35), over several calls, sparse and dense. As method.test.ts and query-method.test.ts, the reference replays
-// the engine's sets, and each must be a right choice.
+// attention (qwen35), over several calls, sparse and dense. As method.test.ts and query-method.test.ts, the reference
+// replays the engine's sets, and each must be a right choice.
 
 import { expect, test } from 'vitest'
 import { blocksOf, checkSets } from '../reference/query-replay.js'

@@ -1,5 +1,5 @@
-// The fused kernels against the graph of stock ops, on whole models: the same sets and logits. The composed graph is the
-// one that the reference has checked; here the shapes are larger than the reference could take.
+// The fused kernels against the graph of stock ops, on whole models: the same sets and logits. The composed graph is
+// the one that the reference has checked; here the shapes are larger than the reference could take.
 
 import { afterEach, expect, test } from 'vitest'
 import type { H2oTraceEntry, KvType } from '../../src/ts/index.js'

@@ -53,8 +53,8 @@ const hybrids: Record<string, ModelSpec> = {
   nemotron_h: { arch: 'nemotron_h', layers: 6 },
 }
 
-// Stock rounds q and the weights to the type of the cache (q to 8 bits for a quantised K), and -fa on rounds F32 to F16. The
-// graph of stock ops rounds likewise, in another order; the fused kernels leave q and the weights in F32.
+// Stock rounds q and the weights to the type of the cache (q to 8 bits for a quantised K), and -fa on rounds F32 to
+// F16. The graph of stock ops rounds likewise, in another order; the fused kernels leave q and the weights in F32.
 const limits: Partial<Record<KvType, { on: number; off?: number; fused?: number }>> = {
   f32: { on: 1e-5, off: 1e-9 },
   f16: { on: 1e-5, off: 1e-5 },
@@ -63,7 +63,8 @@ const limits: Partial<Record<KvType, { on: number; off?: number; fused?: number 
   q4_0: { on: 1e-5, fused: 1e-2 },
 }
 
-// ggml takes GELU from a table of F16 values: the last bit of its argument can move an entry, more so with more full layers
+// ggml takes GELU from a table of F16 values: the last bit of its argument can move an entry, more so with more full
+// layers
 const leasts: Record<string, number> = { 'gemma4 (shared keys and values)': 5e-8 }
 
 const cases = Object.keys({ ...models, ...hybrids }).flatMap((name) =>

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// The policy `query` against the float64 reference (test/reference/query.ts), on whole tiny models with F32 weights and F32
-// KV. The reference replays the engine's sets, so that a near tie decided the other way does not spoil the comparison of
-// logits; and each set must be the reference's own wherever the reference chose by more than rounding.
+// The policy `query` against the float64 reference (test/reference/query.ts), on whole tiny models with F32 weights and
+// F32 KV. The reference replays the engine's sets, so that a near tie decided the other way does not spoil the
+// comparison of logits; and each set must be the reference's own wherever the reference chose by more than rounding.
 
 import { afterEach, expect, test } from 'vitest'
 import type { BlockTrace } from '../reference/query-pass.js'

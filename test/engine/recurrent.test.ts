@@ -1,5 +1,5 @@
-// Models with recurrent layers, with H2O on their attention layers and without: their state has no positions to go back to.
-// What was aborted never began; what cannot be forgotten is refused, and nothing changes; what was saved goes on.
+// Models with recurrent layers, with H2O on their attention layers and without: their state has no positions to go back
+// to. What was aborted never began; what cannot be forgotten is refused, and nothing changes; what was saved goes on.
 
 import { describe, expect, test } from 'vitest'
 import type { Context, H2oOptions } from '../../src/ts/index.js'

@@ -15,7 +15,9 @@ process.env.H2O_AMX = '0'
 const SCORE_TOLERANCE = 1e-5
 const LOGITS_NMSE = 1e-9
 
-/** ggml's GELU comes from a table of F16 values, which no reference in float64 meets: without it attention is compared. */
+/**
+ * ggml's GELU comes from a table of F16 values, which no reference in float64 meets: without it attention is compared.
+ */
 const noGelu: Edit = (name, values) => {
   if (name.endsWith('ffn_down.weight')) values.fill(0)
 }

@@ -64,7 +64,9 @@ describe.skipIf(!hasRedis)('a worker for BullMQ', () => {
     return { context, job }
   }
 
-  /** The engine takes the next call before the prompt is read: the worker looks for what ends it several times a second. */
+  /**
+   * The engine takes the next call before the prompt is read: the worker looks for what ends it several times a second.
+   */
   async function expectFree(context: Context) {
     await context.decode(65)
     expect(context.position).toBeLessThan(long.length)

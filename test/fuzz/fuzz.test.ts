@@ -1,4 +1,6 @@
-/** A short run of every kind with fixed seeds, and everything that once broke something. `npm run fuzz` is the long one. */
+/**
+ * A short run of every kind with fixed seeds, and everything that once broke something. `npm run fuzz` is the long one.
+ */
 
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
-// The method written out with plain loops in double precision, for one layer as one decode call saw it; and a replay that
-// holds a context's sparse calls against it. Shares nothing with the engine. Section numbers as in src/native/h2o.
+// The method written out with plain loops in double precision, for one layer as one decode call saw it; and a replay
+// that holds a context's sparse calls against it. Shares nothing with the engine. Section numbers as in src/native/h2o.
 
 #pragma once
 
@@ -31,7 +31,8 @@ struct naive_softmax {
     std::vector<double> w;
 };
 
-// query i (counted from the call's first) of head ih over the given positions: q over keys, then q_intra over keys_intra
+// query i (counted from the call's first) of head ih over the given positions: q over keys, then q_intra over
+// keys_intra
 naive_softmax naive_attend(
         const naive_layer & layer, int i, int ih, const std::vector<int> & keys, const std::vector<int> & keys_intra = {});
 
@@ -53,8 +54,8 @@ std::vector<int> naive_select(const std::map<int, float> & tracked, int pos, int
 double naive_nmse(const std::vector<float> & got, const std::vector<double> & expected);
 double naive_nmse(const std::vector<float> & got, const std::vector<float>  & expected);
 
-// Follows the sparse calls of a context. Each memory set must be the one that rule 3 makes of the scores that the engine
-// itself reported before; outputs and scores must come near to the naive ones over these sets.
+// Follows the sparse calls of a context. Each memory set must be the one that rule 3 makes of the scores that the
+// engine itself reported before; outputs and scores must come near to the naive ones over these sets.
 class naive_replay {
 public:
     naive_replay(const test_context & ctx) : ctx(ctx) {}

@@ -1,5 +1,5 @@
-// A llama, Qwen3, Qwen3-VL, LFM2 or Gemma 3 model with random weights as GGUF: its metadata, and which tensors it has. Who
-// writes it fills them in.
+// A llama, Qwen3, Qwen3-VL, LFM2 or Gemma 3 model with random weights as GGUF: its metadata, and which tensors it has.
+// Who writes it fills them in.
 
 #pragma once
 

@@ -75,8 +75,8 @@ public:
     std::vector<float>      logits()   const; // [n_tokens][n_vocab]
     std::vector<test_trace> trace()    const;
 
-    // of the last call, if captured; RoPE applied. A two-pass call goes over its tokens twice: q_intra, k and v are of the
-    // first pass, q and out of the last one
+    // of the last call, if captured; RoPE applied. A two-pass call goes over its tokens twice: q_intra, k and v are of
+    // the first pass, q and out of the last one
     std::vector<float> q_intra(int il) const; // [n_tokens][n_head][d_head]
     std::vector<float> q      (int il) const;
     test_kv            k      (int il) const;

@@ -1,6 +1,6 @@
-// Boundaries: prompts of N = S, S + 1, 2S - 1, 2S, 2S + 128 and 3500 tokens at S = 1024, every length around small chunks,
-// tails shorter than L, the smallest and largest memory, calls that begin anywhere, a call that is aborted, and calls that
-// H2O does not serve.
+// Boundaries: prompts of N = S, S + 1, 2S - 1, 2S, 2S + 128 and 3500 tokens at S = 1024, every length around small
+// chunks, tails shorter than L, the smallest and largest memory, calls that begin anywhere, a call that is aborted, and
+// calls that H2O does not serve.
 
 #include "naive.h"
 #include "testing.h"
@@ -15,8 +15,8 @@ static void check_finite(const std::vector<float> & data) {
     }
 }
 
-// one prompt in one call: the path it must take, chunk by chunk, and if sparse all that the method says of it; a prompt of
-// one chunk is stock, bit for bit
+// one prompt in one call: the path it must take, chunk by chunk, and if sparse all that the method says of it; a prompt
+// of one chunk is stock, bit for bit
 static void test_length(const tiny_model & model, const test_context_params & params, int n) {
     const int S = params.n_chunk;
 

@@ -1,6 +1,6 @@
-// GGML_OP_H2O, ATTN: output, row statistics and votes of a block, against a plain loop in double precision: a chunk and its
-// own keys, with some before it or without, or a memory set, or a set for each block of queries, alone or on top of the
-// state of other keys, in every type and layout that a KV cache has, for odd sizes, 1 to 8 threads.
+// GGML_OP_H2O, ATTN: output, row statistics and votes of a block, against a plain loop in double precision: a chunk and
+// its own keys, with some before it or without, or a memory set, or a set for each block of queries, alone or on top of
+// the state of other keys, in every type and layout that a KV cache has, for odd sizes, 1 to 8 threads.
 
 #include "testing.h"
 

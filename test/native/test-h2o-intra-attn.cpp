@@ -1,5 +1,5 @@
-// Attention inside a chunk: equal to plain causal attention in double precision, blind to the future and to other chunks,
-// with RoPE at absolute positions and K and V written once, where they belong.
+// Attention inside a chunk: equal to plain causal attention in double precision, blind to the future and to other
+// chunks, with RoPE at absolute positions and K and V written once, where they belong.
 
 #include "naive.h"
 #include "testing.h"
@@ -147,8 +147,8 @@ static void test_no_future(const tiny_model & model, const test_context_params &
 }
 
 // in the first layer, where nothing has passed through another position yet, a token of chunk 0 reaches chunk 1 through
-// its memory set and in no other way; and no token of another chunk moves a score that a chunk gives to itself, nor K and
-// V. In the two-pass schedule this holds for all layers: its first pass knows no memory
+// its memory set and in no other way; and no token of another chunk moves a score that a chunk gives to itself, nor K
+// and V. In the two-pass schedule this holds for all layers: its first pass knows no memory
 static void test_no_other_chunk(const tiny_model & model, const test_context_params & params) {
     const int S        = 32;
     const int n_embd   = model.params.n_head*model.params.d_head;

@@ -117,8 +117,8 @@ static void test_persistence(const tiny_model & model, const test_context_params
     CHECK(replay.nmse_out < 1e-10 && replay.error_score < 1e-5);
 }
 
-// positions from `pos` on are removed, and others come in their place, some of them with a dense call: what was remembered
-// of the old ones goes, all else stays
+// positions from `pos` on are removed, and others come in their place, some of them with a dense call: what was
+// remembered of the old ones goes, all else stays
 static void test_truncate(const tiny_model & model, const test_context_params & params, int n_decoded, int pos, int n_dense) {
     test_context ctx(model, params);
     naive_replay replay(ctx);
@@ -163,7 +163,8 @@ static void test_edits(const tiny_model & model, const test_context_params & par
     CHECK(llama_memory_seq_rm(memory, 0, ctx.n_pos(), -1));
     expect(H2O_PATH_SPARSE, H2O_REASON_NONE, 24);
 
-    // from the middle: a hole, that the next call fills; what was remembered does not come back with the order of the cells
+    // from the middle: a hole, that the next call fills; what was remembered does not come back with the order of the
+    // cells
     start();
     CHECK(llama_memory_seq_rm(memory, 0, 10, 20));
     expect(H2O_PATH_DENSE, H2O_REASON_KV_NOT_CONTIGUOUS, 0);
@@ -209,7 +210,8 @@ static void test_save(const tiny_model & model, const test_context_params & para
     CHECK(other.call().n_inherited == 24);
 }
 
-// a state from a context with another memory brings its cells; what was remembered starts anew, and the next call says so
+// a state from a context with another memory brings its cells; what was remembered starts anew, and the next call says
+// so
 static void test_other_state(const tiny_model & model, const test_context_params & params) {
     test_context_params other_split = params, other_size = params, other_chunk = params;
     other_split.n_local += 1;
@@ -373,8 +375,8 @@ static void test_decoding(const tiny_model & model, test_context_params params, 
     CHECK(ctx.logits() == other.logits());
 }
 
-// what was reserved is enough for the first call of a prompt, whose first chunk has no memory, and for those after it; so
-// many layers that a tensor which each of them leaves alive would show
+// what was reserved is enough for the first call of a prompt, whose first chunk has no memory, and for those after it;
+// so many layers that a tensor which each of them leaves alive would show
 static void test_reserved(test_context_params params) {
     tiny_model_params mparams;
     mparams.n_layer = 60;

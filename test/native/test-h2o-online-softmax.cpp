@@ -1,5 +1,5 @@
-// The building blocks of h2o-block.h in float64: the state (o, lse) and the votes of one block of keys, and the fusion of
-// two blocks, which must be one softmax over the joined keys: for logits to +-100, and with one side empty.
+// The building blocks of h2o-block.h in float64: the state (o, lse) and the votes of one block of keys, and the fusion
+// of two blocks, which must be one softmax over the joined keys: for logits to +-100, and with one side empty.
 
 #include "testing.h"
 

@@ -1,6 +1,6 @@
-// GGML_OP_H2O, PAGES, LANDMARKS and QUERY, on random sizes, types and strides, with an index that grows in steps, ties and
-// NaN: a set whatever comes in, and the same one for 1 to 8 threads. What is chosen is compared in test-backend-ops; this runs
-// under sanitizers, too.
+// GGML_OP_H2O, PAGES, LANDMARKS and QUERY, on random sizes, types and strides, with an index that grows in steps, ties
+// and NaN: a set whatever comes in, and the same one for 1 to 8 threads. What is chosen is compared in
+// test-backend-ops; this runs under sanitizers, too.
 
 #include "testing.h"
 

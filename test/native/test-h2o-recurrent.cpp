@@ -1,6 +1,6 @@
-// A model with recurrent layers (LFM2), whose state cannot go back: a call that was aborted at any node, sparse or dense,
-// never began, through llama_decode alone. One of a single token leaves nothing. And upstream's own way back, some tokens,
-// lives beside it.
+// A model with recurrent layers (LFM2), whose state cannot go back: a call that was aborted at any node, sparse or
+// dense, never began, through llama_decode alone. One of a single token leaves nothing. And upstream's own way back,
+// some tokens, lives beside it.
 
 #include "node-watch.h"
 #include "testing.h"

@@ -1,6 +1,6 @@
-// A call counts when all of it has succeeded. Aborted at any node of any graph, through llama_decode alone, it leaves the
-// context as if it had not begun: the same positions, and the next calls give the same bits. And in the two-pass schedule
-// phase 2 writes no K and V: the cache holds in the middle of it what it holds at its end.
+// A call counts when all of it has succeeded. Aborted at any node of any graph, through llama_decode alone, it leaves
+// the context as if it had not begun: the same positions, and the next calls give the same bits. And in the two-pass
+// schedule phase 2 writes no K and V: the cache holds in the middle of it what it holds at its end.
 
 #include "node-watch.h"
 #include "testing.h"

@@ -1,6 +1,6 @@
-// Models with sliding windows through llama.h alone. Aborted at any node of any graph, a call leaves its graphs that had ended,
-// and going on from there gives what no abort would have given. And a partial state, as llama-server keeps it for going
-// back, restores the windows alone: the H2O state follows the positions that are then removed.
+// Models with sliding windows through llama.h alone. Aborted at any node of any graph, a call leaves its graphs that
+// had ended, and going on from there gives what no abort would have given. And a partial state, as llama-server keeps
+// it for going back, restores the windows alone: the H2O state follows the positions that are then removed.
 
 #include "node-watch.h"
 #include "testing.h"

@@ -1,5 +1,5 @@
-// The AMX tile configuration on machines without AMX, from the compiler's assembly: GCC before 14 dropped the stores that
-// filled it. What the instruction reads must be a constant of 64 bytes.
+// The AMX tile configuration on machines without AMX, from the compiler's assembly: GCC before 14 dropped the stores
+// that filled it. What the instruction reads must be a constant of 64 bytes.
 
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -59,8 +59,8 @@ export function weightedSum(
 }
 
 /**
- * The logit of a head's sink: one more key, whose value is zero. It belongs to a query's own chunk, in votes and in what its
- * policy reads. -Infinity without one.
+ * The logit of a head's sink: one more key, whose value is zero. It belongs to a query's own chunk, in votes and in
+ * what its policy reads. -Infinity without one.
  */
 export function sinkOf(weights: Weights, layer: number, head: number): number {
   const name = `blk.${layer}.attn_sinks.weight`

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// What both schedules of a sparse call share (src/native/h2o/README.md): chunks, their memory, their scores, their trace.
-// How a chunk attends is in single-pass.ts and two-pass.ts.
+// What both schedules of a sparse call share (src/native/h2o/README.md): chunks, their memory, their scores, their
+// trace. How a chunk attends is in single-pass.ts and two-pass.ts.
 
 import { range } from './attention.js'
 import type { KvCache } from './kv-cache.js'

@@ -24,7 +24,9 @@ import { Random } from '../../src/ts/model-maker/index.js'
 import { type Hparams, need, type ReferenceModel } from './model.js'
 import { ropePair } from './rope.js'
 
-/** Token ids: the sink, then the hot tokens level by level, even for even KV heads and odd for odd ones; then all else. */
+/**
+ * Token ids: the sink, then the hot tokens level by level, even for even KV heads and odd for odd ones; then all else.
+ */
 export const TOKEN_SINK = 8
 export const TOKEN_HOT = 16
 export const N_LEVELS = 48

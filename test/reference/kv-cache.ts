@@ -1,6 +1,6 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// Every key and value of every layer and position. Nothing is ever evicted, whichever path wrote it. A recurrent layer has
-// two rows of its own per position in their place (recurrent.ts).
+// Every key and value of every layer and position. Nothing is ever evicted, whichever path wrote it. A recurrent layer
+// has two rows of its own per position in their place (recurrent.ts).
 
 export class KvCache {
   /** keys[layer][position]: nHeadKv * headDim numbers, after norm and RoPE */

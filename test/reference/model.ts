@@ -1,7 +1,7 @@
 // What the reference takes for a model: hyperparameters and weights under their GGUF names, nothing else.
-// Covers llama, qwen2 and qwen3 (dense): RMSNorm, RoPE, grouped queries, SwiGLU. And gemma2, gemma3 and gpt-oss: sliding
-// windows, capped logits, sinks, GELU, experts. And lfm2 and qwen35: recurrent layers, gated attention. Which norms and layers
-// there are its weights say.
+// Covers llama, qwen2 and qwen3 (dense): RMSNorm, RoPE, grouped queries, SwiGLU. And gemma2, gemma3 and gpt-oss:
+// sliding windows, capped logits, sinks, GELU, experts. And lfm2 and qwen35: recurrent layers, gated attention. Which
+// norms and layers there are its weights say.
 
 /** Sizes and constants of a model, as its GGUF states them. */
 export interface Hparams {

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// A sparse call under the policy `query` (src/native/h2o/README.md): one pass over the call's tokens. A query attends to
-// its block's set, to Local and to its own chunk; the output is ONE softmax over all of them.
+// A sparse call under the policy `query` (src/native/h2o/README.md): one pass over the call's tokens. A query attends
+// to its block's set, to Local and to its own chunk; the output is ONE softmax over all of them.
 
 import { groupOf, logitsOver, range, sinkOf, valuesAt, weightedSum } from './attention.js'
 import { besideWindows } from './dense.js'

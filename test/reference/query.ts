@@ -1,7 +1,8 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
 // The memory set of a block of queries under the policy `query` (src/native/h2o/README.md), for one layer and KV head.
-// Names of the formulas: q_ih is the query of row i and head h, k_x the key at position x, s_h(i, x) = q_ih . k_x / sqrt(d),
-// lse(i, h) the log-sum-exp of s_h(i, .) over Local and the chunk up to i. A bar is the mean over the heads of the group.
+// Names of the formulas: q_ih is the query of row i and head h, k_x the key at position x, s_h(i, x) = q_ih . k_x /
+// sqrt(d), lse(i, h) the log-sum-exp of s_h(i, .) over Local and the chunk up to i. A bar is the mean over the heads of
+// the group.
 
 import { range } from './attention.js'
 import { best, type Choice, highest } from './best.js'
@@ -99,8 +100,8 @@ interface MeanRow {
 }
 
 /**
- * The positions of the best max(32, 4H / 64) whole pages of candidates, the first one always among them, and those behind
- * the last whole page.
+ * The positions of the best max(32, 4H / 64) whole pages of candidates, the first one always among them, and those
+ * behind the last whole page.
  */
 function searchedPositions({ keys, nCandidates, H }: Question, means: readonly MeanRow[]): Choice {
   const nPages = Math.floor(nCandidates / PAGE)
@@ -123,15 +124,18 @@ function inPairs(rows: readonly MeanRow[]): MeanRow[] {
 }
 
 /**
- * b(P) = max over the pairs i of q_i . kbar_P / sqrt(d) + |q_i / sqrt(d)|^2 var_P / 2 - lse_i: what the mean of e^s over the
- * page's keys would be if they scattered normally, by as much in each direction.
+ * b(P) = max over the pairs i of q_i . kbar_P / sqrt(d) + |q_i / sqrt(d)|^2 var_P / 2 - lse_i: what the mean of e^s
+ * over the page's keys would be if they scattered normally, by as much in each direction.
  */
 function pageScore(pairs: readonly MeanRow[], key: Float64Array, variance: number): number {
   const d = key.length
   return highest(pairs.map(({ q, lse }) => logit(q, key) + (dot(q, 0, q, 0, d) / d) * (variance / 2) - lse))
 }
 
-/** t(x) = max over i of s(i, x) - log(e^lsebar_i + sum over the searched y of e^s(i, y)), with s(i, x) = qbar_i . k_x / sqrt(d) */
+/**
+ * t(x) = max over i of s(i, x) - log(e^lsebar_i + sum over the searched y of e^s(i, y)), with s(i, x) = qbar_i . k_x /
+ * sqrt(d)
+ */
 function shares(keys: Keys, means: readonly MeanRow[], searched: readonly number[]): Map<number, number> {
   const ofRow = means.map(({ q, lse }) => {
     const s = searched.map((x) => logit(q, keys[x]!))

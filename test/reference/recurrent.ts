@@ -1,12 +1,15 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// Recurrent layers in float64. What a layer reads of the tokens before, it keeps for every position, like keys and values
-// (kv-cache.ts); so going back is nothing special, and what comes out is a function of rows and no state to be right about.
+// Recurrent layers in float64. What a layer reads of the tokens before, it keeps for every position, like keys and
+// values (kv-cache.ts); so going back is nothing special, and what comes out is a function of rows and no state to be
+// right about.
 
 import type { KvCache } from './kv-cache.js'
 import { type Hparams, need, type Weights } from './model.js'
 import { dot, linear, rmsNorm, sigmoid, silu, softplus } from './ops.js'
 
-/** A layer of the network in place of attention: x is [n tokens][nEmbd], the same shape out. Appends a row per token. */
+/**
+ * A layer of the network in place of attention: x is [n tokens][nEmbd], the same shape out. Appends a row per token.
+ */
 export function recurrentLayer(
   h: Hparams,
   weights: Weights,
@@ -42,8 +45,8 @@ function shortConvolution(h: Hparams, weights: Weights, cache: KvCache, layer: n
 }
 
 /**
- * Qwen3.5: q, k and v through a convolution; for each value head a matrix S from keys to values, and in order of the tokens
- * S = e^g S; S += k (beta (v - S k)); o = S q. Then a norm over each head, and the gate z.
+ * Qwen3.5: q, k and v through a convolution; for each value head a matrix S from keys to values, and in order of the
+ * tokens S = e^g S; S += k (beta (v - S k)); o = S q. Then a norm over each head, and the gate z.
  */
 function deltaNet(h: Hparams, weights: Weights, cache: KvCache, layer: number, x: Float64Array) {
   const tensor = (name: string) => need(weights, `blk.${layer}.${name}`)

@@ -1,5 +1,5 @@
-// What the documents say can be done: links lead somewhere, in the package too, and commands are ones that there are. Those of
-// h2o-prefill that take a model and a text run, on a tiny model.
+// What the documents say can be done: links lead somewhere, in the package too, and commands are ones that there are.
+// Those of h2o-prefill that take a model and a text run, on a tiny model.
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// llama-completion: what a prompt of exactly N tokens does, call by call. `-no-cnv` keeps chat templates away, our models
-// have no BOS, and a decoded prompt needs `-n 1`: with `-n 0` the tool stops before it.
+// llama-completion: what a prompt of exactly N tokens does, call by call. `-no-cnv` keeps chat templates away, our
+// models have no BOS, and a decoded prompt needs `-n 1`: with `-n 0` the tool stops before it.
 
 import { expect, test } from 'vitest'
 import { calls, h2oLines, letters, modelFile, type Outcome, run, textFile } from './support.js'

@@ -1,4 +1,5 @@
-// --h2o-local, --h2o-heavy, --h2o-schedule and --h2o-select in llama.cpp's own tools: help, values, environment, and the line at start.
+// --h2o-local, --h2o-heavy, --h2o-schedule and --h2o-select in llama.cpp's own tools: help, values, environment, and
+// the line at start.
 
 import { expect, test } from 'vitest'
 import { h2oLines, modelFile, run, type Tool } from './support.js'

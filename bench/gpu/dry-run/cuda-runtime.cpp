@@ -1,6 +1,6 @@
-// A stand-in for the CUDA runtime and cuBLAS, to be preloaded: a device, or DRY_RUN_DEVICES of them, whose memory is the
-// host's and whose kernels do nothing. So ggml-cuda's host code runs to its end without a GPU, and what it asks of the device is written to the file that
-// DRY_RUN_LOG names, a line each with tabs between:
+// A stand-in for the CUDA runtime and cuBLAS, to be preloaded: a device, or DRY_RUN_DEVICES of them, whose memory is
+// the host's and whose kernels do nothing. So ggml-cuda's host code runs to its end without a GPU, and what it asks of
+// the device is written to the file that DRY_RUN_LOG names, a line each with tabs between:
 //
 //   launch NAME GRID BLOCK SHARED DEVICE    copy KIND BYTES    set BYTES    malloc BYTES    graph
 //   limit NAME GRID BLOCK SHARED DEVICE     a launch that no device would take

@@ -1,7 +1,7 @@
 // The export list of h2o_llama.node. Its TypeScript side is src/ts/native/surface.ts.
 //
-// Nothing here is shared between JavaScript environments but llama.cpp's backends and its log level: every worker thread
-// has its own classes, objects and native threads.
+// Nothing here is shared between JavaScript environments but llama.cpp's backends and its log level: every worker
+// thread has its own classes, objects and native threads.
 
 #include "assertion.h"
 #include "backends.h"

@@ -1,5 +1,5 @@
-// What a model answers to a prompt of apply_chat_template(), read by llama.cpp's parser of its format: text, thoughts and
-// calls of tools. Of a text that grows, also what is new.
+// What a model answers to a prompt of apply_chat_template(), read by llama.cpp's parser of its format: text, thoughts
+// and calls of tools. Of a text that grows, also what is new.
 
 #pragma once
 
@@ -18,8 +18,8 @@ public:
         std::string deltas;  // JSON, a list of OpenAI's: from the text that was read before to this one
     };
 
-    // `text`: all of the answer until now; `is_partial`: it may go on. Throws failure, ERR_H2O_CHAT_ANSWER, where it is not
-    // in the model's format
+    // `text`: all of the answer until now; `is_partial`: it may go on. Throws failure, ERR_H2O_CHAT_ANSWER, where it is
+    // not in the model's format
     reading read(const std::string & text, bool is_partial);
 
 private:

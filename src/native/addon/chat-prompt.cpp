@@ -224,8 +224,8 @@ static chat_prompt apply_request(const llama_model * model, const chat_request &
     }
 }
 
-// The parser of templates recurses a dozen functions deep for every bracket, and its tree is as deep as a chain of operators
-// is long. A schema recurses from each reference to the next.
+// The parser of templates recurses a dozen functions deep for every bracket, and its tree is as deep as a chain of
+// operators is long. A schema recurses from each reference to the next.
 static size_t stack_bytes(size_t n_template, const std::string & tools) {
     const json_extent extent = json_extent::of(tools);
     return (64 << 20) + 4096*(n_template + extent.names) + 1024*extent.text;

@@ -1,5 +1,5 @@
-// Messages and tools in a model's chat template, by llama.cpp's common_chat: the prompt, what the answer has to keep to, and
-// how it is read (chat-answer.h).
+// Messages and tools in a model's chat template, by llama.cpp's common_chat: the prompt, what the answer has to keep
+// to, and how it is read (chat-answer.h).
 //
 // Templates come from files and messages from clients. Whatever recurses over them has a stack to match, and a template
 // that recurses for ever is stopped (h2o-jinja-depth.h).

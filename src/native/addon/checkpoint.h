@@ -1,5 +1,5 @@
-// What the recurrent layers of stock llama.cpp held before a call: they cannot go back by themselves. A context that H2O
-// serves needs none: its memory goes back by itself (h2o-recurrent.h).
+// What the recurrent layers of stock llama.cpp held before a call: they cannot go back by themselves. A context that
+// H2O serves needs none: its memory goes back by itself (h2o-recurrent.h).
 
 #pragma once
 

@@ -49,16 +49,17 @@ struct context_state {
     // layers whose state says nothing of earlier positions, in a recurrent model or in a hybrid one
     bool is_recurrent() const;
 
-    // the lowest position, besides 0, from which on everything can be forgotten: a token there needs a whole window, and
-    // the state of recurrent layers
+    // the lowest position, besides 0, from which on everything can be forgotten: a token there needs a whole window,
+    // and the state of recurrent layers
     int32_t earliest() const;
 
     // Before a call of so many tokens. Recurrent layers: a call of one token is too short to keep what was before it
     void begin_call(size_t n_tokens);
 
-    // After a call from `base` on failed: removes what it has left. Where that cannot be (recurrent layers, after a call of
-    // one token) all is cleared. A memory with sliding windows keeps the ubatches that ended, as llama_decode leaves them: what they have pushed
-    // out of the windows is needed to go back; is_torn says that llama_decode did not get to tidy up. Returns position()
+    // After a call from `base` on failed: removes what it has left. Where that cannot be (recurrent layers, after a
+    // call of one token) all is cleared. A memory with sliding windows keeps the ubatches that ended, as llama_decode
+    // leaves them: what they have pushed out of the windows is needed to go back; is_torn says that llama_decode did
+    // not get to tidy up. Returns position()
     int32_t rollback(int32_t base, bool is_torn);
 
     // llama.cpp asks after every node that the CPU computed: counts it, and says whether the running job was aborted

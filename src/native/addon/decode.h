@@ -1,7 +1,8 @@
 // One llama_decode call: tokens appended to sequence 0, logits copied out, the next token drawn if asked.
 //
-// All or nothing: after a failure or an abort the context holds what it held before the call. But for models with sliding
-// windows or recurrent layers: see context_state::rollback. Where no token can be drawn the context keeps those of the call.
+// All or nothing: after a failure or an abort the context holds what it held before the call. But for models with
+// sliding windows or recurrent layers: see context_state::rollback. Where no token can be drawn the context keeps those
+// of the call.
 
 #pragma once
 
@@ -19,8 +20,8 @@ struct decode_input {
     std::vector<llama_token> tokens;
     outputs                  logits = outputs::last;
 
-    // where the logits go, n_vocab (last) or n_tokens * n_vocab (all) of them: memory of a JavaScript array that the job
-    // keeps alive. May be null: then they stay in the context
+    // where the logits go, n_vocab (last) or n_tokens * n_vocab (all) of them: memory of a JavaScript array that the
+    // job keeps alive. May be null: then they stay in the context
     float *                             out = nullptr;
     Napi::Reference<Napi::Float32Array> out_array;
 

@@ -1,5 +1,5 @@
-// Work that recurses as deep as its input is long, on a thread with a stack to match. An assertion in it is an exception
-// (assertion.h), and it is the h2o_work of the thread that waits for it.
+// Work that recurses as deep as its input is long, on a thread with a stack to match. An assertion in it is an
+// exception (assertion.h), and it is the h2o_work of the thread that waits for it.
 
 #pragma once
 

@@ -1,8 +1,8 @@
 // What a generation may say: a GBNF grammar, or one made of a JSON schema, that follows the tokens as they come.
 //
-// llama.cpp's grammars recurse as deep as a grammar is nested or a token is long, and throw or assert where a token comes
-// that does not fit. Here depth has a stack to match, and whatever fails is a failure with a code. What all of it may take
-// is for the thread's h2o_work to say, whose exceptions pass.
+// llama.cpp's grammars recurse as deep as a grammar is nested or a token is long, and throw or assert where a token
+// comes that does not fit. Here depth has a stack to match, and whatever fails is a failure with a code. What all of it
+// may take is for the thread's h2o_work to say, whose exceptions pass.
 
 #pragma once
 

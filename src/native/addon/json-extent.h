@@ -16,8 +16,8 @@ struct json_extent {
     // of any text; what is no JSON has some extent, too
     static json_extent of(const std::string & json);
 
-    // throws failure ("`name` is nested too deeply") for what no parser here should read: each level of a schema is a rule whose
-    // name begins with that of the level above, and each member is compared with all before it
+    // throws failure ("`name` is nested too deeply") for what no parser here should read: each level of a schema is a
+    // rule whose name begins with that of the level above, and each member is compared with all before it
     void refuse_large(const std::string & name) const;
 };
 

@@ -43,8 +43,8 @@ static std::string convert(const std::string & schema) {
     return json_schema_to_grammar(document);
 }
 
-// A schema of many references recurses from each to the next, one of many optional properties for each of them. Names are
-// matched with std::regex, which recurses for every character
+// A schema of many references recurses from each to the next, one of many optional properties for each of them. Names
+// are matched with std::regex, which recurses for every character
 static size_t stack_bytes(const json_extent & extent) {
     return 4096*extent.names + 1024*extent.text + (16 << 20);
 }

@@ -6,8 +6,8 @@
 
 namespace addon {
 
-// Keeps it in memory until the process ends: Node unloads an addon with the last worker thread that uses it, while threads
-// and log callbacks may still be in it.
+// Keeps it in memory until the process ends: Node unloads an addon with the last worker thread that uses it, while
+// threads and log callbacks may still be in it.
 void keep_library_loaded();
 
 // The folder that it lies in, UTF-8; empty if the system does not say.

@@ -1,7 +1,7 @@
 // Whether a process under a limit of the system gets the memory that it will need.
 //
-// Beyond `ulimit -v`, whoever asks next is refused, and V8 ends the process then. Beyond the limit of a cgroup, the kernel
-// ends it. So what is needed is compared before it is taken.
+// Beyond `ulimit -v`, whoever asks next is refused, and V8 ends the process then. Beyond the limit of a cgroup, the
+// kernel ends it. So what is needed is compared before it is taken.
 
 #pragma once
 

@@ -15,8 +15,8 @@ struct memory_room {
 // addresses left below RLIMIT_AS
 memory_room address_room();
 
-// bytes left below the tightest limit of the cgroups above this process, both versions; what the kernel can drop by itself
-// (files) counts as free. The two paths are for tests
+// bytes left below the tightest limit of the cgroups above this process, both versions; what the kernel can drop by
+// itself (files) counts as free. The two paths are for tests
 memory_room cgroup_room(const std::string & mount = "/sys/fs/cgroup", const std::string & self = "/proc/self/cgroup");
 
 } // namespace addon

@@ -1,7 +1,7 @@
 // What a generation asks of its sampler: the names, meanings and defaults of llama.cpp's common_params_sampling.
 //
-// Checked by the TypeScript layer (src/ts/sampling.ts): every number is finite and within the bounds written there, which
-// keep all logits free of NaN; names of samplers are known; tokens are in the vocabulary.
+// Checked by the TypeScript layer (src/ts/sampling.ts): every number is finite and within the bounds written there,
+// which keep all logits free of NaN; names of samplers are known; tokens are in the vocabulary.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Picks the next token from logits, as llama.cpp's common_sampler does: bias, the chain of samplers, and where its token
-// does not fit the grammar the same once more with what fits.
+// Picks the next token from logits, as llama.cpp's common_sampler does: bias, the chain of samplers, and where its
+// token does not fit the grammar the same once more with what fits.
 //
 // Logits of a broken model may hold NaN or infinities, which the chain's sorting does not survive: only finite logits
 // become candidates. +inf beats everything finite; with no logit at all that is a number the token is 0.

@@ -65,8 +65,8 @@ static size_t longest_run(const std::string & text) {
     return longest;
 }
 
-// Some of llama.cpp's tokenizers match their words with std::regex, which recurses for every character: half a KiB each,
-// and a match may be a run of spaces and the one behind it. A stack that is not used costs nothing.
+// Some of llama.cpp's tokenizers match their words with std::regex, which recurses for every character: half a KiB
+// each, and a match may be a run of spaces and the one behind it. A stack that is not used costs nothing.
 static void tokenize_deep(const std::string & text, const std::function<void()> & tokenize) {
     const size_t n_run = longest_run(text);
 

@@ -1,7 +1,7 @@
 // Text to tokens and back, for models and contexts alike. Any thread; llama.cpp's tokenizer is thread-safe.
 //
-// llama.cpp asserts where a vocabulary lacks what a request needs (no tokenizer at all, no BOS although it asks for one);
-// these functions look first. What they throw is a failure or std::bad_alloc.
+// llama.cpp asserts where a vocabulary lacks what a request needs (no tokenizer at all, no BOS although it asks for
+// one); these functions look first. What they throw is a failure or std::bad_alloc.
 
 #pragma once
 

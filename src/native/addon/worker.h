@@ -1,12 +1,13 @@
 // A thread with a queue of jobs, bound to one JavaScript environment.
 //
 // Jobs run in the order in which they were submitted and settle their promises on the JavaScript thread. The event loop
-// is kept alive while a job is outstanding, and only then. When the environment ends in the middle of work (process exit,
-// a worker thread that is terminated), the running job is aborted and the thread joined before Node-API goes away, and
-// before the process destroys the library's static objects.
+// is kept alive while a job is outstanding, and only then. When the environment ends in the middle of work (process
+// exit, a worker thread that is terminated), the running job is aborted and the thread joined before Node-API goes
+// away, and before the process destroys the library's static objects.
 //
-// A job that computes can be lost: llama.cpp gave up in the middle of it, and its thread never comes back (assertion.h). Then
-// it and those behind it are rejected, the thread is left alone, and whatever they hold is never freed.
+// A job that computes can be lost: llama.cpp gave up in the middle of it, and its thread never comes back
+// (assertion.h). Then it and those behind it are rejected, the thread is left alone, and whatever they hold is never
+// freed.
 //
 // All public functions belong to the JavaScript thread.
 

@@ -20,8 +20,8 @@ struct h2o_chunks {
 
 }
 
-// intra attention of all chunks of the graph: batches of full ones, but for those that read positions before them; then the
-// tail
+// intra attention of all chunks of the graph: batches of full ones, but for those that read positions before them; then
+// the tail
 static std::vector<h2o_chunks> h2o_build_chunks(
         const h2o_layer & l, const h2o_plan & plan, const llm_graph_input_h2o & inp) {
     std::vector<h2o_chunks> res;

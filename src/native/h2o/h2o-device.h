@@ -17,8 +17,8 @@ bool h2o_has_honest_devices(const llama_model & model);
 // whether it runs the ops of the policy `query`, index and search; null is the CPU
 bool h2o_device_runs_query(ggml_backend_dev_t dev, int64_t d_k, ggml_type type_k);
 
-// whether the devices of this cache's layers run the fused attention of GGML_OP_H2O over it; false too with H2O_FUSED=0,
-// and for attention that the op does not know: capped logits, votes beside sinks
+// whether the devices of this cache's layers run the fused attention of GGML_OP_H2O over it; false too with
+// H2O_FUSED=0, and for attention that the op does not know: capped logits, votes beside sinks
 bool h2o_has_fused_attn(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn);
 
 // chunks that one graph holds at most

@@ -1,6 +1,6 @@
 // Everything that the patched llama.cpp asks of H2O, in the order in which a context meets it. Each function names its
-// call site; with H2O off each does nothing, and what follows in the caller is stock. What llama_model::create_memory asks is
-// in h2o-families.h. See patches/README.md.
+// call site; with H2O off each does nothing, and what follows in the caller is stock. What llama_model::create_memory
+// asks is in h2o-families.h. See patches/README.md.
 
 #pragma once
 

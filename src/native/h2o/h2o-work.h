@@ -1,8 +1,8 @@
-// Work of llama.cpp that can be ended: upstream has no way, and a text of some megabytes takes seconds, a grammar or a JSON
-// schema that somebody made for it any time and memory.
+// Work of llama.cpp that can be ended: upstream has no way, and a text of some megabytes takes seconds, a grammar or a
+// JSON schema that somebody made for it any time and memory.
 //
-// Not the method's: a service for who tokenizes and samples (src/native/addon). Such work asks h2o_work_poll wherever it
-// grows with what a user passes; that does nothing on a thread that has no h2o_work_scope.
+// Not the method's: a service for who tokenizes and samples (src/native/addon). Such work asks h2o_work_poll wherever
+// it grows with what a user passes; that does nothing on a thread that has no h2o_work_scope.
 
 #pragma once
 

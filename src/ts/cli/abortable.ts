@@ -4,7 +4,9 @@ import { abortOnSigint } from './interrupt.js'
 import type { CliIo } from './io.js'
 import { Output } from './output.js'
 
-/** Runs `work` under a signal that both abort. Then 130 after `report`, or 0 if the reader left; else what `work` says. */
+/**
+ * Runs `work` under a signal that both abort. Then 130 after `report`, or 0 if the reader left; else what `work` says.
+ */
 export async function abortable(
   io: CliIo,
   work: (output: Output, signal: AbortSignal) => Promise<number>,

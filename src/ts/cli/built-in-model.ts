@@ -7,7 +7,9 @@ import { UsageError } from './usage-error.js'
 /** The recall model: trained to look things up in 8192 tokens, and good for nothing else. */
 export const builtInModel = () => join(packageRoot(), 'model', 'recall-q8_0.gguf')
 
-/** -m, or the model in the box, which is said. @throws UsageError for an empty name, which is a variable that is not set */
+/**
+ * -m, or the model in the box, which is said. @throws UsageError for an empty name, which is a variable that is not set
+ */
 export function modelPath({ model }: { model?: string }, io: Pick<CliIo, 'stderr'>): string {
   if (model === '') throw new UsageError('no model was given', 'use -m FILE, or leave -m out')
   if (model !== undefined) return model

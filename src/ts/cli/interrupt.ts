@@ -26,8 +26,8 @@ export function abortOnSigint(): Interruptible {
     }
     seen = true
     controller.abort(new Interrupt())
-    // With no listener left the second one has its default effect. Not yet: where the main thread was busy, the second one
-    // is told right behind the first, and with no listener it would be lost
+    // With no listener left the second one has its default effect. Not yet: where the main thread was busy, the second
+    // one is told right behind the first, and with no listener it would be lost
     setImmediate(release)
   }
   process.on('SIGINT', onSigint)

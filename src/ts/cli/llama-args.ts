@@ -1,5 +1,5 @@
-// What differs from llama.cpp's command line (common/arg.cpp): the hint for what is not here, docs/flags.md, and the test
-// that every argument of the pin is classed.
+// What differs from llama.cpp's command line (common/arg.cpp): the hint for what is not here, docs/flags.md, and the
+// test that every argument of the pin is classed.
 
 interface Absent {
   why: string

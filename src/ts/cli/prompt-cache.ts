@@ -38,8 +38,8 @@ export async function readPromptCache({ promptCache: path }: PromptCacheFlags): 
 }
 
 /**
- * Writes what the context holds; without `promptCacheAll` up to `position`, where the prompt ended, if the model can go back
- * to there. The file is whole at any time: the new one takes the place of the old one.
+ * Writes what the context holds; without `promptCacheAll` up to `position`, where the prompt ended, if the model can go
+ * back to there. The file is whole at any time: the new one takes the place of the old one.
  *
  * @throws UsageError where it cannot be written
  */

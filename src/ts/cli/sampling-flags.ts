@@ -1,5 +1,5 @@
-// Flags of sampling beyond the common ones: llama.cpp's names and meanings (common/arg.cpp). A default is the library's, so
-// what was not given stays out.
+// Flags of sampling beyond the common ones: llama.cpp's names and meanings (common/arg.cpp). A default is the
+// library's, so what was not given stays out.
 import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError } from 'commander'
 import type { LogitBias, SamplerName, SamplingOptions } from '../index.js'

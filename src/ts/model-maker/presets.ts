@@ -1,4 +1,6 @@
-/** Layer shapes of well-known models. Spread one and change what you like: `{ ...presets['qwen3-0.6b'], layers: 4 }`. */
+/**
+ * Layer shapes of well-known models. Spread one and change what you like: `{ ...presets['qwen3-0.6b'], layers: 4 }`.
+ */
 
 import type { ModelSpec } from './spec.js'
 

@@ -6,10 +6,10 @@ import { MIN_VOCAB } from './vocabulary.js'
 
 /**
  * llama (also what Mistral 7B is), mistral3, qwen2, qwen3, qwen3moe, phi3: dense attention over a plain KV cache.
- * gemma2, gemma3, gemma4, gpt-oss, cohere2, olmo2, exaone4, llama4: interleaved sliding windows (gpt-oss with attention sinks;
- * olmo2 if it has a window, exaone4 with 64 layers). mpt: ALiBi.
- * mamba: recurrent. The hybrids have recurrent layers and attention: jamba (Mamba), lfm2 and lfm2moe (short convolutions),
- * qwen35, qwen35moe and qwen3next (gated delta nets), granitehybrid, falcon-h1 and nemotron_h (Mamba 2).
+ * gemma2, gemma3, gemma4, gpt-oss, cohere2, olmo2, exaone4, llama4: interleaved sliding windows (gpt-oss with attention
+ * sinks; olmo2 if it has a window, exaone4 with 64 layers). mpt: ALiBi.
+ * mamba: recurrent. The hybrids have recurrent layers and attention: jamba (Mamba), lfm2 and lfm2moe (short
+ * convolutions), qwen35, qwen35moe and qwen3next (gated delta nets), granitehybrid, falcon-h1 and nemotron_h (Mamba 2).
  */
 export const architectures = [
   'llama',
@@ -68,7 +68,10 @@ export interface ModelSpec {
   embeddingType?: TensorType
   /** Type of output: `type` */
   outputType?: TensorType
-  /** The token embedding is the output matrix too: false (always so for gemma2 and cohere2, never for gpt-oss and olmo2). */
+  /**
+   * The token embedding is the output matrix too: false (always so for gemma2 and cohere2, never for gpt-oss and
+   * olmo2).
+   */
   tied?: boolean
   /** The tokenizer prepends BOS: false */
   addBos?: boolean
@@ -104,7 +107,9 @@ export interface ModelSpec {
   experts?: number
   /** Experts per token: 2 */
   expertsUsed?: number
-  /** general.name: 'random weights'. llama.cpp's tokenizer acts on some names; one that holds "phi3" or "phi-3" fails. */
+  /**
+   * general.name: 'random weights'. llama.cpp's tokenizer acts on some names; one that holds "phi3" or "phi-3" fails.
+   */
   name?: string
   /** Metadata to add or replace, by full key. */
   metadata?: Metadata

@@ -40,7 +40,10 @@ function* padded(pieces: Iterable<Uint8Array>): Generator<Uint8Array> {
   if (padding > 0) yield new Uint8Array(padding)
 }
 
-/** Writes under a temporary name first: `path` is a whole file or not there. One piece is written while the next is made. */
+/**
+ * Writes under a temporary name first: `path` is a whole file or not there. One piece is written while the next is
+ * made.
+ */
 async function writeFile(path: string, pieces: () => Iterable<Uint8Array>): Promise<void> {
   const partial = `${path}.${process.pid}.part`
   const file = await open(partial, 'w')

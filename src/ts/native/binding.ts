@@ -2,8 +2,8 @@
  * Finds and loads h2o_llama.node: the only `require` of a binary.
  *
  * H2O_LLAMA_BINARY names the file to load. Without it, node-gyp-build looks in build/Release (made by `h2o-prefill build`
- * or, in a checkout, `npm run build`) and then in prebuilds/. It happens at first use, so that what needs no binary (--help)
- * works without one.
+ * or, in a checkout, `npm run build`) and then in prebuilds/. It happens at first use, so that what needs no binary
+ * (--help) works without one.
  */
 
 import { existsSync, readFileSync } from 'node:fs'

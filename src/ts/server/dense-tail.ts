@@ -1,9 +1,9 @@
 /**
  * How many tokens at the end of a prompt are dense.
  *
- * As Document.ask() has it, a question of a chunk or less is dense and sees all that lies before it: here the last message
- * of the user, with all that follows. Of a prompt without one, or with a longer one (a document with its question in one
- * message), it is the last `least` tokens.
+ * As Document.ask() has it, a question of a chunk or less is dense and sees all that lies before it: here the last
+ * message of the user, with all that follows. Of a prompt without one, or with a longer one (a document with its
+ * question in one message), it is the last `least` tokens.
  */
 
 export interface TailSettings {

@@ -1,4 +1,6 @@
-/** The contexts of the server: a bounded queue before them, and for each request the one that holds most of its prompt. */
+/**
+ * The contexts of the server: a bounded queue before them, and for each request the one that holds most of its prompt.
+ */
 
 import type { Context } from '../context.js'
 import type { ServedPrompt } from './prompt.js'

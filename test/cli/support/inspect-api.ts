@@ -1,5 +1,5 @@
-// The part of the API that `inspect` uses, without a model: one token per byte, two layers of two KV heads, and memory sets
-// that the test chooses. Every position gets the same dense mass unless it says otherwise.
+// The part of the API that `inspect` uses, without a model: one token per byte, two layers of two KV heads, and memory
+// sets that the test chooses. Every position gets the same dense mass unless it says otherwise.
 import {
   type Call,
   type Context,

@@ -9,8 +9,8 @@
 // dynamic shared memory under the names that the kernels give it, as large as any chip's
 #define EMU_DYNAMIC_SIZE (228*1024)
 
-// All shared memory, while a kernel runs. The shim makes __shared__ thread_local, so that all of it together is the program's
-// thread-local segment; what else lies there is as it was when the kernel has ended.
+// All shared memory, while a kernel runs. The shim makes __shared__ thread_local, so that all of it together is the
+// program's thread-local segment; what else lies there is as it was when the kernel has ended.
 class emu_shared_memory {
 public:
     emu_shared_memory();

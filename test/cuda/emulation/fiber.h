@@ -1,5 +1,5 @@
-// A function with a stack of its own that runs until it yields, and goes on from there when it is resumed. One at a time, on
-// the thread that made them all.
+// A function with a stack of its own that runs until it yields, and goes on from there when it is resumed. One at a
+// time, on the thread that made them all.
 
 #pragma once
 

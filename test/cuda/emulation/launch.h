@@ -1,5 +1,5 @@
-// What kernel<<<grid, block, n_dynamic, stream>>>(...) does, written emu_launch(&kernel, grid, block, n_dynamic, stream, call)
-// by build.ts: one block after the other, each with shared memory that holds nothing.
+// What kernel<<<grid, block, n_dynamic, stream>>>(...) does, written emu_launch(&kernel, grid, block, n_dynamic,
+// stream, call) by build.ts: one block after the other, each with shared memory that holds nothing.
 
 #pragma once
 

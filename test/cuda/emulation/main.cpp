@@ -1,11 +1,11 @@
-// The CUDA kernels on the host: threads, shared memory and tensor-core instructions are emulated, and what comes out is held
-// against plain loops; or a whole model against the same one on the CPU.
+// The CUDA kernels on the host: threads, shared memory and tensor-core instructions are emulated, and what comes out is
+// held against plain loops; or a whole model against the same one on the CPU.
 //
 //     emulation KERNELS N SEED        KERNELS: all, mma (tensor cores, head size 64), select or query
 //     emulation model
 //
-// Prints a line "FAIL ..." per case that is wrong, then "covered NAME CASES" and "worst NAME NMSE"; ends with 1 if any is
-// wrong. The same arguments give the same cases and the same order of warps.
+// Prints a line "FAIL ..." per case that is wrong, then "covered NAME CASES" and "worst NAME NMSE"; ends with 1 if any
+// is wrong. The same arguments give the same cases and the same order of warps.
 
 #include "cases.h"
 #include "device-memory.h"

@@ -1,5 +1,5 @@
-// The instructions of tensor cores that upstream's tiles are made of, by the layouts of the PTX ISA, chapter "Warp Level
-// Matrix Multiply-Accumulate Instructions".
+// The instructions of tensor cores that upstream's tiles are made of, by the layouts of the PTX ISA, chapter "Warp
+// Level Matrix Multiply-Accumulate Instructions".
 
 #pragma once
 
@@ -8,8 +8,8 @@
 
 #include <cuda_fp16.h>
 
-// ldmatrix.sync.aligned.m8n8.x4[.trans].shared.b16: four matrices of 8 x 8 halves. Lane 8*i + r brings the address of row r
-// of matrix i; of each matrix a lane gets two neighbours of a row, with .trans of a column.
+// ldmatrix.sync.aligned.m8n8.x4[.trans].shared.b16: four matrices of 8 x 8 halves. Lane 8*i + r brings the address of
+// row r of matrix i; of each matrix a lane gets two neighbours of a row, with .trans of a column.
 static inline void emu_ldmatrix_x4(uint32_t (&x)[4], const void * row_address, bool is_trans) {
     EMU_CHECK((uintptr_t) row_address % 16 == 0, "ldmatrix of a row that is not aligned");
 
@@ -39,7 +39,8 @@ static inline void emu_unpack(float * x, uint32_t word) {
     x[1] = __half2float(__ushort_as_half((unsigned short) (word >> 16)));
 }
 
-// mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: C [16, 8] += A [16, 16] * B [16, 8], with g = lane/4 and t = lane%4
+// mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: C [16, 8] += A [16, 16] * B [16, 8], with g = lane/4 and t =
+// lane%4
 //   a0 a1: row g,     k 2t, 2t+1      a2 a3: row g + 8      a4 a5: row g, k + 8      a6 a7: row g + 8, k + 8
 //   b0 b1: column g,  k 2t, 2t+1      b2 b3: k + 8
 //   c0 c1: row g,  columns 2t, 2t+1   c2 c3: row g + 8

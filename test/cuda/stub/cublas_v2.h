@@ -1,5 +1,5 @@
-// Stands in for cuBLAS where the toolkit comes without it: what ggml-cuda's headers mention, and no more. For compiling our
-// kernels and looking at the report; nothing is linked.
+// Stands in for cuBLAS where the toolkit comes without it: what ggml-cuda's headers mention, and no more. For compiling
+// our kernels and looking at the report; nothing is linked.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// Random sequences of calls on one context. Whatever was done before, the same content must give the same logits, bit for
-// bit: after a restored state, after an abort that was resumed, after a clear, and where the beginning of a prompt is not read
-// again. The same seed and options then give the same tokens.
+// Random sequences of calls on one context. Whatever was done before, the same content must give the same logits, bit
+// for bit: after a restored state, after an abort that was resumed, after a clear, and where the beginning of a prompt
+// is not read again. The same seed and options then give the same tokens.
 
 import { Draw } from '../draw.mjs'
 import { sameLogits, someTokens, tinyContext } from '../tiny.mjs'

@@ -1,5 +1,5 @@
-// Chat templates, messages, tools and answers, drawn from their parts. A template comes with a stranger's file and the rest
-// from a server's clients: what is refused has a code, and a message is one.
+// Chat templates, messages, tools and answers, drawn from their parts. A template comes with a stranger's file and the
+// rest from a server's clients: what is refused has a code, and a message is one.
 
 import { Draw } from '../draw.mjs'
 import { tinyContext } from '../tiny.mjs'

@@ -1,5 +1,5 @@
-// Grammars, JSON schemas and the options of samplers, drawn from their parts. What is generated fits, or there is a code.
-// Some are made to take all there is, and some are ended early: neither is waited for.
+// Grammars, JSON schemas and the options of samplers, drawn from their parts. What is generated fits, or there is a
+// code. Some are made to take all there is, and some are ended early: neither is waited for.
 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

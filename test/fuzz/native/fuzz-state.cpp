@@ -1,5 +1,5 @@
-// libFuzzer: mutants of a context's state, as they come behind the checksum, through llama.cpp's reader and ours; what was
-// taken over is used. How to run it: docs/robustness.md
+// libFuzzer: mutants of a context's state, as they come behind the checksum, through llama.cpp's reader and ours; what
+// was taken over is used. How to run it: docs/robustness.md
 
 #include "test-context.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// node test/fuzz/native/seeds.mjs FOLDER: files for fuzz-model-check to begin with. Heads of every model, and of the mutants
-// of models that once broke something.
+// node test/fuzz/native/seeds.mjs FOLDER: files for fuzz-model-check to begin with. Heads of every model, and of the
+// mutants of models that once broke something.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

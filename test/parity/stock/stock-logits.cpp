@@ -4,8 +4,8 @@
 //                [--lora FILE] [--lora-scale N] [--all | --from N]
 //
 // TOKENS holds int32 ids. They are decoded from position 0 on, in calls of at most -b tokens. OUT gets float32 logits:
-// n_vocab of them for the last token, or with --from [n_tokens - N][n_vocab]; --all is --from 0. Calls that reach beyond N
-// compute the logits of all their tokens. Uses llama.h only.
+// n_vocab of them for the last token, or with --from [n_tokens - N][n_vocab]; --all is --from 0. Calls that reach
+// beyond N compute the logits of all their tokens. Uses llama.h only.
 
 #include "llama.h"
 

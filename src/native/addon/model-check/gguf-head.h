@@ -1,7 +1,7 @@
 // The head of a GGUF file, read for the checks: every key with its value, every tensor with its shape.
 //
-// A reader of our own and not ggml's: it walks over the strings of a big vocabulary without making an object of each, so
-// that a healthy model loads as fast as without it. What it cannot read it leaves to llama.cpp, which says why.
+// A reader of our own and not ggml's: it walks over the strings of a big vocabulary without making an object of each,
+// so that a healthy model loads as fast as without it. What it cannot read it leaves to llama.cpp, which says why.
 
 #pragma once
 
@@ -48,7 +48,8 @@ struct gguf_head {
     const gguf_tensor_shape * find_tensor(std::string_view name) const;
 };
 
-// nothing if the file is not a GGUF file, is damaged, or has another byte order; without `with_tokens` it has their number only
+// nothing if the file is not a GGUF file, is damaged, or has another byte order; without `with_tokens` it has their
+// number only
 std::optional<gguf_head> gguf_head_read(const std::string & path, bool with_tokens = false);
 
 } // namespace addon

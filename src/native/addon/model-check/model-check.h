@@ -1,5 +1,5 @@
-// What is wrong with a model's metadata, said before llama.cpp sees the file: there, most of it is a GGML_ASSERT, and some
-// of it work without end. Every rule is about a value that no model can have; what is merely odd passes.
+// What is wrong with a model's metadata, said before llama.cpp sees the file: there, most of it is a GGML_ASSERT, and
+// some of it work without end. Every rule is about a value that no model can have; what is merely odd passes.
 
 #pragma once
 

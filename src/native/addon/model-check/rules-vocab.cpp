@@ -83,8 +83,8 @@ bool has_rwkv_vocab(const model_facts & facts) {
     return is_model(facts, "rwkv");
 }
 
-// It looks for the longest token from a byte on. Where tokens begin with that byte but none of them matches, it goes back to
-// the beginning of the text, for ever: so the byte by itself must be a token.
+// It looks for the longest token from a byte on. Where tokens begin with that byte but none of them matches, it goes
+// back to the beginning of the text, for ever: so the byte by itself must be a token.
 std::optional<model_finding> check_rwkv_vocab(const model_facts & facts) {
     const gguf_value * tokens = facts.head.find(key_tokens);
     if (!tokens || !tokens->is_string()) {

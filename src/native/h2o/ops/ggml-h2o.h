@@ -42,8 +42,8 @@ struct ggml_h2o_tracked {
 };
 
 // The memory set of a chunk that begins at position pos (README.md, rule 3):
-// Local is the last n_local positions before pos, Heavy the n_heavy tracked positions before Local with the highest score,
-// ties to the lower position, NaN as -inf, filled up with the lowest positions that are left.
+// Local is the last n_local positions before pos, Heavy the n_heavy tracked positions before Local with the highest
+// score, ties to the lower position, NaN as -inf, filled up with the lowest positions that are left.
 // -> I32 [min(pos, n_local + n_heavy), n_head_kv] ascending per head
 GGML_API struct ggml_tensor * ggml_h2o_select(
         struct ggml_context   * ctx,
@@ -65,17 +65,19 @@ GGML_API struct ggml_tensor * ggml_h2o_lookup(
         struct ggml_tensor    * chunk_score,
         struct ggml_h2o_tracked tracked);
 
-// Attention of a block of queries over a block of keys, fused: one visit of the logits gives the output, the row statistics
-// and the column sums, and no logits are ever stored (README.md, rules 1, 2, 4, 5, and with a
+// Attention of a block of queries over a block of keys, fused: one visit of the logits gives the output, the row
+// statistics and the column sums, and no logits are ever stored (README.md, rules 1, 2, 4, 5, and with a
 // previous state rule 6).
 //   q        F32 [d_k, n_head, n_queries, n_chunks] contiguous; the heads of a KV head's group are neighbours
 //   k        any [d_k, n_keys, n_head_kv, n_chunks]
-//   v        any [d_v, n_keys, n_head_kv, n_chunks], or with v_trans [n_keys, d_v, n_head_kv, n_chunks] and no quantised type
-//   set      I32 [n_mem, n_head_kv, n_sets] or null: the keys of a head are rows set[.] of k and v; n_chunks = 1 then.
+//   v        any [d_v, n_keys, n_head_kv, n_chunks], or with v_trans [n_keys, d_v, n_head_kv, n_chunks] and no
+//   quantised type set      I32 [n_mem, n_head_kv, n_sets] or null: the keys of a head are rows set[.] of k and v;
+//   n_chunks = 1 then.
 //            n_sets = 1: one set for all queries; else one for each block of GGML_H2O_BLOCK queries, and no votes
-//   o, lse   F32 [d_v, n_head, n_queries, n_chunks] and [n_head, n_queries, n_chunks], contiguous: the state of the same queries
-//            over other keys, or both null. The output is then that of all keys together, while lse and votes are of this
-//            block alone
+//   o, lse   F32 [d_v, n_head, n_queries, n_chunks] and [n_head, n_queries, n_chunks], contiguous: the state of the
+//   same queries
+//            over other keys, or both null. The output is then that of all keys together, while lse and votes are of
+//            this block alone
 // causal: the queries are the last of the keys, and query i sees keys j <= i + n_keys - n_queries; else all of them
 // votes:  whether to sum them
 // -> F32, one after the other: o and lse as above, with votes [n_keys, n_head_kv, n_chunks]
@@ -96,7 +98,8 @@ GGML_API struct ggml_tensor * ggml_h2o_attn(
 // The policy `query` (README.md, "query"): two indexes, functions of K alone, and the sets that a chunk asks for.
 //
 
-// the mean key of a page, and behind it the mean variance of a channel around it: pages [begin, end) of the index, in place
+// the mean key of a page, and behind it the mean variance of a channel around it: pages [begin, end) of the index, in
+// place
 //   k     any [d_k, n_cells, n_head_kv], cell i holds position i
 //   pages F32 [d_k + 1, n_pages, n_head_kv]
 // -> a view of pages
@@ -107,8 +110,8 @@ GGML_API struct ggml_tensor * ggml_h2o_pages(
         int32_t               begin,
         int32_t               end);
 
-// the positions whose keys are the least like the mean key of their span, by cosine, ties to the lower position, NaN as the
-// most alike: those of spans [begin, end), in place
+// the positions whose keys are the least like the mean key of their span, by cosine, ties to the lower position, NaN as
+// the most alike: those of spans [begin, end), in place
 //   pages     of these spans, as ggml_h2o_pages returned them
 //   landmarks I32 [n_spans*GGML_H2O_LANDMARKS, n_head_kv], ascending
 // -> a view of landmarks

@@ -6,8 +6,8 @@
 
 #include <numeric>
 
-// A choice of the best n of some scores, ties to the lower index, NaN last. A backend rounds: it may decide otherwise where
-// a score is within `tolerance` of the cut, which lies between the worst that is in and the best that is out.
+// A choice of the best n of some scores, ties to the lower index, NaN last. A backend rounds: it may decide otherwise
+// where a score is within `tolerance` of the cut, which lies between the worst that is in and the best that is out.
 struct test_h2o_choice {
     std::vector<double> scores;
     std::vector<char>   is_in;
@@ -346,8 +346,8 @@ struct test_h2o_landmarks : public test_h2o_indexed {
     }
 };
 
-// GGML_OP_H2O, QUERY. Inputs are drawn anew until the choices on the way to a set are clear: of needy queries, of landmarks
-// and of pages. The last one is compared with tolerance.
+// GGML_OP_H2O, QUERY. Inputs are drawn anew until the choices on the way to a set are clear: of needy queries, of
+// landmarks and of pages. The last one is compared with tolerance.
 struct test_h2o_query : public test_h2o_indexed {
     const int n_group;
     const int n_queries;

@@ -1,4 +1,5 @@
-// What H2O asks of a backend, as cases of test-backend-ops: included by tests/test-backend-ops.cpp after its last test_case.
+// What H2O asks of a backend, as cases of test-backend-ops: included by tests/test-backend-ops.cpp after its last
+// test_case.
 //
 // Each case knows its result, computed here by plain loops over the inputs, and holds both backends to it. So the cases
 // mean something with one backend too: `test-backend-ops -b CPU -p h2o=` runs them, and only them.

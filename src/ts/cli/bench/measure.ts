@@ -9,7 +9,9 @@ import type { Profile, Sample } from './sample.js'
 import type { PrefillTask } from './worker.js'
 import { workerPath } from './workload.js'
 
-/** Tokens of the prefill that comes before the measured one: it reads the weights from the disk and starts the threads. */
+/**
+ * Tokens of the prefill that comes before the measured one: it reads the weights from the disk and starts the threads.
+ */
 const WARMUP = 32
 
 /** What all jobs of a run have in common. */

@@ -14,7 +14,10 @@ export interface Job {
   flashAttn: FlashAttn
 }
 
-/** Jobs on the same prompt with the same threads. Their runs alternate, and the best of stock's is what all are compared with. */
+/**
+ * Jobs on the same prompt with the same threads. Their runs alternate, and the best of stock's is what all are compared
+ * with.
+ */
 export interface Group {
   nPrompt: number
   nThreads: number

@@ -1,5 +1,5 @@
-// `h2o-prefill build`: compiles the native addon where the package lies. scripts/build.mjs reads the options, as it reads
-// those of `npm run build`.
+// `h2o-prefill build`: compiles the native addon where the package lies. scripts/build.mjs reads the options, as it
+// reads those of `npm run build`.
 
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'

@@ -13,8 +13,8 @@ export interface Deviation {
 }
 
 /**
- * Compares `nVocab` logits from `at` on, in float64. `target` is the token that follows. Equal rows give a divergence of
- * exactly 0 and equal likelihoods. NaN logits make all figures NaN.
+ * Compares `nVocab` logits from `at` on, in float64. `target` is the token that follows. Equal rows give a divergence
+ * of exactly 0 and equal likelihoods. NaN logits make all figures NaN.
  */
 export function deviation(
   dense: Float32Array,

@@ -48,8 +48,8 @@ const thresholdsOf = (flags: ThresholdFlags): readonly Threshold[] => [
 ]
 
 /**
- * Every limit on every row. A row that was to be sparse and was not holds none of them: its figures say nothing about the
- * method. Without a continuation, limits on both parts are limits on the prompt.
+ * Every limit on every row. A row that was to be sparse and was not holds none of them: its figures say nothing about
+ * the method. Without a continuation, limits on both parts are limits on the prompt.
  */
 export function judge(rows: readonly Row[], flags: ThresholdFlags): Verdict[] {
   return thresholdsOf(flags).flatMap(({ name, limit, parts, what, value, holds }) => {

@@ -48,8 +48,8 @@ export async function walk(
 }
 
 /**
- * The prompt as prefill() would cut it, then the continuation in calls of a chunk, which are dense by definition. Nothing
- * follows the last token, so it is not decoded.
+ * The prompt as prefill() would cut it, then the continuation in calls of a chunk, which are dense by definition.
+ * Nothing follows the last token, so it is not decoded.
  */
 export function callsOf(
   layout: Layout,

@@ -11,7 +11,9 @@ export function predictedSettings() {
   return { chunk: CHUNK, local, heavy }
 }
 
-/** What a floating-point operation of attention costs, as one of a product with weights: 1 on a good GPU, 4 on a CPU. */
+/**
+ * What a floating-point operation of attention costs, as one of a product with weights: 1 on a good GPU, 4 on a CPU.
+ */
 export const RATIOS = [1, 4] as const
 
 export const LENGTHS = [8192, 32768, 131072] as const

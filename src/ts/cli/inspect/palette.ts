@@ -65,7 +65,9 @@ export function heatColour(t: number): Rgb {
 /** Decades below the largest value that the colours reach. */
 export const DECADES = 4
 
-/** On a logarithmic scale that ends at `most`; NaN is nothing. `ends`: from which column on a row lies behind its chunk. */
+/**
+ * On a logarithmic scale that ends at `most`; NaN is nothing. `ends`: from which column on a row lies behind its chunk.
+ */
 export function heatIndices(
   rows: readonly Float32Array[],
   ends: readonly number[],

@@ -1,5 +1,5 @@
-// What a traced prefill did, head by head and chunk by chunk. The trace of a call is folded into figures and rows of heat
-// maps when it comes: the dense mass of a long prompt would not fit into memory.
+// What a traced prefill did, head by head and chunk by chunk. The trace of a call is folded into figures and rows of
+// heat maps when it comes: the dense mass of a long prompt would not fit into memory.
 import type { H2oTraceEntry } from '../../index.js'
 import type { Columns } from './columns.js'
 import { combined, coverage, type Shares } from './coverage.js'

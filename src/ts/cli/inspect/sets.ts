@@ -40,8 +40,8 @@ export function meanPairJaccard(sets: readonly Positions[]): number | null {
 }
 
 /**
- * The share of `before` that is not in `after`. All of a chunk's Heavy could stay in the next one's: what left had to make
- * room for something new. null where there was none.
+ * The share of `before` that is not in `after`. All of a chunk's Heavy could stay in the next one's: what left had to
+ * make room for something new. null where there was none.
  */
 export function turnover(before: Positions, after: Positions): number | null {
   return before.length === 0 ? null : 1 - intersection(before, after) / before.length

@@ -7,8 +7,8 @@ import { rowBytes, rowOf, type SavedRow } from './format.js'
 const LEAST = -16
 
 /**
- * Compares a saved row with `nVocab` logits from `at` on; `target` is the token that follows. `identical`: the logits make the
- * same 16 bits. The divergence of a row from itself is not quite 0: its probabilities are rounded.
+ * Compares a saved row with `nVocab` logits from `at` on; `target` is the token that follows. `identical`: the logits
+ * make the same 16 bits. The divergence of a row from itself is not quite 0: its probabilities are rounded.
  */
 export function savedDeviation(
   saved: SavedRow,

@@ -46,7 +46,10 @@ function ropeSections(c: ModelConfig): Metadata {
   return { [`${c.arch}.rope.dimension_sections`]: { type: 'i32[]', value } }
 }
 
-/** Convolution over q, k and v, decay and step by softplus and sigmoid, gated norm. Its values are as wide as attention's. */
+/**
+ * Convolution over q, k and v, decay and step by softplus and sigmoid, gated norm. Its values are as wide as
+ * attention's.
+ */
 function mixer(t: TensorList, c: ModelConfig, layer: number): void {
   const blk = `blk.${layer}`
   const size = headSize(c)

@@ -56,7 +56,9 @@ export function attention(t: TensorList, c: ModelConfig, layer: number, o: Atten
   t.matrix(`${blk}.attn_output.weight`, q, c.hidden, ATTENTION_OUT_GAIN)
 }
 
-/** As attention with normed heads; attn_q gives each head its query and a gate for what it finds, one behind the other. */
+/**
+ * As attention with normed heads; attn_q gives each head its query and a gate for what it finds, one behind the other.
+ */
 export function gatedAttention(t: TensorList, c: ModelConfig, layer: number): void {
   const blk = `blk.${layer}`
   const kv = c.kvHeads * c.headDim

@@ -79,7 +79,9 @@ export function nemotronHMetadata(c: ModelConfig): Metadata {
   }
 }
 
-/** In-projection to z, x, B, C and dt, causal convolution over x, B and C, selective scan, gated norm, out-projection. */
+/**
+ * In-projection to z, x, B, C and dt, causal convolution over x, B and C, selective scan, gated norm, out-projection.
+ */
 function mixer(t: TensorList, c: ModelConfig, layer: number): void {
   const blk = `blk.${layer}`
   const inner = innerSize(c)

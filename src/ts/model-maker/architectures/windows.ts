@@ -1,6 +1,6 @@
 /**
- * Sliding windows in between full layers, beside Gemma's and gpt-oss: cohere2, olmo2 (with a window: OLMo 3), exaone4 (with
- * 64 layers), llama4 (chunks of 8192 positions for windows).
+ * Sliding windows in between full layers, beside Gemma's and gpt-oss: cohere2, olmo2 (with a window: OLMo 3), exaone4
+ * (with 64 layers), llama4 (chunks of 8192 positions for windows).
  */
 
 import { f32, type Metadata, u32 } from '../gguf.js'

@@ -1,5 +1,5 @@
-// In the place of ggml-cuda's common.cuh: the language of kernels for a host compiler, and the little of the header that the
-// kernels and their launchers use.
+// In the place of ggml-cuda's common.cuh: the language of kernels for a host compiler, and the little of the header
+// that the kernels and their launchers use.
 
 #pragma once
 

@@ -26,8 +26,8 @@ size_t h2o_attn_amx_work_size(const ggml_tensor *, int) {
 #include <algorithm>
 #include <cmath>
 
-// Over neighbouring keys all threads pack a chunk's keys and values, then each takes tiles of rows. Over sets a thread takes
-// a block of queries and a KV head as a whole.
+// Over neighbouring keys all threads pack a chunk's keys and values, then each takes tiles of rows. Over sets a thread
+// takes a block of queries and a KV head as a whole.
 
 static constexpr size_t  H2O_ALIGN = 64;
 static constexpr int64_t H2O_TILE  = H2O_AMX_ROWS;

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
-// A thread takes a block and a KV head. It gathers the members' keys and values once, as F32 rows, and takes the rows of
-// the group's heads in panels: logits, softmax and output, with the queries side by side (h2o-columns.h).
+// A thread takes a block and a KV head. It gathers the members' keys and values once, as F32 rows, and takes the rows
+// of the group's heads in panels: logits, softmax and output, with the queries side by side (h2o-columns.h).
 
 static constexpr size_t H2O_ALIGN = 64;
 

@@ -40,8 +40,8 @@ struct h2o_attn_inputs {
     }
 };
 
-// Output and log-sum-exp of a row, on top of what the state says of it: x [d_v] are the values summed by their weights, scale
-// is one over the sum of the weights. at: the row's place
+// Output and log-sum-exp of a row, on top of what the state says of it: x [d_v] are the values summed by their weights,
+// scale is one over the sum of the weights. at: the row's place
 static inline void h2o_write_row(
         const h2o_attn_inputs & op, ggml_tensor * dst, int64_t at, const float * x, float scale, float lse) {
     float * o = (float *) dst->data + at*op.d_v;

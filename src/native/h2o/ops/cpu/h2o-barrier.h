@@ -1,6 +1,6 @@
-// How a CPU thread waits at ggml_barrier, called by ggml-cpu.c where ggml's own threads are used (no OpenMP): it spins for
-// about as long as threads of an idle machine are apart, then sleeps. A thread that only spins takes the processor from the
-// one that it waits for: on a machine with other load, prefills took up to 40 times as long.
+// How a CPU thread waits at ggml_barrier, called by ggml-cpu.c where ggml's own threads are used (no OpenMP): it spins
+// for about as long as threads of an idle machine are apart, then sleeps. A thread that only spins takes the processor
+// from the one that it waits for: on a machine with other load, prefills took up to 40 times as long.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Rows of logits with the queries side by side: what the keys of a set are to a panel of queries. A maximum or a sum over
-// the keys is then a vector operation, and the keys are read as they lie in the cache, without a transposition.
+// Rows of logits with the queries side by side: what the keys of a set are to a panel of queries. A maximum or a sum
+// over the keys is then a vector operation, and the keys are read as they lie in the cache, without a transposition.
 
 #pragma once
 

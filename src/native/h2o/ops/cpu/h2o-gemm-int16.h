@@ -1,5 +1,5 @@
-// Products of h2o-gemm.h for scores: values rounded to 16 bits, added up in 32 bits. Every row has a scale of its own, by
-// its length, so that no product of two rows overflows. The error of a logit is a tenth of BF16's.
+// Products of h2o-gemm.h for scores: values rounded to 16 bits, added up in 32 bits. Every row has a scale of its own,
+// by its length, so that no product of two rows overflows. The error of a logit is a tenth of BF16's.
 
 #pragma once
 

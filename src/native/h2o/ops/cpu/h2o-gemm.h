@@ -133,7 +133,8 @@ static void h2o_gemm(
 
 #endif
 
-// c [n_rows][ldc], the first H2O_PANEL columns, = a [n_rows][lda] * b [n_k][H2O_PANEL]; n_rows is a multiple of H2O_GEMM_RM
+// c [n_rows][ldc], the first H2O_PANEL columns, = a [n_rows][lda] * b [n_k][H2O_PANEL]; n_rows is a multiple of
+// H2O_GEMM_RM
 static inline void h2o_gemm_panel(
         int n_rows, int n_k, const float * a, int64_t lda, const float * b, float * c, int64_t ldc) {
     h2o_gemm(n_rows, H2O_PANEL, n_k, { a, lda, 1 }, b, H2O_PANEL, c, ldc);

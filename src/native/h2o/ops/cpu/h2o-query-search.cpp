@@ -6,9 +6,9 @@
 
 #include <cmath>
 
-// The pages where the block's queries, averaged over the group and in pairs, find most, into w.ranked: by the log of the
-// mean e^logit of a page's keys, to the second order around its mean key, over log-sum-exp of the surroundings. Always the
-// first page: an attention sink is one key unlike the others, and means do not show it.
+// The pages where the block's queries, averaged over the group and in pairs, find most, into w.ranked: by the log of
+// the mean e^logit of a page's keys, to the second order around its mean key, over log-sum-exp of the surroundings.
+// Always the first page: an attention sink is one key unlike the others, and means do not show it.
 // means: [GGML_H2O_BLOCK][d] scaled; near: their log-sum-exp
 static int64_t h2o_pick_pages(
         const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, const float * means, const float * near) {

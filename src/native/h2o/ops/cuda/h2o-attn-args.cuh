@@ -4,8 +4,8 @@
 
 #include "h2o-kv.cuh"
 
-// A row is a query and a head of the group: row = query*n_group + head of the group. A block of queries that has a set of
-// its own is a chunk, too: all of them read the same cells, and the last one may be shorter.
+// A row is a query and a head of the group: row = query*n_group + head of the group. A block of queries that has a set
+// of its own is a chunk, too: all of them read the same cells, and the last one may be shorter.
 struct h2o_attn_args {
     const float * q;   // [d, n_head*n_group, n_queries, n_chunks], as o and o_prev
 

@@ -1,5 +1,5 @@
-// The first visit of the logits on tensor cores: output and row statistics, FlashAttention-2's way. A block of four warps
-// owns a tile of rows and walks over the keys; logits, weights and output never leave registers.
+// The first visit of the logits on tensor cores: output and row statistics, FlashAttention-2's way. A block of four
+// warps owns a tile of rows and walks over the keys; logits, weights and output never leave registers.
 //
 // Logits are in units of log(2), so that exp is one instruction: q comes scaled by scale*log2(e).
 

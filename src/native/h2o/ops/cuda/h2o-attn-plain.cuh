@@ -1,5 +1,5 @@
-// Both visits without tensor cores, all in F32: for F32 caches on any chip, and for chips before Ampere. Same structure as
-// h2o-attn-mma.cuh and h2o-votes-mma.cuh, with the logits of a tile passing through shared memory.
+// Both visits without tensor cores, all in F32: for F32 caches on any chip, and for chips before Ampere. Same structure
+// as h2o-attn-mma.cuh and h2o-votes-mma.cuh, with the logits of a tile passing through shared memory.
 
 #pragma once
 

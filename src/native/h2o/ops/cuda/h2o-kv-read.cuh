@@ -20,8 +20,8 @@ struct h2o_kv_head {
     }
 };
 
-// eight channels as they come from memory: what is fetched is not looked at until it is decoded, so that several fetches can
-// be in flight
+// eight channels as they come from memory: what is fetched is not looked at until it is decoded, so that several
+// fetches can be in flight
 struct __align__(16) h2o_raw_8 {
     uint32_t word[8];
 };

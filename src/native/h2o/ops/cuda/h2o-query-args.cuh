@@ -36,8 +36,8 @@ struct h2o_query_args {
     int n_searched;   // candidates that are scored key by key
     int n_set;
 
-    // What the kernels hand on, for each KV head and block: scaled queries with what is added to their logits, scores as
-    // keys that order like them (0: not to be chosen), and choices, ascending.
+    // What the kernels hand on, for each KV head and block: scaled queries with what is added to their logits, scores
+    // as keys that order like them (0: not to be chosen), and choices, ascending.
     float         * needy;       // [n_needy_rows][d]
     float         * needy_shift; // [n_needy_rows]
     float         * mean;        // [GGML_H2O_BLOCK][d] averaged over the group

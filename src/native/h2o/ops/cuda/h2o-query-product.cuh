@@ -1,5 +1,5 @@
-// Products of vectors with vectors, a tile at a time, in F32: slices of both pass through shared memory, and a thread has
-// four vectors of either side.
+// Products of vectors with vectors, a tile at a time, in F32: slices of both pass through shared memory, and a thread
+// has four vectors of either side.
 
 #pragma once
 

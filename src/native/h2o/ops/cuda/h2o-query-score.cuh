@@ -8,8 +8,8 @@
 
 #include <cfloat>
 
-// Who asks. Needy are the queries whose own surroundings give them the least, by log-sum-exp per key; ties to the lower one,
-// NaN last.
+// Who asks. Needy are the queries whose own surroundings give them the least, by log-sum-exp per key; ties to the lower
+// one, NaN last.
 // grid: (1, KV heads, blocks of queries); block: H2O_PRODUCT_THREADS
 static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_asking(const h2o_query_args args) {
     __shared__ uint32_t plenty[GGML_H2O_BLOCK]; // the largest key is the neediest
@@ -166,8 +166,8 @@ static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_wants
     }
 }
 
-// What the block's queries, in pairs, find in a page: the log of the mean of e^logit over its keys, to the second order around
-// the mean key, over that of the surroundings.
+// What the block's queries, in pairs, find in a page: the log of the mean of e^logit over its keys, to the second order
+// around the mean key, over that of the surroundings.
 // grid: (tiles of pages, KV heads, blocks of queries)
 static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_page_scores(const h2o_query_args args) {
     using shape = h2o_product_shape<H2O_QUERY_PAIRS>;

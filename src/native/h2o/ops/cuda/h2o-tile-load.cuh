@@ -1,5 +1,5 @@
-// Tiles of the tensor-core kernels in shared memory: rows of D halves, padded by 16 bytes so that the eight rows that one
-// ldmatrix phase reads lie in different banks.
+// Tiles of the tensor-core kernels in shared memory: rows of D halves, padded by 16 bytes so that the eight rows that
+// one ldmatrix phase reads lie in different banks.
 
 #pragma once
 
@@ -13,7 +13,8 @@ static constexpr __host__ __device__ int h2o_tile_stride() { // in half2
     return D/2 + 4;
 }
 
-// of n loads of a thread, how many are in flight at once: where data passes through registers, nothing else hides latency
+// of n loads of a thread, how many are in flight at once: where data passes through registers, nothing else hides
+// latency
 static constexpr __host__ __device__ int h2o_loads_ahead(int n) {
     return n % 4 == 0 ? 4 : n % 5 == 0 ? 5 : n % 3 == 0 ? 3 : 1;
 }
@@ -36,8 +37,8 @@ static __device__ __forceinline__ void h2o_copy_8(half2 * dst, const void * src)
     cp_async_cg_16<128>(ggml_cuda_cvta_generic_to_shared(dst), src);
 }
 
-// keys [key0, key0 + n_tile) of one head; those past n_keys are zeros, for 0*NaN would still be NaN in the second product.
-// F16 is copied as it is, in the background: to be waited for with cp_async_wait_all and __syncthreads.
+// keys [key0, key0 + n_tile) of one head; those past n_keys are zeros, for 0*NaN would still be NaN in the second
+// product. F16 is copied as it is, in the background: to be waited for with cp_async_wait_all and __syncthreads.
 template <int D, int n_tile, int n_threads>
 static __device__ __forceinline__ void h2o_load_tile_kv(
         half2 * tile, const h2o_kv & kv, const h2o_kv_head & head, int key0, int n_keys, int tid) {
@@ -94,7 +95,8 @@ static __device__ __forceinline__ void h2o_load_tile_kv(
     }
 }
 
-// rows [row0, row0 + n_rows) of q, scaled, as F16; also left in q_scaled, if any, for the second visit. Rows past them are zeros.
+// rows [row0, row0 + n_rows) of q, scaled, as F16; also left in q_scaled, if any, for the second visit. Rows past them
+// are zeros.
 template <int D, int n_tile, int n_threads>
 static __device__ __forceinline__ void h2o_load_tile_q(
         half2 * tile, const float * q, const h2o_rows & rows, half * q_scaled, float scale, int row0, int n_rows, int tid) {

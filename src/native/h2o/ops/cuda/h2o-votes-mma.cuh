@@ -1,7 +1,7 @@
-// The second visit on tensor cores: column sums of exp(s - lse). It multiplies q with the keys once more, one product on top
-// of the two of the first visit, and in exchange no logit is ever written and no sum depends on the order of blocks. It
-// would be free only where all keys are one tile, so that the first visit knows lse while it holds the logits: no chunk and
-// no memory set is that small.
+// The second visit on tensor cores: column sums of exp(s - lse). It multiplies q with the keys once more, one product
+// on top of the two of the first visit, and in exchange no logit is ever written and no sum depends on the order of
+// blocks. It would be free only where all keys are one tile, so that the first visit knows lse while it holds the
+// logits: no chunk and no memory set is that small.
 //
 // Transposed: keys are the rows here. A block of four warps holds its keys in registers and walks over the rows of q.
 
