@@ -65,9 +65,9 @@ await main(async () => {
   const threads = count('-t', values.threads, 1)
   const { lengths, items, seed } = options
   const machine = describeMachine()
-  const name = ['language', model.name, ...(seed === 1 ? [] : [`seed-${seed}`])].join('-')
+  const name = ['language', model.name, ...lengths, ...(seed === 1 ? [] : [`seed-${seed}`])].join('-')
   // more items or windows go on from the same journal
-  const journal = new Journal(join(PROJECT_ROOT, `build/quality/${name}-${lengths.join('-')}.jsonl`), {
+  const journal = new Journal(join(PROJECT_ROOT, `build/quality/${name}.jsonl`), {
     sha256: model.sha256,
     machine: machine.cpu,
     items: ITEMS,
