@@ -24,7 +24,7 @@ export const sets = {
     ],
   },
   full: {
-    title: 'every figure, in about two hours on two cores',
+    title: 'every figure, in an hour on two cores',
     runs: [
       {
         name: 'lengths',
@@ -48,8 +48,8 @@ export const sets = {
       },
       {
         name: 'lengths',
-        title: 'very long prompts',
-        argv: `-p 32768 -r 3 --contenders stock,h2o,h2o-query --stock-ubatch-size 512 ${method}`,
+        title: 'very long prompts; stock with -fa on, the better one above',
+        argv: `-p 32768 -r 3 --contenders stock-fa-on,h2o,h2o-query --stock-ubatch-size 512 ${method}`,
       },
       {
         name: 'memory',
