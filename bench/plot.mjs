@@ -4,8 +4,8 @@ import { svg } from './chart.mjs'
 
 // colours that keep apart for the colour-blind, on white and on near-black
 const LINES = [
-  { contender: 'h2o', label: 'H2O', color: '#d55e00' },
-  { contender: 'h2o-query', label: 'H2O, by query', color: '#009e73' },
+  { contender: 'h2o', label: 'H2O, votes', color: '#d55e00' },
+  { contender: 'h2o-query', label: 'H2O, query', color: '#009e73' },
   { contender: 'h2o-two-pass', label: 'H2O, two passes', color: '#cc79a7' },
   { contender: 'dense', label: 'dense, our build', color: '#56b4e9' },
   { contender: 'stock', label: 'stock llama.cpp', color: '#0072b2' },
