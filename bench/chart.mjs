@@ -8,8 +8,9 @@ const LABELS = 130
 
 const STYLE = `<style>
 text { font: 12px system-ui, sans-serif; fill: #24292f } .title { font-size: 14px; font-weight: 600 }
-.note, .tick { fill: #57606a; font-size: 11px } .grid { stroke: #8c959f; stroke-opacity: 0.25 } .gain { font-weight: 600 }
-@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .note, .tick { fill: #9198a1 } }
+.note, .tick { fill: #57606a; font-size: 11px } .grid { stroke: #8c959f; stroke-opacity: 0.25 }
+.gain { font-weight: 600; paint-order: stroke; stroke: #fff; stroke-width: 4px }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .gain { stroke: #0d1117 } .note, .tick { fill: #9198a1 } }
 </style>`
 
 /**
