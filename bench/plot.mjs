@@ -12,8 +12,8 @@ const LINES = [
 ]
 
 /**
- * @param {{ n_prompt: number, contender: string, tokens_per_second: number, speedup: { median: number } | null }[]}
- * rows
+ * @typedef {{ n_prompt: number, contender: string, tokens_per_second: number, speedup: { median: number } | null }} Row
+ * @param {Row[]} rows
  * @param {{ title: string, subtitle: string }} text
  */
 export function plot(rows, { title, subtitle }) {

@@ -24,7 +24,7 @@ export async function readPrompt(
   const raw = await readBytes(flags, openStdin)
   const bytes = flags.escape ? processEscapes(raw) : raw
   if (bytes.length === 0)
-    throw new UsageError('the prompt is empty: give -p TEXT or -f FILE (--help lists the flags)')
+    throw new UsageError('the prompt is empty', 'give -p TEXT or -f FILE (--help lists the flags)')
   const text = bytes.toString('utf8')
   if (text.includes('\ufffd') && !bytes.equals(Buffer.from(text, 'utf8'))) {
     warn('the prompt is not all UTF-8; what could not be read became U+FFFD')

@@ -85,7 +85,7 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
       onFailure: (error) => say(`error: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
     })
     const address = await server.app.listen({ host: flags.host, port: flags.port }).catch((error) => {
-      if (error.code === 'EADDRINUSE') error.message += ': --port N names another port'
+      if (error.code === 'EADDRINUSE') error.hint = '--port N names another port'
       throw error
     })
     say(`listening on ${address}`)

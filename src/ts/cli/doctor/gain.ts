@@ -27,20 +27,19 @@ export interface Gain {
 /** Empty if the context is not covered. */
 export function predictGains({ covered, cost }: Pick<ContextH2o, 'covered' | 'cost'>): Gain[] {
   if (!covered) return []
-  return LENGTHS.map((tokens) => ({
-    tokens,
-    times: RATIOS.map((ratio) => timeOf(cost, ratio, tokens / 2) / timeOf(cost, ratio, keysRead(tokens))),
-  }))
+  const { chunk, local, heavy } = predictedSettings()
+  return LENGTHS.map((tokens) => {
+    // on average: half of the own chunk, and the memory in all chunks but the first
+    const keys = chunk / 2 + (local + heavy) * (1 - chunk / tokens)
+    return {
+      tokens,
+      times: RATIOS.map((ratio) => timeOf(cost, ratio, tokens / 2) / timeOf(cost, ratio, keys)),
+    }
+  })
 }
 
 /** Of one token that reads `keys` keys, in operations of a product with weights. */
 function timeOf({ linear, pair, windowPair, window }: PrefillCost, ratio: number, keys: number): number {
   const inWindows = windowPair * (window + CHUNK)
   return linear + ratio * (pair * keys + inWindows)
-}
-
-/** On average: half of the own chunk, and the memory in all chunks but the first. */
-function keysRead(tokens: number): number {
-  const { chunk, local, heavy } = predictedSettings()
-  return chunk / 2 + (local + heavy) * (1 - chunk / tokens)
 }
