@@ -6,10 +6,10 @@ a process of its own: a warm-up of 4096 tokens, then the repetitions (10 up to 1
 which the fastest counts; the median stands beside it. Rows with a time are kept in results.jsonl and not measured again
 with the same GPU, binary, model and arguments. The tables and their rows are in DATE-gpu-NAME.md and .jsonl as well.
 
-  TFLOP/s   products that the method asks for, weights and attention, by time: H2O's attention has three (queries with
-            keys, values, and queries with keys again for the votes), stock's two, over pairs that see each other
+  TFLOP/s   products that the method asks for, weights and attention, by time: two of a query head for each pair that
+            sees each other (keys, values); `votes` has the keys again, `query` has those of its search
   floor     the longer of these operations at --peak-tflops, and of the bytes of weights and KV cache at --bandwidth: each
-            pass reads the weights once, each block of queries its keys and values once; activations do not count
+            pass reads the weights once, each chunk what it sees of the cache once; activations do not count
 
 Ends with 1 if a binary was missing, a measurement failed, a call ran dense or attention was not fused. A target that was
 missed is a result, and so is what --budget left out.

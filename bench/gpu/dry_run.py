@@ -11,7 +11,7 @@ import re
 import sys
 import tempfile
 
-from comparison.contenders import HEAVY, LOCAL, S
+from comparison.contenders import QUERY, VOTES, S
 from comparison.measure import run, write_tokens
 
 VOCAB, HIDDEN = 4096, 1024  # of the model
@@ -19,19 +19,20 @@ CALLS = [4096, 3072, 1124]  # tokens; the last one a chunk and a tail, with a me
 N = sum(CALLS)
 REPETITIONS = 2
 
-H2O = ["-ub", str(S), "--h2o-local", str(LOCAL), "--h2o-heavy", str(HEAVY)]
-CASES = {
-    "dense, f16": ["-ub", "4096"],
-    "h2o, f16": H2O,
-    "h2o, f16, -fa off": [*H2O, "-fa", "off"],
-    "h2o, f32, -fa off": [*H2O, "-fa", "off", "-ctk", "f32", "-ctv", "f32"],
-    "h2o, bf16": [*H2O, "-ctk", "bf16", "-ctv", "bf16"],
-    "h2o, q8_0": [*H2O, "-ctk", "q8_0", "-ctv", "q8_0"],
-    "h2o, q4_0, composed": [*H2O, "-ctk", "q4_0", "-ctv", "q4_0"],  # no kernel reads it: a graph of stock ops
-    "h2o, two-pass": [*H2O, "--h2o-schedule", "two-pass"],
-    "dense, two devices": ["-ub", "4096"],
-    "h2o, two devices": H2O,
-}
+DENSE = ["-ub", "4096", "--h2o-local", "0", "--h2o-heavy", "0"]
+CASES = {"dense, f16": DENSE, "dense, two devices": DENSE}
+for policy in (QUERY, VOTES):
+    h2o = ["-ub", str(S), *policy.flags()]
+    CASES |= {
+        f"{policy.name}, f16": h2o,
+        f"{policy.name}, f16, -fa off": [*h2o, "-fa", "off"],
+        f"{policy.name}, f32, -fa off": [*h2o, "-fa", "off", "-ctk", "f32", "-ctv", "f32"],
+        f"{policy.name}, bf16": [*h2o, "-ctk", "bf16", "-ctv", "bf16"],
+        f"{policy.name}, q8_0": [*h2o, "-ctk", "q8_0", "-ctv", "q8_0"],
+        f"{policy.name}, q4_0, composed": [*h2o, "-ctk", "q4_0", "-ctv", "q4_0"],  # no kernel reads it
+        f"{policy.name}, two devices": h2o,
+    }
+CASES["votes, two-pass"] = ["-ub", str(S), *VOTES.flags(), "--h2o-schedule", "two-pass"]
 
 
 def main():

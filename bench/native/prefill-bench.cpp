@@ -3,9 +3,9 @@
 //
 //   stock-bench MODEL TOKENS [-n N] [-c N] [-b N] [-ub N] [-t N] [-fa on|off|auto] [-ctk TYPE] [-ctv TYPE] [-ngl N]
 //               [-r N] [-w N] [--calls N,N,...] [--profile]
-//     h2o-bench [--h2o-local N] [--h2o-heavy N] [--h2o-schedule single-pass|two-pass] [--h2o-select votes|query] as
-//     well;
-//               without them H2O is off
+//   h2o-bench, as stock-bench, and
+//               [--h2o-local N] [--h2o-heavy N] [--h2o-schedule single-pass|two-pass] [--h2o-select votes|query]
+//     What is not given is the engine's default; with L = H = 0 H2O is off.
 //
 // TOKENS holds int32 ids, of which the first -n are the prompt (0: all). It is decoded in calls of --calls tokens, or
 // of at most -b, -r times over, after a warm-up with the first -w of them. The clock runs from the first llama_decode

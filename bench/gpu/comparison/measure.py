@@ -44,7 +44,7 @@ class Bench:
         if not program:
             return {}
         model_file = os.path.join(self.args.work, f"{model}-{self.args.type}.gguf")
-        flags = ["-n", str(n), "-c", str(n), "-ngl", str(self.args.ngl), "-w", str(WARMUP), *contender.flags(), *flags]
+        flags = ["-n", str(n), "-c", str(n), "-ngl", str(self.args.ngl), "-w", str(WARMUP), *contender.flags(n), *flags]
         key = " ".join([self.machine.slug(), contender.program, self.hashes[program], os.path.basename(model_file), *flags])
 
         row = self.results.rows.get(key)
@@ -103,10 +103,10 @@ class Bench:
 def flaw_of(row, contender, n, reps):
     if "error" in row:
         return "failed"
-    if contender.is_h2o:
+    if contender.policy:
         info = row["out"]["h2o"]
         # the warm-up counts, too
-        if info["sparseCalls"] < contender.sparse_calls(min(n, WARMUP)) + reps * contender.sparse_calls(n):
+        if info["sparseCalls"] < contender.sparse_calls(n, WARMUP) + reps * contender.sparse_calls(n):
             return "ran dense"
         if not info["fused"]:
             return "not fused"

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from .contenders import QUERY, VOTES
+
 TYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "q8_0": 34 / 32}
 
 
@@ -66,10 +68,36 @@ def linear_work(shape, n, contender, weight_type):
 
 
 def attention_work(shape, n, contender):
-    """Products of queries and keys that see each other, and the KV cache: written once, read once by each block of queries."""
-    pairs = sum(queries * (queries + 1) / 2 + queries * others for queries, others in contender.blocks(n))
-    reads = sum(queries + others for queries, others in contender.blocks(n))
+    """Products of queries and keys that see each other, and the KV cache: written once, read as often as there are chunks."""
+    products = reads = 0
+    for begin, queries, is_sparse in contender.chunks(n):
+        more_products, more_reads = chunk_work(shape, begin, queries, contender.policy if is_sparse else None)
+        products += more_products
+        reads += more_reads
     return Work(
-        flop=contender.products * 2 * shape.d * shape.heads * shape.layers * pairs,
+        flop=2 * shape.d * shape.heads * shape.layers * products,
         bytes=(n + reads) * shape.kv_elements() * TYPE_BYTES[contender.cache],
     )
+
+
+BLOCK, SEARCHED = 64, 32 * 64  # of the policy `query`: queries that share a set, keys searched for it
+
+
+def chunk_work(shape, begin, queries, policy):
+    """Of a chunk: products of a query head with keys and with values, and positions of the cache that it reads."""
+    own = queries * (queries + 1) / 2
+    if policy is None:
+        return 2 * (own + queries * begin), queries + begin
+    if policy is VOTES:  # the queries meet the keys a second time, for the votes
+        seen = min(begin, policy.local + policy.heavy)
+        return 3 * (own + queries * seen), queries + seen
+
+    assert policy is QUERY
+    local = min(begin, policy.local)
+    candidates = begin - local
+    heavy = min(candidates, policy.heavy)
+    searched = min(candidates, SEARCHED)
+    group = shape.heads / shape.kv_heads
+    search = queries * (candidates / 256 + candidates / 128 / group + searched / group)  # landmarks, pages, their keys
+    sets = min(candidates, -(-queries // BLOCK) * (heavy + searched / 2))  # of those searched the keys alone
+    return 2 * (own + queries * (local + heavy)) + search, queries + local + sets

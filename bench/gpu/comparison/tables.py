@@ -1,6 +1,6 @@
 """The tables: time to the first token over length, and where the time goes."""
 
-from .contenders import HEAVY, LOCAL, S
+from .contenders import POLICIES, S
 from .shapes import MODELS, attention_work, linear_work
 
 
@@ -10,14 +10,16 @@ def best_of(rows, kind):
     return min(times) if times and None not in times else None
 
 
-def best_of_h2o(rows):
-    rows = [row for contender, row in rows.items() if contender.is_h2o and contender.cache == "f16"]
+def best_of_policy(rows, policy):
+    """Its fastest setting with an F16 cache."""
+    rows = [row for contender, row in rows.items() if contender.policy is policy and contender.cache == "f16"]
     return min((row["ms"] for row in rows if "ms" in row and "flaw" not in row), default=None)
 
 
 def first_token_table(report, bench, model, contenders, lengths):
     """Returns the rows by length and contender."""
-    report.line(f"\n## {model}, {bench.args.type} weights, S = {S}, L = {LOCAL}, H = {HEAVY}: time to the first token")
+    settings = "; ".join(f"{p.name}: L = {p.local}, H = {p.heavy}, dense tail {p.tail}" for p in POLICIES)
+    report.line(f"\n## {model}, {bench.args.type} weights: time to the first token\n\nS = {S}; {settings}.")
     report.head("tokens", "contender", "ms", "median", "tokens/s", "TFLOP/s", "floor ms", "to the floor", "to -fa on", "to -fa off")
     all_rows = {}
     for n in lengths:
