@@ -2,9 +2,9 @@
 //
 //   node bench/decode.mjs [MODEL] [--pairs N] [--prompt N] [--tokens N]
 //
-// After a prefill of the same prompt each context decodes the same tokens one by one, in turns; the figure is the
-// median of the paired ratios of tokens/s, by the clock and by CPU seconds. H2O off is the plain KV cache of stock
-// llama.cpp.
+// After a prefill of the same prompt each context decodes the same tokens one by
+// one, in turns; the figure is the median of the paired ratios of tokens/s, by
+// the clock and by CPU seconds. H2O off is the plain KV cache of stock llama.cpp.
 
 import { parseArgs } from 'node:util'
 import { demoModel } from '../dist/cli/bench/demo-model.js'

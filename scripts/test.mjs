@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 // npm test: builds whatever is missing or stale (addon, also with RPC, C++ tests, llama.cpp's tools, TypeScript, the
 // stock pin), runs the C++ tests, those of the ops under sanitizers too, then vitest, which prints a dot for a test and
-// failures whole.
-// Arguments go to vitest: `npm test -- test/patches` runs only those, by name, without the C++ tests.
+// failures whole. Arguments go to vitest: `npm test -- test/patches` runs only those, by name, without the C++ tests.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'

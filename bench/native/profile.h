@@ -1,9 +1,9 @@
 // Where the time of a prefill goes, by the kind of work, without timing every node alone.
 //
-// llama.cpp's eval callback can cut a graph after any node; what lies between two cuts is computed as ever. So the
-// first prefill only learns the order of the nodes, and the second one is cut where the kind of work changes and
-// nowhere else:
-// some dozen cuts per layer and graph. What the cuts cost shows in the second prefill's time against the first's.
+// llama.cpp's eval callback can cut a graph after any node; what lies between two cuts is
+// computed as ever. So the first prefill only learns the order of the nodes, and the second
+// one is cut where the kind of work changes and nowhere else: some dozen cuts per layer and
+// graph. What the cuts cost shows in the second prefill's time against the first's.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 /**
- * The tokens of a context by position, as far as they are known: penalties look at them, and a prompt that begins
- * alike.
+ * The tokens of a context by position, as far as they are known:
+ * penalties look at them, and a prompt that begins alike.
  */
 export class ContextTokens {
   #ids = new Int32Array(0)

@@ -28,9 +28,8 @@ export interface GenerateOptions extends SamplingOptions, Omit<PrefillOptions, '
   /** The text ends before the first of these strings, none of which is '': none */
   stop?: string | readonly string[]
   /**
-   * The chat whose prompt this is: the answer keeps to its grammar and ends at its stop strings, and `parseSpecial` is
-   * true.
-   * `grammar` and `jsonSchema` were given to applyChatTemplate() then.
+   * The chat whose prompt this is: the answer keeps to its grammar and ends at its stop strings,
+   * and `parseSpecial` is true. `grammar` and `jsonSchema` were given to applyChatTemplate() then.
    */
   chat?: Chat
 }

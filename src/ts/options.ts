@@ -49,9 +49,9 @@ export interface ContextOptions {
   /** A path: the context loads the model and disposes it with itself. */
   model: string | Model | ModelOptions
   /**
-   * Tokens that fit, rounded up to a multiple of 256; 0 is the training context. Their KV cache is allocated at once,
-   * so this is what a context costs in memory. Above the training context there is a warning. min(32768, training
-   * context)
+   * Tokens that fit, rounded up to a multiple of 256; 0 is the training context.
+   * Their KV cache is allocated at once, so this is what a context costs in memory.
+   * Above the training context there is a warning. min(32768, training context)
    */
   nCtx?: number
   /** Most tokens of one native call: 2048. A multiple of nUbatch with H2O. */
@@ -77,8 +77,8 @@ export interface ContextOptions {
   /** false: stock attention. Local and heavy of 0 mean the same. */
   h2o?: false | H2oOptions
   /**
-   * As an embedding context of llama.cpp: every token becomes an output, and the prefill is dense. Nothing here returns
-   * them.
+   * As an embedding context of llama.cpp: every token becomes an
+   * output, and the prefill is dense. Nothing here returns them.
    */
   embeddings?: boolean
   /** Sequences that the cache is divided among: 1. This API uses the first one only. */

@@ -1,5 +1,5 @@
-// What a user does with a model file, from loading to disposing. Refusals with a code are fine; anything else is a
-// finding.
+// What a user does with a model file, from loading to disposing.
+// Refusals with a code are fine; anything else is a finding.
 
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,7 +1,6 @@
-// Positions of several dimensions (M-RoPE). Text has one position per token. An image has embeddings for input and one
-// position in time for all of its tokens, so that the cells behind it hold no longer the positions of their own
-// numbers:
-// what follows is dense, until the image is removed.
+// Positions of several dimensions (M-RoPE). Text has one position per token. An image has embeddings
+// for input and one position in time for all of its tokens, so that the cells behind it hold no
+// longer the positions of their own numbers: what follows is dense, until the image is removed.
 
 #include "test-context.h"
 #include "testing.h"

@@ -20,6 +20,7 @@ const CONTEXTS = 20
  * `fewer`: answers in a hundred that H2O may give fewer than dense: next to none where the question is decoded densely
  * behind the prompt. In the prompt, votes find what stands in the question's chunk or in the local memory, two of the
  * five depths.
+ *
  * `ratio`: perplexity over that of dense prefill, of the prompt and of what is decoded densely behind it. Measured
  * 1.072 and 1.003 with votes, 1.005 and 1.000 with query.
  */

@@ -1,8 +1,8 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// The memory set of a block of queries under the policy `query` (src/native/h2o/README.md), for one layer and KV head.
-// Names of the formulas: q_ih is the query of row i and head h, k_x the key at position x, s_h(i, x) = q_ih . k_x /
-// sqrt(d), lse(i, h) the log-sum-exp of s_h(i, .) over Local and the chunk up to i. A bar is the mean over the heads of
-// the group.
+// The memory set of a block of queries under the policy `query` (src/native/h2o/README.md),
+// for one layer and KV head. Names of the formulas: q_ih is the query of row i and head h,
+// k_x the key at position x, s_h(i, x) = q_ih . k_x / sqrt(d), lse(i, h) the log-sum-exp of
+// s_h(i, .) over Local and the chunk up to i. A bar is the mean over the heads of the group.
 
 import { range } from './attention.js'
 import { best, type Choice, highest } from './best.js'
@@ -133,8 +133,8 @@ function pageScore(pairs: readonly MeanRow[], key: Float64Array, variance: numbe
 }
 
 /**
- * t(x) = max over i of s(i, x) - log(e^lsebar_i + sum over the searched y of e^s(i, y)), with s(i, x) = qbar_i . k_x /
- * sqrt(d)
+ * t(x) = max over i of s(i, x) - log(e^lsebar_i + sum over the
+ * searched y of e^s(i, y)), with s(i, x) = qbar_i . k_x / sqrt(d)
  */
 function shares(keys: Keys, means: readonly MeanRow[], searched: readonly number[]): Map<number, number> {
   const ofRow = means.map(({ q, lse }) => {

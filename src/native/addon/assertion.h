@@ -1,9 +1,9 @@
 // Where llama.cpp gives up (GGML_ASSERT, GGML_ABORT) the process goes on.
 //
-// On a thread of ours, outside of a computation, the assertion becomes an exception: llama.cpp's own handlers make a
-// failed load or a failed context of it, as of any other. In the middle of a computation other threads are at work in
-// the same memory, and nothing can be taken back: there the thread stops for good, and its job is given up with all
-// that it holds.
+// On a thread of ours, outside of a computation, the assertion becomes an exception:
+// llama.cpp's own handlers make a failed load or a failed context of it, as of any other. In
+// the middle of a computation other threads are at work in the same memory, and nothing can be
+// taken back: there the thread stops for good, and its job is given up with all that it holds.
 //
 // Nothing of this costs anything until it happens. What it cannot help is an assertion in a destructor.
 

@@ -1,5 +1,5 @@
-// What the files of llama.cpp's common that we compile (cmake/common.cmake) ask of its rest, which brings much more
-// with it.
+// What the files of llama.cpp's common that we compile
+// (cmake/common.cmake) ask of its rest, which brings much more with it.
 
 #include "vocab.h"
 

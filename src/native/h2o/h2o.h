@@ -3,8 +3,8 @@
 // The method is asked for with llama_context_params.h2o, which points to a struct h2o_params; null means
 // h2o_default_params(). Everything else (chunk size S = n_ubatch, logical batch B = n_batch) is llama.cpp's own.
 //
-// All functions are safe to call with a context that H2O does not serve. None of them may run while llama_decode runs
-// on the same context.
+// All functions are safe to call with a context that H2O does not serve.
+// None of them may run while llama_decode runs on the same context.
 
 #pragma once
 
@@ -64,15 +64,15 @@ struct h2o_params {
     enum h2o_trace_level trace;
 };
 
-// single-pass, no trace, and auto for the rest: L = 128, H = 384 and a dense tail of 64 by query; 256, 256 and 0 by
-// votes
+// single-pass, no trace, and auto for the rest: L = 128, H =
+// 384 and a dense tail of 64 by query; 256, 256 and 0 by votes
 LLAMA_API struct h2o_params h2o_default_params(void);
 
 // what a context with chunks of S tokens makes of them: nothing auto, and L + H < S (S = 0: no limit)
 LLAMA_API struct h2o_params h2o_resolve_params(struct h2o_params params, uint32_t n_chunk);
 
-// whether L or H are less than was asked for; an even split that just fills the chunk (256 + 256 of 512) is not worth a
-// word
+// whether L or H are less than was asked for; an even split that
+// just fills the chunk (256 + 256 of 512) is not worth a word
 LLAMA_API bool h2o_lowers_params(struct h2o_params asked, uint32_t n_chunk);
 
 // why a call, or a whole context, is dense; a closed list, the names are permanent (see h2o_reason_name)
@@ -179,8 +179,8 @@ struct h2o_cost {
 
 LLAMA_API struct h2o_cost h2o_get_cost(const struct llama_context * ctx);
 
-// whether the next sparse call goes on from what was read before: always, where the policy chooses from the cache
-// itself
+// whether the next sparse call goes on from what was read
+// before: always, where the policy chooses from the cache itself
 LLAMA_API bool h2o_has_memory(const struct llama_context * ctx);
 
 // forgets memory sets and scores, and nothing of the cache
@@ -208,8 +208,8 @@ struct h2o_trace {
     const float   * mem_score;   // [n_mem,   n_head_kv] scores after this chunk's votes; null without votes
     const float   * chunk_score; // [n_chunk, n_head_kv] initial scores of the chunk's own positions; null without votes
     const float   * mass;        // [pos + n_chunk, n_head_kv, max(n_sets, 1)] column sums of the full causal softmax of the
-                                 // chunk's queries, set by set those that it is for, over the heads of the group; null
-                                 // unless H2O_TRACE_MASS
+                                 // chunk's queries, set by set those that it is for, over
+                                 // the heads of the group; null unless H2O_TRACE_MASS
 };
 
 // entries of the last call, ordered by layer, then chunk

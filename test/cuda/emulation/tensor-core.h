@@ -39,8 +39,8 @@ static inline void emu_unpack(float * x, uint32_t word) {
     x[1] = __half2float(__ushort_as_half((unsigned short) (word >> 16)));
 }
 
-// mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: C [16, 8] += A [16, 16] * B [16, 8], with g = lane/4 and t =
-// lane%4
+// mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: C [16, 8]
+// += A [16, 16] * B [16, 8], with g = lane/4 and t = lane%4
 //   a0 a1: row g,     k 2t, 2t+1      a2 a3: row g + 8      a4 a5: row g, k + 8      a6 a7: row g + 8, k + 8
 //   b0 b1: column g,  k 2t, 2t+1      b2 b3: k + 8
 //   c0 c1: row g,  columns 2t, 2t+1   c2 c3: row g + 8

@@ -2,10 +2,9 @@
 //
 //   stock-fill METADATA OUT [GAIN]
 //
-// METADATA is a GGUF file without tensors. Which tensors there are, and of what shape, the architecture's own loader
-// says:
-// all of them, the optional ones too, in F32; those of layers behind the trunk too, that predict further tokens. OUT is
-// the whole model. Uses llama.h and gguf.h only.
+// METADATA is a GGUF file without tensors. Which tensors there are, and of what shape, the
+// architecture's own loader says: all of them, the optional ones too, in F32; those of layers behind
+// the trunk too, that predict further tokens. OUT is the whole model. Uses llama.h and gguf.h only.
 
 #include "ggml-backend.h"
 #include "gguf.h"

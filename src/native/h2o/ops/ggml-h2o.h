@@ -65,19 +65,18 @@ GGML_API struct ggml_tensor * ggml_h2o_lookup(
         struct ggml_tensor    * chunk_score,
         struct ggml_h2o_tracked tracked);
 
-// Attention of a block of queries over a block of keys, fused: one visit of the logits gives the output, the row
-// statistics and the column sums, and no logits are ever stored (README.md, rules 1, 2, 4, 5, and with a
-// previous state rule 6).
+// Attention of a block of queries over a block of keys, fused: one visit of the
+// logits gives the output, the row statistics and the column sums, and no logits
+// are ever stored (README.md, rules 1, 2, 4, 5, and with a previous state rule 6).
 //   q        F32 [d_k, n_head, n_queries, n_chunks] contiguous; the heads of a KV head's group are neighbours
 //   k        any [d_k, n_keys, n_head_kv, n_chunks]
 //   v        any [d_v, n_keys, n_head_kv, n_chunks], or with v_trans [n_keys, d_v, n_head_kv, n_chunks] and no
-//   quantised type set      I32 [n_mem, n_head_kv, n_sets] or null: the keys of a head are rows set[.] of k and v;
-//   n_chunks = 1 then.
+//            quantised type
+//   set      I32 [n_mem, n_head_kv, n_sets] or null: the keys of a head are rows set[.] of k and v; n_chunks = 1 then.
 //            n_sets = 1: one set for all queries; else one for each block of GGML_H2O_BLOCK queries, and no votes
 //   o, lse   F32 [d_v, n_head, n_queries, n_chunks] and [n_head, n_queries, n_chunks], contiguous: the state of the
-//   same queries
-//            over other keys, or both null. The output is then that of all keys together, while lse and votes are of
-//            this block alone
+//            same queries over other keys, or both null. The output is then that of all keys together, while lse and
+//            votes are of this block alone
 // causal: the queries are the last of the keys, and query i sees keys j <= i + n_keys - n_queries; else all of them
 // votes:  whether to sum them
 // -> F32, one after the other: o and lse as above, with votes [n_keys, n_head_kv, n_chunks]
@@ -98,8 +97,8 @@ GGML_API struct ggml_tensor * ggml_h2o_attn(
 // The policy `query` (README.md, "query"): two indexes, functions of K alone, and the sets that a chunk asks for.
 //
 
-// the mean key of a page, and behind it the mean variance of a channel around it: pages [begin, end) of the index, in
-// place
+// the mean key of a page, and behind it the mean variance of a
+// channel around it: pages [begin, end) of the index, in place
 //   k     any [d_k, n_cells, n_head_kv], cell i holds position i
 //   pages F32 [d_k + 1, n_pages, n_head_kv]
 // -> a view of pages

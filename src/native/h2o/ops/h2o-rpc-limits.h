@@ -1,8 +1,8 @@
 // ggml-rpc: how long a client waits for a server that says nothing. One that hangs would be waited for for ever.
 //
-// 30 seconds until it has introduced itself, then what the longest graph may take: 600 seconds, or H2O_RPC_TIMEOUT.
-// Where they are over the call fails as if the connection had broken. A server waits for its clients as long as they
-// like.
+// 30 seconds until it has introduced itself, then what the longest graph may
+// take: 600 seconds, or H2O_RPC_TIMEOUT. Where they are over the call fails as if
+// the connection had broken. A server waits for its clients as long as they like.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// What H2O asks of a backend, as cases of test-backend-ops: included by tests/test-backend-ops.cpp after its last
-// test_case.
+// What H2O asks of a backend, as cases of test-backend-ops:
+// included by tests/test-backend-ops.cpp after its last test_case.
 //
 // Each case knows its result, computed here by plain loops over the inputs, and holds both backends to it. So the cases
 // mean something with one backend too: `test-backend-ops -b CPU -p h2o=` runs them, and only them.
@@ -68,8 +68,8 @@ struct test_h2o_case : public test_case {
     }
 };
 
-// GGML_OP_GET_ROWS: the K cache (or V, not transposed), other rows for each head: a = [d, n_kv, n_head_kv] by strides,
-// b = [n_rows, n_head_kv]
+// GGML_OP_GET_ROWS: the K cache (or V, not transposed), other rows for
+// each head: a = [d, n_kv, n_head_kv] by strides, b = [n_rows, n_head_kv]
 struct test_h2o_gather : public test_h2o_case {
     const ggml_type type;
     const int       d;

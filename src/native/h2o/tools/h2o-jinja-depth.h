@@ -1,5 +1,5 @@
-// jinja::statement::execute: how deep a chat template may recurse. A macro that calls itself for ever would end the
-// process.
+// jinja::statement::execute: how deep a chat template may recurse.
+// A macro that calls itself for ever would end the process.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// Matrix products in AMX tiles of BF16, added up in F32. Split ones are as exact as those in F32: every value is the
-// sum of two BF16, and the three larger of the four products count (what is left out is 2^-16 of a product). Rounded
-// ones are for scores.
+// Matrix products in AMX tiles of BF16, added up in F32. Split ones are as exact as
+// those in F32: every value is the sum of two BF16, and the three larger of the four
+// products count (what is left out is 2^-16 of a product). Rounded ones are for scores.
 
 #pragma once
 
@@ -63,8 +63,8 @@ void h2o_amx_pack_rounded(const float * rows, int64_t n_k, int64_t n_rows, uint1
 //   dst  tile of column group i at i*stride
 void h2o_amx_pack_rows(const float * rows, int64_t ld, int64_t n_cols, h2o_split dst, int64_t stride);
 
-// c [32][ldc] = a [32][lda] * b, 32 columns of it: tiles [n_k/32] of the first 16 columns, those of the second at
-// `stride`
+// c [32][ldc] = a [32][lda] * b, 32 columns of it: tiles [n_k/32]
+// of the first 16 columns, those of the second at `stride`
 void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc);
 void h2o_amx_gemm_rounded(
         const uint16_t * a, int64_t lda, const uint16_t * b, int64_t stride, int64_t n_k, float * c, int64_t ldc);

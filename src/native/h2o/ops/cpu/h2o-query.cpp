@@ -7,8 +7,8 @@
 #include <cmath>
 #include <optional>
 
-// A thread takes a block of queries and a KV head from its needs to its set. Nothing is shared, so threads change no
-// bit.
+// A thread takes a block of queries and a KV head from its needs
+// to its set. Nothing is shared, so threads change no bit.
 
 // The needy queries: those whose own surroundings give them the least, by log-sum-exp per key averaged over the group;
 // ties to the lower position.
