@@ -1,7 +1,9 @@
 """Prefills on a CUDA runtime that has no device behind it: does everything stay on the device, within its limits, and of what
 launches does a prefill consist? Needs the build of run.sh and no GPU. What is computed means nothing.
 
-  dry_run.py --bin FOLDER --runtime LIBRARY --model FILE
+  dry_run.py --bin FOLDER --runtime LIBRARY --model FILE --odd-model FILE
+
+The odd model has heads of a size that the kernels do not have.
 """
 
 import argparse
@@ -14,7 +16,7 @@ import tempfile
 from comparison.contenders import QUERY, VOTES, S
 from comparison.measure import run, write_tokens
 
-VOCAB, HIDDEN = 4096, 1024  # of the model
+VOCAB, HIDDEN = 4096, 1024  # of the models
 CALLS = [4096, 3072, 1124]  # tokens; the last one a chunk and a tail, with a memory of the calls before it
 N = sum(CALLS)
 REPETITIONS = 2
@@ -29,7 +31,9 @@ for policy in (QUERY, VOTES):
         f"{policy.name}, f32, -fa off": [*h2o, "-fa", "off", "-ctk", "f32", "-ctv", "f32"],
         f"{policy.name}, bf16": [*h2o, "-ctk", "bf16", "-ctv", "bf16"],
         f"{policy.name}, q8_0": [*h2o, "-ctk", "q8_0", "-ctv", "q8_0"],
-        f"{policy.name}, q4_0, composed": [*h2o, "-ctk", "q4_0", "-ctv", "q4_0"],  # no kernel reads it
+        f"{policy.name}, q4_0": [*h2o, "-ctk", "q4_0", "-ctv", "q4_0"],
+        f"{policy.name}, composed": h2o,
+        f"{policy.name}, composed, -fa off": [*h2o, "-fa", "off"],
         f"{policy.name}, two devices": h2o,
     }
 CASES["votes, two-pass"] = ["-ub", str(S), *VOTES.flags(), "--h2o-schedule", "two-pass"]
@@ -37,7 +41,7 @@ CASES["votes, two-pass"] = ["-ub", str(S), *VOTES.flags(), "--h2o-schedule", "tw
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("--bin", "--runtime", "--model"):
+    for name in ("--bin", "--runtime", "--model", "--odd-model"):
         parser.add_argument(name, required=True)
     args = parser.parse_args()
 
@@ -56,7 +60,8 @@ def check(args, folder, tokens, name, flags):
     """Prints what a prefill consists of; gives what is wrong with it."""
     log = os.path.join(folder, "log")
     open(log, "w").close()
-    command = [os.path.join(args.bin, "h2o-bench"), args.model, tokens, "-n", str(N), "-c", str(N), "-b", "4096", "-fa", "on"]
+    model = args.odd_model if "composed" in name else args.model
+    command = [os.path.join(args.bin, "h2o-bench"), model, tokens, "-n", str(N), "-c", str(N), "-b", "4096", "-fa", "on"]
     command += ["-t", "1", "-ngl", "99", "-w", "0", "-r", str(REPETITIONS), "--calls", ",".join(map(str, CALLS)), *flags]
     n_devices = 2 if "two devices" in name else 1
     preloaded = {"LD_PRELOAD": os.path.abspath(args.runtime), "DRY_RUN_LOG": log, "DRY_RUN_DEVICES": str(n_devices)}

@@ -96,8 +96,8 @@ our_cases_pass() { # COMMAND...
     ! grep -q 'not supported' "$out/cases.txt" || { echo "FAILED: there are cases without a kernel" >&2; return 1; }
 }
 
-small_model() {
-    [ -f "$out/small.gguf" ] || "$bin/random-model" "$out/small.gguf" f16 4 1024 8 2 128 2048 4096 0
+small_model() { # NAME HEAD_SIZE
+    [ -f "$out/$1.gguf" ] || "$bin/random-model" "$out/$1.gguf" f16 4 1024 8 2 "$2" 2048 4096 0
 }
 
 find_sanitizer() {
@@ -134,7 +134,7 @@ stage_test() {
     our_cases_pass "$bin/test-backend-ops" test -b CUDA0 -p h2o=                || failed=1
     cases_pass     "$bin/test-backend-ops" test -b CUDA0 -o GET_ROWS            || failed=1
     ctest --test-dir "$out/patched" --output-on-failure --no-tests=error        || failed=1
-    { small_model && "$bin/device-check" "$out/small.gguf"; }                   || failed=1
+    { small_model small 128 && "$bin/device-check" "$out/small.gguf"; }                   || failed=1
     return $failed
 }
 
@@ -170,8 +170,9 @@ stage_dry-run() {
         return 1
     fi
     compile "$out/patched" dry-run-cuda
-    small_model
-    python3 bench/gpu/dry_run.py --bin "$bin" --runtime "$bin/libdry-run-cuda.so" --model "$out/small.gguf"
+    small_model small 128
+    small_model odd   112
+    python3 bench/gpu/dry_run.py --bin "$bin" --runtime "$bin/libdry-run-cuda.so" --model "$out/small.gguf" --odd-model "$out/odd.gguf"
 }
 
 stage_bench() {

@@ -86,7 +86,10 @@ ggml_tensor * h2o_gather_v_t(ggml_context * ctx, ggml_tensor * v, ggml_tensor * 
     const int64_t d_v = v->ne[2];
 
     ggml_tensor * rows = ggml_view_4d(ctx, v, 1, v->ne[0], d_v, n_head_kv, v->nb[0], v->nb[2], v->nb[1], 0);
-    ggml_tensor * idxs = ggml_repeat_4d(ctx, ggml_reshape_3d(ctx, set, n_mem, 1, n_head_kv), n_mem, d_v, n_head_kv, 1);
+
+    // repeated as F32, which is exact for positions below 2^24: CUDA repeats no integers
+    ggml_tensor * idxs = ggml_cast(ctx, ggml_reshape_3d(ctx, set, n_mem, 1, n_head_kv), GGML_TYPE_F32);
+    idxs = ggml_cast(ctx, ggml_repeat_4d(ctx, idxs, n_mem, d_v, n_head_kv, 1), GGML_TYPE_I32);
 
     return ggml_reshape_3d(ctx, ggml_get_rows(ctx, rows, idxs), n_mem, d_v, n_head_kv);
 }
