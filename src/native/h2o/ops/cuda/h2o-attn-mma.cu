@@ -26,14 +26,14 @@ static void h2o_launch(ggml_backend_cuda_context & ctx, h2o_attn_args args) {
     CUDA_SET_SHARED_MEMORY_LIMIT(h2o_votes_mma<D>, votes::size_smem());
 
     const dim3 block(WARP_SIZE, attn::n_warps, 1);
-    const dim3 grid_attn((args.n_rows + attn::n_rows - 1)/attn::n_rows, args.n_head, args.n_chunks);
+    const dim3 grid_attn(args.n_head, args.n_chunks, (args.n_rows + attn::n_rows - 1)/attn::n_rows);
     h2o_attn_mma<D><<<grid_attn, block, attn::size_smem(), stream>>>(args);
 
     if (!args.votes) {
         return;
     }
 
-    const dim3 grid_votes((args.n_keys + votes::n_keys - 1)/votes::n_keys*args.n_split, args.n_head, args.n_chunks);
+    const dim3 grid_votes(args.n_head, args.n_chunks, (args.n_keys + votes::n_keys - 1)/votes::n_keys*args.n_split);
     h2o_votes_mma<D><<<grid_votes, block, votes::size_smem(), stream>>>(args);
 
     h2o_launch_votes_sum(ctx, args);

@@ -104,7 +104,7 @@ static __device__ __forceinline__ void h2o_store_row(
     }
 }
 
-// grid: (tiles of rows, KV heads, chunks); block: (32, 4)
+// grid: (KV heads, chunks, tiles of rows): what takes longest begins first, whatever its head and chunk; block: (32, 4)
 template <int D>
 static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_attn_mma(const h2o_attn_args args) {
 #ifdef AMPERE_MMA_AVAILABLE
@@ -121,11 +121,11 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_at
     const int lane  = threadIdx.x;
     const int warp  = threadIdx.y;
     const int tid   = warp*WARP_SIZE + lane;
-    const int head  = blockIdx.y;
-    const int chunk = blockIdx.z;
+    const int head  = blockIdx.x;
+    const int chunk = blockIdx.y;
 
-    // the last rows see the most keys: they go first
-    const int row0   = (gridDim.x - 1 - blockIdx.x)*shape::n_rows;
+    // the last rows see the most keys
+    const int row0   = (gridDim.z - 1 - blockIdx.z)*shape::n_rows;
     const int n_rows = min(shape::n_rows, h2o_n_rows(args, chunk) - row0);
     if (n_rows <= 0) {
         return; // behind a short chunk

@@ -14,14 +14,14 @@ static void h2o_launch(ggml_backend_cuda_context & ctx, h2o_attn_args args) {
     ggml_cuda_pool_alloc<float> votes_split(ctx.pool());
     args.votes_split = args.votes && args.n_split > 1 ? votes_split.alloc(n_votes*args.n_split) : nullptr;
 
-    const dim3 grid_attn((args.n_rows + shape::n_rows - 1)/shape::n_rows, args.n_head, args.n_chunks);
+    const dim3 grid_attn(args.n_head, args.n_chunks, (args.n_rows + shape::n_rows - 1)/shape::n_rows);
     h2o_attn_plain<D><<<grid_attn, shape::n_threads, 0, stream>>>(args);
 
     if (!args.votes) {
         return;
     }
 
-    const dim3 grid_votes((args.n_keys + shape::n_keys - 1)/shape::n_keys*args.n_split, args.n_head, args.n_chunks);
+    const dim3 grid_votes(args.n_head, args.n_chunks, (args.n_keys + shape::n_keys - 1)/shape::n_keys*args.n_split);
     h2o_votes_plain<D><<<grid_votes, shape::n_threads, 0, stream>>>(args);
 
     h2o_launch_votes_sum(ctx, args);

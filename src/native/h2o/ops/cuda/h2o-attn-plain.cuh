@@ -83,7 +83,7 @@ static __device__ __forceinline__ void h2o_plain_logits(
     }
 }
 
-// grid: (tiles of rows, KV heads, chunks); block: 128
+// grid: (KV heads, chunks, tiles of rows): what takes longest begins first, whatever its head and chunk; block: 128
 template <int D>
 static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_attn_plain(const h2o_attn_args args) {
     using shape = h2o_plain_shape<D>;
@@ -95,11 +95,11 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_attn
     const int tid   = threadIdx.x;
     const int x     = tid%shape::n_x;
     const int y     = tid/shape::n_x;
-    const int head  = blockIdx.y;
-    const int chunk = blockIdx.z;
+    const int head  = blockIdx.x;
+    const int chunk = blockIdx.y;
 
-    // the last rows see the most keys: they go first
-    const int row0   = (gridDim.x - 1 - blockIdx.x)*shape::n_rows;
+    // the last rows see the most keys
+    const int row0   = (gridDim.z - 1 - blockIdx.z)*shape::n_rows;
     const int n_rows = min(shape::n_rows, h2o_n_rows(args, chunk) - row0);
     if (n_rows <= 0) {
         return; // behind a short chunk
@@ -207,7 +207,7 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_attn
     }
 }
 
-// grid: (tiles of keys x splits of the rows, KV heads, chunks); block: 128
+// grid: (KV heads, chunks, tiles of keys x splits of the rows); block: 128
 template <int D>
 static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_votes_plain(const h2o_attn_args args) {
     using shape = h2o_plain_shape<D>;
@@ -219,10 +219,10 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_vote
     const int tid   = threadIdx.x;
     const int x     = tid%shape::n_x;
     const int y     = tid/shape::n_x;
-    const int head  = blockIdx.y;
-    const int chunk = blockIdx.z;
-    const int split = blockIdx.x % args.n_split;
-    const int key0  = blockIdx.x / args.n_split * shape::n_keys;
+    const int head  = blockIdx.x;
+    const int chunk = blockIdx.y;
+    const int split = blockIdx.z % args.n_split;
+    const int key0  = blockIdx.z / args.n_split * shape::n_keys;
 
     const int64_t ih = (int64_t) chunk*args.n_head + head;
 

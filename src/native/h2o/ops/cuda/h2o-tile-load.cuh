@@ -19,16 +19,18 @@ static constexpr __host__ __device__ int h2o_loads_ahead(int n) {
     return n % 4 == 0 ? 4 : n % 5 == 0 ? 5 : n % 3 == 0 ? 3 : 1;
 }
 
-// eight halves at once; a value that F16 cannot hold becomes the largest one that it can
+// a value that F16 cannot hold becomes the largest one that it can; NaN stays
+static __device__ __forceinline__ float h2o_clamp_f16(float x) {
+    return x == x ? fminf(fmaxf(x, -65504.0f), 65504.0f) : x;
+}
+
+// eight halves at once
 static __device__ __forceinline__ void h2o_store_8(half2 * dst, const float (&x)[8]) {
     __align__(16) half2 packed[4];
 
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        const float a = fminf(fmaxf(x[2*i + 0], -65504.0f), 65504.0f);
-        const float b = fminf(fmaxf(x[2*i + 1], -65504.0f), 65504.0f);
-
-        packed[i] = __floats2half2_rn(a, b);
+        packed[i] = __floats2half2_rn(h2o_clamp_f16(x[2*i]), h2o_clamp_f16(x[2*i + 1]));
     }
     *(uint4 *) dst = *(const uint4 *) packed;
 }

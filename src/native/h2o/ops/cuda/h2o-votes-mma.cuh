@@ -22,7 +22,7 @@ struct h2o_votes_shape {
     }
 };
 
-// grid: (tiles of keys x splits of the rows, KV heads, chunks); block: (32, 4)
+// grid: (KV heads, chunks, tiles of keys x splits of the rows); block: (32, 4)
 template <int D>
 static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_votes_mma(const h2o_attn_args args) {
 #ifdef AMPERE_MMA_AVAILABLE
@@ -40,10 +40,10 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
     const int lane  = threadIdx.x;
     const int warp  = threadIdx.y;
     const int tid   = warp*WARP_SIZE + lane;
-    const int head  = blockIdx.y;
-    const int chunk = blockIdx.z;
-    const int split = blockIdx.x % args.n_split;
-    const int key0  = blockIdx.x / args.n_split * shape::n_keys;
+    const int head  = blockIdx.x;
+    const int chunk = blockIdx.y;
+    const int split = blockIdx.z % args.n_split;
+    const int key0  = blockIdx.z / args.n_split * shape::n_keys;
 
     const int64_t ih = (int64_t) chunk*args.n_head + head;
 
