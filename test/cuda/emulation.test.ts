@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Build, findHeaders, run } from './emulation/build.js'
 import { MUTATIONS } from './emulation/mutations.js'
 
-const N_CASES = 100 // about 12 s of one core
+const N_CASES = 180 // about 25 s of one core
 const SEED = 1
 
 const HEAD_SIZES = [64, 80, 96, 128, 256]
@@ -19,15 +19,14 @@ const GROUPS = [1, 2, 3, 4, 5, 6, 7, 8]
 const INPUTS = 'causal, near, set, blocks, short block, prev, v_trans, chunks, split, moved, tails'.split(
   ', ',
 )
+const TYPES = ['f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'q5_0', 'q5_1', 'f32']
 const QUERY =
-  'f16, bf16, q8_0, f32, all, no landmarks, landmarks in Local, picks pages, blocks, few queries, many heads, moved'.split(
-    ', ',
-  )
+  'all, no landmarks, landmarks in Local, picks pages, blocks, few queries, many heads, moved'.split(', ')
 
 /** What the cases must have met, so that none of it is left out unnoticed. */
 const COVERED = [
   ...['mma', 'plain'].flatMap((path) => {
-    const types = ['f16', 'bf16', 'q8_0', ...(path === 'plain' ? ['f32'] : [])]
+    const types = TYPES.filter((type) => path === 'plain' || type !== 'f32')
     return [
       ...HEAD_SIZES.map((d) => `${path} d=${d}`),
       ...GROUPS.map((n) => `${path} group=${n}`),
@@ -37,7 +36,8 @@ const COVERED = [
   }),
   'mma wide',
   ...['ties', 'nan', 'fills', 'removed', 'rounds'].map((name) => `select ${name}`),
-  ...QUERY.map((name) => `query ${name}`),
+  ...[...TYPES, ...QUERY].map((name) => `query ${name}`),
+  ...[...TYPES, ...QUERY].filter((name) => name !== 'f32').map((name) => `query mma ${name}`),
 ]
 
 const headers = findHeaders()
@@ -79,7 +79,7 @@ test.skipIf(headers === null)(
   () => {
     const { status, output } = run(program, ['model'])
     expect(status, output).toBe(0)
-    expect(output.match(/^ok /gm)).toHaveLength(22)
+    expect(output.match(/^ok /gm)).toHaveLength(24)
     console.log(output)
   },
   600_000,

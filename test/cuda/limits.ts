@@ -1,6 +1,6 @@
 // What the kernels may take of a multiprocessor. Registers: 65536 of them, so 256 a thread is two blocks of 128
 // threads, which launch_bounds asks for; a choice is one block of 1024 threads. Shared memory is what ptxas knows of:
-// the tiles of the tensor-core kernels are dynamic, and h2o-attn-mma.cu asserts their size.
+// tiles of products are dynamic, and asserted where they are defined.
 
 export interface Limit {
   registers: number
@@ -20,10 +20,11 @@ export const LIMITS: Record<string, Limit> = {
   h2o_pages: { registers: 96, shared: 0 },
   h2o_landmarks: { registers: 64, shared: 1280 },
   h2o_query_asking: { registers: 64, shared: 512 },
-  h2o_query_wants: { registers: 128, shared: 48 * 1024 },
-  h2o_query_page_scores: { registers: 128, shared: 48 * 1024 },
-  h2o_query_sums: { registers: 128, shared: 48 * 1024 },
-  h2o_query_shares: { registers: 128, shared: 48 * 1024 },
+  h2o_query_wants: { registers: 128, shared: 0 },
+  h2o_query_page_scores: { registers: 128, shared: 0 },
+  h2o_query_sums: { registers: 128, shared: 0 },
+  h2o_query_all_shift: { registers: 64, shared: 0 },
+  h2o_query_shares: { registers: 128, shared: 0 },
   h2o_query_choose_landmarks: { registers: 64, shared: 128 },
   h2o_query_choose_pages: { registers: 64, shared: 128 },
   h2o_query_choose_set: { registers: 64, shared: 128 },

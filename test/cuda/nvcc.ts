@@ -65,12 +65,17 @@ export async function compile(nvcc: string, file: string, archs: readonly number
   }
 }
 
-/** `_Z12h2o_attn_mmaILi128EEv13h2o_attn_args` -> h2o_attn_mma and 128. */
+/**
+ * `_Z12h2o_attn_mmaILi128EEv13h2o_attn_args` -> h2o_attn_mma and 128;
+ * `_Z14h2o_query_sumsI15h2o_product_mmaILi128ELi64EEEv14h2o_query_args` -> h2o_query_sums and mma 128.
+ */
 function demangle(symbol: string): { base: string; argument: string | undefined } {
   const [head, length] = /^_Z(\d+)/.exec(symbol) ?? []
   if (head === undefined) throw new Error(`not a kernel of ours: ${symbol}`)
   const base = symbol.slice(head.length, head.length + Number(length))
-  return { base, argument: /^ILi(\d+)E/.exec(symbol.slice(head.length + base.length))?.[1] }
+  const [, product, size] =
+    /^I(?:\d+h2o_product_([a-z0-9]+)I)?Li(\d+)E/.exec(symbol.slice(head.length + base.length)) ?? []
+  return { base, argument: product ? `${product} ${size}` : size }
 }
 
 export function parseReport(report: string): Kernel[] {

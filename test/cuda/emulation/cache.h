@@ -11,6 +11,11 @@
 #include <memory>
 #include <vector>
 
+static const ggml_type EMU_CACHE_TYPES[] = {
+    GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16, GGML_TYPE_Q8_0,
+    GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1,
+};
+
 struct cache_shape {
     ggml_type type;
 

@@ -10,25 +10,12 @@
 #include <cstdio>
 #include <cstring>
 
-static const char * type_name(ggml_type type) {
-    switch (type) {
-        case GGML_TYPE_F32:  return "f32";
-        case GGML_TYPE_F16:  return "f16";
-        case GGML_TYPE_BF16: return "bf16";
-        default:             return "q8_0";
-    }
-}
+// all of them in turn, as far as the heads and the path take them
+static ggml_type cache_type(int i, bool is_mma, int d, bool is_trans) {
+    const ggml_type type = EMU_CACHE_TYPES[i % std::size(EMU_CACHE_TYPES)];
 
-static ggml_type random_type(bool is_mma, int d, bool is_trans, emu_random & rnd) {
-    static const ggml_type types[] = { GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_F32 };
-
-    const bool has_q8_0 = d % 32 == 0 && !is_trans;
-    for (;;) {
-        const ggml_type type = types[rnd.integer(0, is_mma ? 2 : 3)];
-        if (type != GGML_TYPE_Q8_0 || has_q8_0) {
-            return type;
-        }
-    }
+    const bool has_blocks = d % 32 == 0 && !is_trans;
+    return (type == GGML_TYPE_F32 && is_mma) || (ggml_is_quantized(type) && !has_blocks) ? GGML_TYPE_F16 : type;
 }
 
 static attn_shape random_shape(int i, bool only_mma, emu_random & rnd) {
@@ -57,8 +44,8 @@ static attn_shape random_shape(int i, bool only_mma, emu_random & rnd) {
     s.is_moved  = rnd.one_in(4);
     s.is_large  = rnd.one_in(4);
     s.v_trans   = rnd.one_in(3);
-    s.type_k    = random_type(s.is_mma, s.d, false,     rnd);
-    s.type_v    = random_type(s.is_mma, s.d, s.v_trans, rnd);
+    s.type_k    = cache_type(i/15*5 + i%5,       s.is_mma, s.d, false);
+    s.type_v    = cache_type(i/15*7 + i%5*3 + 1, s.is_mma, s.d, s.v_trans);
     s.is_wide   = s.is_mma && s.type_v == GGML_TYPE_BF16 && rnd.one_in(3);
 
     s.has_blocks = s.has_set && !s.wants_split && rnd.one_in(2);
@@ -80,8 +67,8 @@ static void cover(const attn_shape & s, test_report & report) {
 
     count(true, "d=" + std::to_string(s.d));
     count(true, "group=" + std::to_string(s.n_group));
-    count(true, std::string("k=") + type_name(s.type_k));
-    count(true, std::string("v=") + type_name(s.type_v));
+    count(true, std::string("k=") + ggml_type_name(s.type_k));
+    count(true, std::string("v=") + ggml_type_name(s.type_v));
     count(s.is_causal,     "causal");
     count(s.n_near > 0,    "near");
     count(s.has_set,       "set");
@@ -118,7 +105,7 @@ static const emu_limit & limit_of(const attn_shape & s) {
 static void print_shape(const attn_shape & s) {
     printf("FAIL attn %s d=%d n_group=%d n_queries=%d n_near=%d n_keys=%d n_head=%d n_chunks=%d%s k=%s v=%s%s%s%s%s%s%s%s%s:",
             s.is_mma ? "mma" : "plain", s.d, s.n_group, s.n_queries, s.n_near, s.n_keys, s.n_head, s.n_chunks,
-            s.wants_split ? " split" : "", type_name(s.type_k), type_name(s.type_v), s.is_causal ? " causal" : "",
+            s.wants_split ? " split" : "", ggml_type_name(s.type_k), ggml_type_name(s.type_v), s.is_causal ? " causal" : "",
             s.has_set ? " set" : "", s.has_blocks ? " blocks" : "", s.has_prev ? " prev" : "",
             s.v_trans ? " v_trans" : "", s.is_moved ? " moved" : "", s.is_large ? " large" : "", s.is_wide ? " wide" : "");
 }

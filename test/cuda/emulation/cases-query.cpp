@@ -29,6 +29,7 @@ struct query_shape {
     int  n_local;
     int  n_heavy;
     bool is_moved;
+    bool is_mma;
 
     int n_cells() const { return pos + n_queries; }
     int n_pages() const { return pos/GGML_H2O_PAGE; }
@@ -46,12 +47,11 @@ struct query_result {
 }
 
 static query_shape random_shape(int i, emu_random & rnd) {
-    static const ggml_type types[] = { GGML_TYPE_F16, GGML_TYPE_Q8_0, GGML_TYPE_F32, GGML_TYPE_BF16 };
-    static const int       sizes[] = { 64, 128, 80, 256, 40, 96 }; // of any multiple of eight
+    static const int sizes[] = { 64, 128, 80, 256, 40, 96 }; // of any multiple of eight
 
     query_shape s = {};
 
-    s.type      = types[i % 4];
+    s.type      = EMU_CACHE_TYPES[i % std::size(EMU_CACHE_TYPES)];
     s.d         = sizes[i % 6];
     s.n_group   = 1 + i % 8;
     s.n_head    = 1 + i % 2;
@@ -76,9 +76,10 @@ static query_shape random_shape(int i, emu_random & rnd) {
     if (i % 5 == 2) { // fewer than can be needy
         s.n_queries = rnd.integer(0, 1)*GGML_H2O_BLOCK + rnd.integer(1, GGML_H2O_NEEDY - 1);
     }
-    if (s.type == GGML_TYPE_Q8_0) {
+    if (ggml_is_quantized(s.type)) {
         s.d = (s.d + 31)/32*32;
     }
+    s.is_mma = i/8 % 2 && s.type != GGML_TYPE_F32 && s.d >= 64;
     return s;
 }
 
@@ -155,7 +156,7 @@ bool run_query_case(int i, emu_random & rnd, test_report & report) {
 
     const int n_cand = s.pos - std::min(s.n_local, s.pos);
 
-    emu_current_device = { 860, 16, 99*1024 };
+    emu_current_device = { s.is_mma ? 860 : 750, 16, 99*1024 };
 
     const test_cache k({ s.type, s.n_cells(), s.n_head, s.d, false, s.is_moved, false }, rnd);
 
@@ -175,13 +176,10 @@ bool run_query_case(int i, emu_random & rnd, test_report & report) {
 
     const auto count = [&](bool has, const char * name) {
         if (has) {
-            report.covered[std::string("query ") + name]++;
+            report.covered[std::string(s.is_mma ? "query mma " : "query ") + name]++;
         }
     };
-    static const std::map<ggml_type, const char *> names = {
-        { GGML_TYPE_F16, "f16" }, { GGML_TYPE_BF16, "bf16" }, { GGML_TYPE_Q8_0, "q8_0" }, { GGML_TYPE_F32, "f32" },
-    };
-    count(true, names.at(s.type));
+    count(true, ggml_type_name(s.type));
     count(n_cand <= s.n_heavy,                         "all");
     count(n_cand > s.n_heavy && s.n_spans() == 0,      "no landmarks");
     count(n_cand/GGML_H2O_PAGE > 32 && n_cand > s.n_heavy, "picks pages");
@@ -208,9 +206,9 @@ bool run_query_case(int i, emu_random & rnd, test_report & report) {
         n_landmarks <= (int) expected.landmarks.size()/100 && n_members <= 1 + (int) expected.sets.size()/100;
 
     if (!ok) {
-        printf("FAIL query %s d=%d n_group=%d n_head=%d n_queries=%d pos=%d n_local=%d n_heavy=%d%s: pages NMSE %.1e, "
+        printf("FAIL query%s %s d=%d n_group=%d n_head=%d n_queries=%d pos=%d n_local=%d n_heavy=%d%s: pages NMSE %.1e, "
                 "%d of %zu landmarks and %d of %zu members differ%s\n",
-                names.at(s.type), s.d, s.n_group, s.n_head, s.n_queries, s.pos, s.n_local, s.n_heavy, s.is_moved ? " moved" : "",
+                s.is_mma ? " mma" : "", ggml_type_name(s.type), s.d, s.n_group, s.n_head, s.n_queries, s.pos, s.n_local, s.n_heavy, s.is_moved ? " moved" : "",
                 error/sum, n_landmarks, expected.landmarks.size(), n_members, expected.sets.size(),
                 is_same(got, again) ? "" : ", and other bits in another order of warps");
     }

@@ -70,9 +70,9 @@ int run_support_cases() {
                 n_wrong += check(is_size, is_attn_supported(type, type, d), "attn", type, d);
             }
             if (d % 32 == 0) { // other caches cannot be made
-                n_wrong += check(is_size, is_attn_supported(GGML_TYPE_Q8_0, GGML_TYPE_F16, d), "attn with q8_0 keys", d, cc);
-                n_wrong += check(false,   is_attn_supported(GGML_TYPE_Q4_0, GGML_TYPE_F16, d), "attn with q4_0 keys", d, cc);
-                n_wrong += check(false,   is_attn_supported(GGML_TYPE_F16, GGML_TYPE_Q5_1, d), "attn with q5_1 values", d, cc);
+                n_wrong += check(is_size, is_attn_supported(GGML_TYPE_Q8_0,   GGML_TYPE_F16,  d), "attn with q8_0 keys",   d, cc);
+                n_wrong += check(is_size, is_attn_supported(GGML_TYPE_F16,    GGML_TYPE_Q5_1, d), "attn with q5_1 values", d, cc);
+                n_wrong += check(false,   is_attn_supported(GGML_TYPE_IQ4_NL, GGML_TYPE_F16,  d), "attn with iq4_nl keys", d, cc);
             }
         }
 
@@ -81,8 +81,8 @@ int run_support_cases() {
                 n_wrong += check(d % 8 == 0, is_query_supported(type, d), "query", type, d);
             }
             if (d % 32 == 0) {
-                n_wrong += check(true,  is_query_supported(GGML_TYPE_Q8_0, d), "query with q8_0 keys", d, cc);
-                n_wrong += check(false, is_query_supported(GGML_TYPE_Q4_0, d), "query with q4_0 keys", d, cc);
+                n_wrong += check(true,  is_query_supported(GGML_TYPE_Q4_0,   d), "query with q4_0 keys",   d, cc);
+                n_wrong += check(false, is_query_supported(GGML_TYPE_IQ4_NL, d), "query with iq4_nl keys", d, cc);
             }
         }
 

@@ -6,11 +6,12 @@
 #include <cstdio>
 #include <cstdlib>
 
+// on a fiber: no destructors
 #define EMU_CHECK(condition, what)                   \
     do {                                             \
         if (!(condition)) {                          \
             printf("FAIL emulation: %s\n", (what));  \
             fflush(stdout);                          \
-            exit(1);                                 \
+            _Exit(1);                                \
         }                                            \
     } while (0)

@@ -206,6 +206,12 @@ static void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & ca
     cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_Q8_0,  96, 4, 50, 3, 2, { 0 }, false, true));
     cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_Q8_0, 256, 4, 50, 3, 1, { 70 }, false, true));
     cases.emplace_back(new test_h2o_attn(GGML_TYPE_F32,  GGML_TYPE_F16,  128, 4, 50, 3, 1, { 70 }, false, true));
+    for (const ggml_type type : { GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1 }) {
+        cases.emplace_back(new test_h2o_attn(type, type,          128, 2,  64, 2, 3, { 0 },            false, true));
+        cases.emplace_back(new test_h2o_attn(type, GGML_TYPE_F16,  64, 7,  33, 1, 1, { 37 },           true,  true));
+        cases.emplace_back(new test_h2o_attn(type, GGML_TYPE_F32,  64, 7,  33, 1, 1, { 37 },           false, true));
+        cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16, type,  96, 4, 170, 2, 1, { 90, 0, true },  false, true));
+    }
     // one query, one key; keys and values of different types; a chunk of a real size
     cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  64, 1,   1, 1, 1, { 0 }, true,  false));
     cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  64, 1,   1, 1, 1, { 1 }, true,  true));

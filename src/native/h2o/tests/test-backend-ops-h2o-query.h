@@ -661,6 +661,11 @@ static void h2o_add_test_cases_query(std::vector<std::unique_ptr<test_case>> & c
             cases.emplace_back(new test_h2o_query(type, 64, 2, 2, 70,  800, 64, 64, special)); // searches the NaN
         }
     }
+    for (const ggml_type type : { GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1 }) {
+        cases.emplace_back(new test_h2o_pages    (type, 128, 3,  700,           0, 10));
+        cases.emplace_back(new test_h2o_landmarks(type,  64, 2, 1100, distinct, 0,  4));
+        cases.emplace_back(new test_h2o_query    (type,  96, 2, 2, 100, 2900, 64, 64));
+    }
     for (int n_group = 1; n_group <= 8; n_group++) {
         cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, n_group, 1, 66, 2500, 32, 48));
     }
@@ -685,6 +690,9 @@ static void h2o_add_test_cases_query(std::vector<std::unique_ptr<test_case>> & c
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,   1, 2780,  64, 64));
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 3, 2,  67, 2780,  64, 64));
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F32, 64, 4, 2, 130, 2780,  64, 64));
+    // more landmarks and pages than a tile of a GPU's products has, and than it has threads
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 1,  66, 16900, 64, 64));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 1, 1,  66, 66000, 64, 64));
     // more pages to search than 32; a chunk of a real size
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 1, 100, 3400,  64, 600));
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 1, 512, 3000, 256, 256));

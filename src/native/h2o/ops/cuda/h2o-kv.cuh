@@ -15,9 +15,14 @@ struct h2o_kv {
     int64_t nb_chunk;
 
     ggml_type type;
-    bool      is_trans; // the cells of a channel are neighbours
-    bool      is_vec;   // not is_trans, and 8 channels lie at an address that is a multiple of 16
+    bool      is_trans;   // the cells of a channel are neighbours
+    bool      is_vec;     // not is_trans, and 8 channels lie at an address that is a multiple of 16
+    bool      is_nibbles; // four or five bits for a channel
 };
+
+static inline bool h2o_is_nibbles(ggml_type type) {
+    return type == GGML_TYPE_Q4_0 || type == GGML_TYPE_Q4_1 || type == GGML_TYPE_Q5_0 || type == GGML_TYPE_Q5_1;
+}
 
 static inline h2o_kv h2o_kv_of(const ggml_tensor * t, bool is_trans) {
     const size_t size = ggml_type_size(t->type);
@@ -36,6 +41,7 @@ static inline h2o_kv h2o_kv_of(const ggml_tensor * t, bool is_trans) {
         t->type,
         is_trans,
         is_vec,
+        h2o_is_nibbles(t->type),
     };
 }
 
@@ -46,6 +52,6 @@ static inline bool h2o_reads_type(ggml_type type, int64_t d) {
         case GGML_TYPE_F16:
         case GGML_TYPE_BF16: return d % 8 == 0;
         case GGML_TYPE_Q8_0: return d % 32 == 0; // a head is whole blocks
-        default:             return false;
+        default:             return d % 32 == 0 && h2o_is_nibbles(type);
     }
 }

@@ -23,8 +23,9 @@ struct h2o_query_args {
     const float * lse; // [n_group*n_head, n_queries]
 
     h2o_kv k;
-    h2o_kv pages;
 
+    const float   * pages;            // [d + 1] of each
+    int64_t         pages_stride;     // from head to head
     const int32_t * landmarks;
     int64_t         landmarks_stride; // from head to head
 
@@ -48,6 +49,7 @@ struct h2o_query_args {
     uint32_t      * page_scores; // [p.n_pages]
     uint32_t      * shares;      // [n_searched]
     h2o_query_sum * sums;        // [tiles of searched keys][GGML_H2O_BLOCK]
+    float         * all_shift;   // [GGML_H2O_BLOCK] less the log-sum-exp of the surroundings and all that is searched
     int32_t       * by_need;     // [p.n_by_need] positions
     int32_t       * n_by_need;   // one
     int32_t       * picked;      // [p.n_picked] pages; null: all of them

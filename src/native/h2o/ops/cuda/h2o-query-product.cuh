@@ -1,93 +1,130 @@
-// Products of vectors with vectors, a tile at a time, in F32: slices of both pass through shared memory, and a thread
-// has four vectors of either side.
+// Products of vectors with vectors, a tile of n_y with one of n_x: by F32 arithmetic (h2o_product_f32) or on tensor cores
+// (h2o_product_mma). A thread has n_rows of the vectors along y, each with n_cols of those along x; the n_lanes
+// neighbouring lanes of a warp that share their rows have all of x between them.
 
 #pragma once
 
-#include "common.cuh"
+#include "h2o-kv-read.cuh"
 
-#define H2O_PRODUCT_THREADS 256
-#define H2O_PRODUCT_SLICE   32 // channels
+// vectors that are n keys of a head in the cache, from one on
+struct h2o_cached_vectors {
+    const h2o_kv    & kv;
+    const h2o_kv_head head;
+    const int         first;
+    const int         n;
 
-// N_X: vectors along x, where a thread's neighbours are
-template <int N_X>
-struct h2o_product_shape {
-    static constexpr int n_threads_x = N_X/4;
-    static constexpr int n_x         = N_X;
-    static constexpr int n_y         = H2O_PRODUCT_THREADS/n_threads_x*4;
-
-    static constexpr int stride_x = n_x + 4;
-    static constexpr int stride_y = n_y + 4;
-
-    static constexpr int size_smem = H2O_PRODUCT_SLICE*(stride_x + stride_y)/4; // float4
+    // eight channels of a vector; zeros past the last one
+    __device__ __forceinline__ void read_8(int i, int channel, float (&x)[8]) const {
+        if (i < n) {
+            h2o_read_8(kv, head, first + i, channel, x);
+        }
+    }
 };
 
-// channels [channel0, channel0 + H2O_PRODUCT_SLICE) of n vectors, channel after channel; zeros past the last channel
-// load(i, channel, x): eight channels of vector i
-template <int N, typename F>
-static __device__ __forceinline__ void h2o_load_slice(float * tile, int channel0, int d, const F & load) {
-    for (int i = threadIdx.x; i < N*(H2O_PRODUCT_SLICE/8); i += H2O_PRODUCT_THREADS) {
-        const int vec     = i%N;
-        const int channel = i/N*8;
+// vectors of F32, `stride` apart
+struct h2o_plain_vectors {
+    const float * data;
+    const int64_t stride;
+    const int     n;
 
-        float x[8] = {};
-        if (channel0 + channel < d) {
-            load(vec, channel0 + channel, x);
+    __device__ __forceinline__ void read_8(int i, int channel, float (&x)[8]) const {
+        if (i >= n) {
+            return;
+        }
+        const float * src = data + i*stride + channel;
+
+        if (stride % 4 == 0) {
+            const float4 a = ((const float4 *) src)[0];
+            const float4 b = ((const float4 *) src)[1];
+
+            x[0] = a.x; x[1] = a.y; x[2] = a.z; x[3] = a.w;
+            x[4] = b.x; x[5] = b.y; x[6] = b.z; x[7] = b.w;
+            return;
         }
 #pragma unroll
         for (int j = 0; j < 8; ++j) {
-            tile[(channel + j)*(N + 4) + vec] = x[j];
+            x[j] = src[j];
         }
     }
-}
+};
 
-// s[i][j]: vector 4*y + i with vector 4*x + j, where x = threadIdx.x % n_threads_x and y = threadIdx.x / n_threads_x
-template <int N_X, typename FY, typename FX>
-static __device__ __forceinline__ void h2o_product(float (&s)[4][4], float4 * smem, int d, const FY & load_y, const FX & load_x) {
-    using shape = h2o_product_shape<N_X>;
+// Slices of both tiles pass through shared memory, and a thread has four vectors of either side. Heads of any size that
+// is a multiple of eight.
+template <int N_X>
+struct h2o_product_f32 {
+    static constexpr int n_threads = 256;
+    static constexpr int n_lanes   = N_X/4;
+    static constexpr int n_x       = N_X;
+    static constexpr int n_y       = n_threads/n_lanes*4;
+    static constexpr int n_rows    = 4;
+    static constexpr int n_cols    = 4;
 
-    float * tile_x = (float *) smem;
-    float * tile_y = tile_x + H2O_PRODUCT_SLICE*shape::stride_x;
+    static constexpr int n_slice = 32; // channels
 
-    const int x = threadIdx.x%shape::n_threads_x*4;
-    const int y = threadIdx.x/shape::n_threads_x*4;
-
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            s[i][j] = 0.0f;
-        }
+    static constexpr size_t size_smem() {
+        return n_slice*(n_x + 4 + n_y + 4)*sizeof(float);
     }
 
-    for (int channel0 = 0; channel0 < d; channel0 += H2O_PRODUCT_SLICE) {
-        __syncthreads(); // nobody reads the last slices any more
-        h2o_load_slice<shape::n_y>(tile_y, channel0, d, load_y);
-        h2o_load_slice<shape::n_x>(tile_x, channel0, d, load_x);
-        __syncthreads();
+    float s[n_rows][n_cols];
+
+    static __device__ __forceinline__ int y(int i) { return threadIdx.x/n_lanes*4 + i; }
+    static __device__ __forceinline__ int x(int j) { return threadIdx.x%n_lanes*4 + j; }
+
+    __device__ __forceinline__ float & at(int i, int j) { return s[i][j]; }
+
+    template <typename Y, typename X>
+    __device__ __forceinline__ void multiply(uint4 * smem, int d, const Y & vectors_y, const X & vectors_x) {
+        float * tile_x = (float *) smem;
+        float * tile_y = tile_x + n_slice*(n_x + 4);
+
+#pragma unroll
+        for (int i = 0; i < n_rows; ++i) {
+#pragma unroll
+            for (int j = 0; j < n_cols; ++j) {
+                s[i][j] = 0.0f;
+            }
+        }
+
+        for (int channel0 = 0; channel0 < d; channel0 += n_slice) {
+            __syncthreads(); // nobody reads the last slices any more
+            load_slice<n_y>(tile_y, channel0, d, vectors_y);
+            load_slice<n_x>(tile_x, channel0, d, vectors_x);
+            __syncthreads();
 
 #pragma unroll 8
-        for (int c = 0; c < H2O_PRODUCT_SLICE; ++c) {
-            const float4 a = *(const float4 *) (tile_y + c*shape::stride_y + y);
-            const float4 b = *(const float4 *) (tile_x + c*shape::stride_x + x);
+            for (int c = 0; c < n_slice; ++c) {
+                const float4 a = *(const float4 *) (tile_y + c*(n_y + 4) + y(0));
+                const float4 b = *(const float4 *) (tile_x + c*(n_x + 4) + x(0));
 
-            const float ya[4] = { a.x, a.y, a.z, a.w };
-            const float xb[4] = { b.x, b.y, b.z, b.w };
+                const float ya[4] = { a.x, a.y, a.z, a.w };
+                const float xb[4] = { b.x, b.y, b.z, b.w };
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
+                for (int i = 0; i < n_rows; ++i) {
 #pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    s[i][j] += ya[i]*xb[j];
+                    for (int j = 0; j < n_cols; ++j) {
+                        s[i][j] += ya[i]*xb[j];
+                    }
                 }
             }
         }
     }
-}
 
-// eight values of a row in memory
-static __device__ __forceinline__ void h2o_load_8(const float * src, float (&x)[8]) {
-    const float4 a = ((const float4 *) src)[0];
-    const float4 b = ((const float4 *) src)[1];
+private:
+    // channel after channel; zeros past the last one
+    template <int N, typename V>
+    static __device__ __forceinline__ void load_slice(float * tile, int channel0, int d, const V & vectors) {
+        for (int i = threadIdx.x; i < N*(n_slice/8); i += n_threads) {
+            const int vec     = i%N;
+            const int channel = i/N*8;
 
-    x[0] = a.x; x[1] = a.y; x[2] = a.z; x[3] = a.w;
-    x[4] = b.x; x[5] = b.y; x[6] = b.z; x[7] = b.w;
-}
+            float v[8] = {};
+            if (channel0 + channel < d) {
+                vectors.read_8(vec, channel0 + channel, v);
+            }
+#pragma unroll
+            for (int j = 0; j < 8; ++j) {
+                tile[(channel + j)*(N + 4) + vec] = v[j];
+            }
+        }
+    }
+};

@@ -1,4 +1,5 @@
-// Scores of GGML_H2O_OP_QUERY: the queries that ask, and what they give landmarks, pages and single keys.
+// Scores of GGML_H2O_OP_QUERY: the queries that ask, and what they give landmarks, pages and single keys. P is the tile of
+// products (h2o-query-product.cuh) that a block of threads computes; it says how many threads that are.
 
 #pragma once
 
@@ -8,10 +9,12 @@
 
 #include <cfloat>
 
+#define H2O_ASKING_THREADS 256
+
 // Who asks. Needy are the queries whose own surroundings give them the least, by log-sum-exp per key; ties to the lower
 // one, NaN last.
-// grid: (1, KV heads, blocks of queries); block: H2O_PRODUCT_THREADS
-static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_asking(const h2o_query_args args) {
+// grid: (1, KV heads, blocks of queries); block: H2O_ASKING_THREADS
+static __global__ void __launch_bounds__(H2O_ASKING_THREADS, 2) h2o_query_asking(const h2o_query_args args) {
     __shared__ uint32_t plenty[GGML_H2O_BLOCK]; // the largest key is the neediest
     __shared__ bool     is_needy[GGML_H2O_BLOCK];
     __shared__ int      needy[GGML_H2O_NEEDY];
@@ -56,7 +59,7 @@ static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_askin
 
     const int n_rows = min(GGML_H2O_NEEDY, part.n)*args.n_group;
 
-    for (int i = tid; i < args.n_needy_rows*args.d; i += H2O_PRODUCT_THREADS) {
+    for (int i = tid; i < args.n_needy_rows*args.d; i += H2O_ASKING_THREADS) {
         const int row = i/args.d;
 
         float x = 0.0f;
@@ -65,12 +68,12 @@ static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_askin
         }
         args.needy[part.at*args.n_needy_rows*args.d + i] = x;
     }
-    for (int row = tid; row < args.n_needy_rows; row += H2O_PRODUCT_THREADS) {
+    for (int row = tid; row < args.n_needy_rows; row += H2O_ASKING_THREADS) {
         args.needy_shift[part.at*args.n_needy_rows + row] =
             row < n_rows ? -args.lse[part.row(args, needy[row/args.n_group], row%args.n_group)] : -INFINITY;
     }
 
-    for (int i = tid; i < GGML_H2O_BLOCK*args.d; i += H2O_PRODUCT_THREADS) {
+    for (int i = tid; i < GGML_H2O_BLOCK*args.d; i += H2O_ASKING_THREADS) {
         const int query = i/args.d;
 
         float sum = 0.0f;
@@ -87,7 +90,7 @@ static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_askin
     const float * mean  = args.mean  + part.at*GGML_H2O_BLOCK *args.d;
     float       * pairs = args.pairs + part.at*H2O_QUERY_PAIRS*args.d;
 
-    for (int i = tid; i < H2O_QUERY_PAIRS*args.d; i += H2O_PRODUCT_THREADS) {
+    for (int i = tid; i < H2O_QUERY_PAIRS*args.d; i += H2O_ASKING_THREADS) {
         const int pair = i/args.d;
 
         pairs[i] = 2*pair < part.n ? 0.5f*(mean[2*pair*args.d + i%args.d] + mean[partner(pair)*args.d + i%args.d]) : 0.0f;
@@ -105,26 +108,26 @@ static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_askin
     }
 }
 
+// what n of a block's rows are in memory, one after the other
+static __device__ __forceinline__ h2o_plain_vectors h2o_rows_of(const h2o_query_args & args, const float * rows, int64_t row0, int n) {
+    return { rows + row0*args.d, args.d, n };
+}
+
 // The most that a row gives each key of a tile: best[i] = max over rows of logit + shift of the thread's key i
-template <int N_ROWS, typename F>
+template <typename P, typename K>
 static __device__ __forceinline__ void h2o_best_of_rows(
-        float (&best)[4], float4 * smem, const float * rows, const float * shift, int row0, int d, const F & load_key) {
-    using shape = h2o_product_shape<N_ROWS>;
+        float (&best)[P::n_rows], uint4 * smem, int d, const K & keys, const h2o_plain_vectors & rows, const float * shift) {
+    P product;
+    product.multiply(smem, d, keys, rows);
 
-    float s[4][4];
-    h2o_product<N_ROWS>(s, smem, d, load_key, [&](int i, int channel, float (&x)[8]) {
-        h2o_load_8(rows + (int64_t) (row0 + i)*d + channel, x);
-    });
-
-    const int x = threadIdx.x%shape::n_threads_x*4;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < P::n_rows; ++i) {
         float max = -INFINITY;
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            max = fmaxf(max, s[i][j] + shift[row0 + x + j]);
+        for (int j = 0; j < P::n_cols; ++j) {
+            max = fmaxf(max, product.at(i, j) + shift[P::x(j)]);
         }
-        best[i] = fmaxf(best[i], h2o_lanes_max<shape::n_threads_x>(max));
+        best[i] = fmaxf(best[i], h2o_lanes_max<P::n_lanes>(max));
     }
 }
 
@@ -132,35 +135,39 @@ static __device__ __forceinline__ void h2o_best_of_rows(
 
 // What needy queries give the landmarks before Local.
 // grid: (tiles of landmarks, KV heads, blocks of queries)
-static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_wants(const h2o_query_args args) {
-    using shape = h2o_product_shape<H2O_NEEDY_TILE>;
+template <typename P>
+static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_wants(const h2o_query_args args) {
+    static_assert(P::n_x == H2O_NEEDY_TILE, "a tile of needy rows");
 
-    __shared__ float4 smem[shape::size_smem];
+    extern __shared__ uint4 h2o_smem[];
 
     const h2o_query_part part(args);
 
     const int n    = args.p.n_landmarks;
-    const int key0 = blockIdx.x*shape::n_y;
+    const int key0 = blockIdx.x*P::n_y;
 
-    const h2o_kv_head k(args.k, part.head, 0, args.landmarks + part.head*args.landmarks_stride);
+    const h2o_cached_vectors keys = {
+        args.k, h2o_kv_head(args.k, part.head, 0, args.landmarks + part.head*args.landmarks_stride), key0, min(P::n_y, n - key0),
+    };
 
-    float best[4] = { -INFINITY, -INFINITY, -INFINITY, -INFINITY };
-
-    for (int row0 = 0; row0 < args.n_needy_rows; row0 += H2O_NEEDY_TILE) {
-        h2o_best_of_rows<H2O_NEEDY_TILE>(best, smem, args.needy + part.at*args.n_needy_rows*args.d,
-                args.needy_shift + part.at*args.n_needy_rows, row0, args.d, [&](int i, int channel, float (&x)[8]) {
-            if (key0 + i < n) {
-                h2o_read_8(args.k, k, key0 + i, channel, x);
-            }
-        });
+    float best[P::n_rows];
+#pragma unroll
+    for (int i = 0; i < P::n_rows; ++i) {
+        best[i] = -INFINITY;
     }
 
-    const int y = threadIdx.x/shape::n_threads_x*4;
-    if (threadIdx.x%shape::n_threads_x == 0) {
+    for (int row0 = 0; row0 < args.n_needy_rows; row0 += P::n_x) {
+        const int64_t at = part.at*args.n_needy_rows + row0;
+
+        h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, h2o_rows_of(args, args.needy, at, P::n_x), args.needy_shift + at);
+    }
+
+    if (P::x(0) == 0) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            if (key0 + y + i < n) {
-                args.wants[part.at*n + key0 + y + i] = k.set[key0 + y + i] < args.p.n_cand ? h2o_order_key(best[i]) : 0;
+        for (int i = 0; i < P::n_rows; ++i) {
+            const int key = key0 + P::y(i);
+            if (key < n) {
+                args.wants[part.at*n + key] = keys.head.set[key] < args.p.n_cand ? h2o_order_key(best[i]) : 0;
             }
         }
     }
@@ -169,161 +176,155 @@ static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_wants
 // What the block's queries, in pairs, find in a page: the log of the mean of e^logit over its keys, to the second order
 // around the mean key, over that of the surroundings.
 // grid: (tiles of pages, KV heads, blocks of queries)
-static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_page_scores(const h2o_query_args args) {
-    using shape = h2o_product_shape<H2O_QUERY_PAIRS>;
+template <typename P>
+static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_page_scores(const h2o_query_args args) {
+    static_assert(P::n_x == H2O_QUERY_PAIRS, "all pairs of a block");
 
-    __shared__ float4 smem[shape::size_smem];
+    extern __shared__ uint4 h2o_smem[];
 
     const h2o_query_part part(args);
 
-    const int tid  = threadIdx.x;
-    const int n    = args.p.n_pages;
-    const int key0 = blockIdx.x*shape::n_y;
+    const int n     = args.p.n_pages;
+    const int page0 = blockIdx.x*P::n_y;
 
-    const h2o_kv_head pages(args.pages, part.head, 0, nullptr);
+    const h2o_plain_vectors means = {
+        args.pages + part.head*args.pages_stride + (int64_t) page0*(args.d + 1), args.d + 1, min(P::n_y, n - page0),
+    };
 
-    float s[4][4];
-    h2o_product<H2O_QUERY_PAIRS>(s, smem, args.d, [&](int i, int channel, float (&x)[8]) {
-        if (key0 + i < n) {
-            h2o_read_8(args.pages, pages, key0 + i, channel, x);
-        }
-    }, [&](int i, int channel, float (&x)[8]) {
-        h2o_load_8(args.pairs + (part.at*H2O_QUERY_PAIRS + i)*args.d + channel, x);
-    });
+    P product;
+    product.multiply(h2o_smem, args.d, means, h2o_rows_of(args, args.pairs, part.at*P::n_x, P::n_x));
 
-    const float2 * parts = args.pair_parts + part.at*H2O_QUERY_PAIRS;
+    const float2 * parts = args.pair_parts + part.at*P::n_x;
 
-    const int x = tid%shape::n_threads_x*4;
-    const int y = tid/shape::n_threads_x*4;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const int page = key0 + y + i;
+    for (int i = 0; i < P::n_rows; ++i) {
+        const int page = page0 + P::y(i);
 
         // behind the mean key: the mean variance of a channel
-        const float variance = page < n ? *(const float *) (pages.at(args.pages, page) + args.d*sizeof(float)) : 0.0f;
+        const float variance = page < n ? means.data[P::y(i)*means.stride + args.d] : 0.0f;
 
         float max = -INFINITY;
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            max = fmaxf(max, s[i][j] + parts[x + j].y*variance + parts[x + j].x);
-        }
-        max = h2o_lanes_max<shape::n_threads_x>(max);
+        for (int j = 0; j < P::n_cols; ++j) {
+            const float2 of_pair = parts[P::x(j)];
 
-        if (x == 0 && page < n) {
+            max = fmaxf(max, product.at(i, j) + of_pair.y*variance + of_pair.x);
+        }
+        max = h2o_lanes_max<P::n_lanes>(max);
+
+        if (P::x(0) == 0 && page < n) {
             args.page_scores[part.at*n + page] = h2o_order_key(page == 0 ? INFINITY : max); // 0: the sink
         }
     }
 }
 
-// The keys of a tile of what is searched, for h2o_product.
-struct h2o_searched_tile {
-    const h2o_query_args & args;
-    const h2o_kv_head      k;
-    const int32_t        * picked;
-    const int              key0;
+// A tile of the searched keys: they lie side by side, in a page that was picked or behind the pages.
+static __device__ __forceinline__ h2o_cached_vectors h2o_searched_tile(const h2o_query_args & args, const h2o_query_part & part) {
+    const int32_t * picked = args.picked ? args.picked + part.at*args.p.n_picked : nullptr;
+    const int       key0   = blockIdx.x*GGML_H2O_PAGE;
 
-    __device__ __forceinline__ h2o_searched_tile(const h2o_query_args & args, const h2o_query_part & part) :
-        args(args), k(args.k, part.head, 0, nullptr),
-        picked(args.picked ? args.picked + part.at*args.p.n_picked : nullptr), key0(blockIdx.x*GGML_H2O_PAGE) {}
-
-    __device__ __forceinline__ void operator()(int i, int channel, float (&x)[8]) const {
-        if (key0 + i < args.n_searched) {
-            h2o_read_8(args.k, k, h2o_searched_at(args, picked, key0 + i), channel, x);
-        }
-    }
-};
+    return {
+        args.k, h2o_kv_head(args.k, part.head, 0, nullptr), h2o_searched_at(args, picked, key0), min(GGML_H2O_PAGE, args.n_searched - key0),
+    };
+}
 
 // What a tile of the searched keys adds to the log-sum-exp of each query.
 // grid: (tiles of searched keys, KV heads, blocks of queries)
-static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_sums(const h2o_query_args args) {
-    using shape = h2o_product_shape<GGML_H2O_PAGE>;
+template <typename P>
+static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_sums(const h2o_query_args args) {
+    static_assert(P::n_x == GGML_H2O_PAGE && P::n_y == GGML_H2O_BLOCK, "a page for all queries of a block");
 
-    __shared__ float4 smem[shape::size_smem];
+    extern __shared__ uint4 h2o_smem[];
 
-    const h2o_query_part    part(args);
-    const h2o_searched_tile keys(args, part);
+    const h2o_query_part     part(args);
+    const h2o_cached_vectors keys = h2o_searched_tile(args, part);
 
-    const float * rows = args.mean + part.at*GGML_H2O_BLOCK*args.d;
-
-    float s[4][4];
-    h2o_product<GGML_H2O_PAGE>(s, smem, args.d, [&](int i, int channel, float (&x)[8]) {
-        h2o_load_8(rows + (int64_t) i*args.d + channel, x);
-    }, keys);
-
-    const int x = threadIdx.x%shape::n_threads_x*4;
-    const int y = threadIdx.x/shape::n_threads_x*4;
+    P product;
+    product.multiply(h2o_smem, args.d, h2o_rows_of(args, args.mean, part.at*P::n_y, P::n_y), keys);
 
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < P::n_rows; ++i) {
         float max = -FLT_MAX; // a number, even where no logit is
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            s[i][j] = keys.key0 + x + j < args.n_searched ? s[i][j] : -INFINITY;
-            max     = fmaxf(max, s[i][j]);
+        for (int j = 0; j < P::n_cols; ++j) {
+            float & s = product.at(i, j);
+
+            s   = P::x(j) < keys.n ? s : -INFINITY;
+            max = fmaxf(max, s);
         }
-        max = h2o_lanes_max<shape::n_threads_x>(max);
+        max = h2o_lanes_max<P::n_lanes>(max);
 
         float sum = 0.0f;
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            sum += expf(s[i][j] - max);
+        for (int j = 0; j < P::n_cols; ++j) {
+            sum += expf(product.at(i, j) - max);
         }
-        sum = h2o_lanes_sum<shape::n_threads_x>(sum);
+        sum = h2o_lanes_sum<P::n_lanes>(sum);
 
-        if (x == 0) {
-            args.sums[(part.at*gridDim.x + blockIdx.x)*GGML_H2O_BLOCK + y + i] = { max, sum };
+        if (P::x(0) == 0) {
+            args.sums[(part.at*gridDim.x + blockIdx.x)*P::n_y + P::y(i)] = { max, sum };
         }
     }
 }
 
+// The sums of all n_tiles together, and of the surroundings.
+// grid: (1, KV heads, blocks of queries); block: GGML_H2O_BLOCK
+static __global__ void __launch_bounds__(GGML_H2O_BLOCK) h2o_query_all_shift(const h2o_query_args args, const int n_tiles) {
+    const h2o_query_part part(args);
+
+    const int     query = threadIdx.x;
+    const int64_t at    = part.at*GGML_H2O_BLOCK + query;
+
+    const h2o_query_sum * sums = args.sums + part.at*n_tiles*GGML_H2O_BLOCK + query;
+
+    const float near = args.near[at];
+
+    float max = near;
+    for (int i = 0; i < n_tiles; ++i) {
+        max = fmaxf(max, sums[i*GGML_H2O_BLOCK].max);
+    }
+    float sum = expf(near - max);
+    for (int i = 0; i < n_tiles; ++i) {
+        sum += sums[i*GGML_H2O_BLOCK].sum*expf(sums[i*GGML_H2O_BLOCK].max - max);
+    }
+    args.all_shift[at] = query < part.n ? -(max + logf(sum)) : -INFINITY;
+}
+
 // The largest share that a searched key has in what a query would see, of its surroundings and of all that is searched.
 // grid: as for h2o_query_sums
-static __global__ void __launch_bounds__(H2O_PRODUCT_THREADS, 2) h2o_query_shares(const h2o_query_args args) {
-    using shape = h2o_product_shape<GGML_H2O_BLOCK>;
+template <typename P>
+static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_shares(const h2o_query_args args) {
+    static_assert(P::n_x == GGML_H2O_BLOCK && P::n_y == GGML_H2O_PAGE, "all queries of a block for a page");
 
-    __shared__ float4 smem[shape::size_smem];
-    __shared__ float shift[GGML_H2O_BLOCK];
+    extern __shared__ uint4 h2o_smem[];
 
-    const h2o_query_part    part(args);
-    const h2o_searched_tile keys(args, part);
+    const h2o_query_part     part(args);
+    const h2o_cached_vectors keys = h2o_searched_tile(args, part);
 
-    const int tid = threadIdx.x;
-
-    if (tid < GGML_H2O_BLOCK) { // read behind the product's barriers
-        const h2o_query_sum * sums = args.sums + part.at*gridDim.x*GGML_H2O_BLOCK + tid;
-
-        const float near = args.near[part.at*GGML_H2O_BLOCK + tid];
-
-        float max = near;
-        for (unsigned i = 0; i < gridDim.x; ++i) {
-            max = fmaxf(max, sums[i*GGML_H2O_BLOCK].max);
-        }
-        float sum = expf(near - max);
-        for (unsigned i = 0; i < gridDim.x; ++i) {
-            sum += sums[i*GGML_H2O_BLOCK].sum*expf(sums[i*GGML_H2O_BLOCK].max - max);
-        }
-        shift[tid] = tid < part.n ? -(max + logf(sum)) : -INFINITY;
+    float best[P::n_rows];
+#pragma unroll
+    for (int i = 0; i < P::n_rows; ++i) {
+        best[i] = -INFINITY;
     }
 
-    float best[4] = { -INFINITY, -INFINITY, -INFINITY, -INFINITY };
+    const int64_t at = part.at*P::n_x;
 
-    h2o_best_of_rows<GGML_H2O_BLOCK>(best, smem, args.mean + part.at*GGML_H2O_BLOCK*args.d, shift, 0, args.d, keys);
+    h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, h2o_rows_of(args, args.mean, at, P::n_x), args.all_shift + at);
 
     const int32_t * taken   = args.by_need + part.at*args.p.n_by_need;
     const int       n_taken = args.n_by_need[part.at];
 
-    const int y = tid/shape::n_threads_x*4;
-    if (tid%shape::n_threads_x == 0) {
+    if (P::x(0) == 0) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int key = keys.key0 + y + i;
-            if (key >= args.n_searched) {
+        for (int i = 0; i < P::n_rows; ++i) {
+            if (P::y(i) >= keys.n) {
                 continue;
             }
-            const int pos = h2o_searched_at(args, keys.picked, key);
-            const int at  = h2o_lower_bound(taken, n_taken, pos);
+            const int pos   = keys.first + P::y(i);
+            const int place = h2o_lower_bound(taken, n_taken, pos);
 
-            args.shares[part.at*args.n_searched + key] = at < n_taken && taken[at] == pos ? 0 : h2o_order_key(best[i]);
+            args.shares[part.at*args.n_searched + blockIdx.x*P::n_y + P::y(i)] =
+                place < n_taken && taken[place] == pos ? 0 : h2o_order_key(best[i]);
         }
     }
 }

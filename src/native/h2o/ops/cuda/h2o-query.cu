@@ -1,5 +1,7 @@
+#include "h2o-attn.cuh"
 #include "h2o-cuda.cuh"
 #include "h2o-query-choose.cuh"
+#include "h2o-query-product-mma.cuh"
 #include "h2o-query-score.cuh"
 
 bool ggml_cuda_h2o_query_supported(const ggml_tensor * dst) {
@@ -23,7 +25,8 @@ static h2o_query_args h2o_query_args_of(const ggml_tensor * dst) {
     args.q                = (const float *) q->data;
     args.lse              = (const float *) lse->data;
     args.k                = h2o_kv_of(k, false);
-    args.pages            = h2o_kv_of(pages, false);
+    args.pages            = (const float *) pages->data;
+    args.pages_stride     = pages->nb[2]/sizeof(float);
     args.landmarks        = (const int32_t *) landmarks->data;
     args.landmarks_stride = landmarks->nb[1]/sizeof(int32_t);
     args.d                = k->ne[0];
@@ -44,21 +47,62 @@ static int h2o_n_tiles(int n, int n_tile) {
     return (n + n_tile - 1)/n_tile;
 }
 
+struct h2o_products_f32 {
+    template <int N_X> using tile = h2o_product_f32<N_X>;
+};
+
+template <int D>
+struct h2o_products_mma {
+    template <int N_X> using tile = h2o_product_mma<D, N_X>;
+};
+
+// grid: (1, KV heads, blocks of queries)
+template <typename P>
+static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cudaStream_t stream) {
+    using rows  = typename P::template tile<H2O_NEEDY_TILE>;
+    using pairs = typename P::template tile<H2O_QUERY_PAIRS>;
+    using page  = typename P::template tile<GGML_H2O_PAGE>;
+
+    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_wants<rows>,        rows ::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_page_scores<pairs>, pairs::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_sums<page>,         page ::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_shares<page>,       page ::size_smem());
+
+    const auto grid_of = [&](int n_tiles) { return dim3(n_tiles, grid.y, grid.z); };
+
+    h2o_query_asking<<<grid, H2O_ASKING_THREADS, 0, stream>>>(args);
+
+    if (args.p.n_landmarks > 0) {
+        const dim3 grid_wants = grid_of(h2o_n_tiles(args.p.n_landmarks, rows::n_y));
+        h2o_query_wants<rows><<<grid_wants, rows::n_threads, rows::size_smem(), stream>>>(args);
+    }
+    h2o_query_choose_landmarks<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
+
+    if (args.picked) {
+        const dim3 grid_pages = grid_of(h2o_n_tiles(args.p.n_pages, pairs::n_y));
+        h2o_query_page_scores<pairs><<<grid_pages, pairs::n_threads, pairs::size_smem(), stream>>>(args);
+        h2o_query_choose_pages<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
+    }
+
+    const int  n_tiles   = h2o_n_tiles(args.n_searched, GGML_H2O_PAGE);
+    const dim3 grid_keys = grid_of(n_tiles);
+    h2o_query_sums<page><<<grid_keys, page::n_threads, page::size_smem(), stream>>>(args);
+    h2o_query_all_shift<<<grid, GGML_H2O_BLOCK, 0, stream>>>(args, n_tiles);
+    h2o_query_shares<page><<<grid_keys, page::n_threads, page::size_smem(), stream>>>(args);
+    h2o_query_choose_set<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
+}
+
 void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     h2o_query_args args = h2o_query_args_of(dst);
 
     const ggml_h2o_query_params & p = args.p;
 
-    cudaStream_t stream = ctx.stream();
-
     const dim3 grid(1, dst->ne[1], dst->ne[2]); // KV heads, blocks of queries
 
     if (args.n_set == p.n_cand) {
-        h2o_query_take_all<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
+        h2o_query_take_all<<<grid, H2O_TOP_THREADS, 0, ctx.stream()>>>(args);
         return;
     }
-
-    const auto grid_of = [&](int n_tiles) { return dim3(n_tiles, grid.y, grid.z); };
 
     const bool picks_pages = p.n_picked < p.n_pages;
     const int  n_tiles     = h2o_n_tiles(args.n_searched, GGML_H2O_PAGE);
@@ -75,6 +119,7 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     ggml_cuda_pool_alloc<uint32_t>      page_scores(ctx.pool(), n*std::max(1, p.n_pages));
     ggml_cuda_pool_alloc<uint32_t>      shares     (ctx.pool(), n*args.n_searched);
     ggml_cuda_pool_alloc<h2o_query_sum> sums       (ctx.pool(), n*n_tiles*GGML_H2O_BLOCK);
+    ggml_cuda_pool_alloc<float>         all_shift  (ctx.pool(), n*GGML_H2O_BLOCK);
     ggml_cuda_pool_alloc<int32_t>       by_need    (ctx.pool(), n*std::max(1, p.n_by_need));
     ggml_cuda_pool_alloc<int32_t>       n_by_need  (ctx.pool(), n);
     ggml_cuda_pool_alloc<int32_t>       picked     (ctx.pool(), n*std::max(1, p.n_picked));
@@ -90,27 +135,18 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     args.page_scores = page_scores.get();
     args.shares      = shares.get();
     args.sums        = sums.get();
+    args.all_shift   = all_shift.get();
     args.by_need     = by_need.get();
     args.n_by_need   = n_by_need.get();
     args.picked      = picks_pages ? picked.get() : nullptr;
     args.by_all      = by_all.get();
 
-    h2o_query_asking<<<grid, H2O_PRODUCT_THREADS, 0, stream>>>(args);
-
-    if (p.n_landmarks > 0) {
-        const dim3 grid_wants = grid_of(h2o_n_tiles(p.n_landmarks, h2o_product_shape<H2O_NEEDY_TILE>::n_y));
-        h2o_query_wants<<<grid_wants, H2O_PRODUCT_THREADS, 0, stream>>>(args);
+    // F32 keys keep their precision
+    const bool uses_mma = args.k.type != GGML_TYPE_F32 && ampere_mma_available(ggml_cuda_info().devices[ctx.device].cc) &&
+        h2o_with_head_size(args.d, [&](auto size) {
+            h2o_launch_query<h2o_products_mma<decltype(size)::value>>(args, grid, ctx.stream());
+        });
+    if (!uses_mma) {
+        h2o_launch_query<h2o_products_f32>(args, grid, ctx.stream());
     }
-    h2o_query_choose_landmarks<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
-
-    if (picks_pages) {
-        const dim3 grid_pages = grid_of(h2o_n_tiles(p.n_pages, h2o_product_shape<H2O_QUERY_PAIRS>::n_y));
-        h2o_query_page_scores<<<grid_pages, H2O_PRODUCT_THREADS, 0, stream>>>(args);
-        h2o_query_choose_pages<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
-    }
-
-    const dim3 grid_keys = grid_of(n_tiles);
-    h2o_query_sums<<<grid_keys, H2O_PRODUCT_THREADS, 0, stream>>>(args);
-    h2o_query_shares<<<grid_keys, H2O_PRODUCT_THREADS, 0, stream>>>(args);
-    h2o_query_choose_set<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
 }
