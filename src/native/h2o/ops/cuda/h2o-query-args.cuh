@@ -35,6 +35,7 @@ struct h2o_query_args {
     int n_queries;
     int n_needy_rows; // heads of needy queries, in whole tiles
     int n_searched;   // candidates that are scored key by key
+    int n_tiles;      // of GGML_H2O_PAGE of them
     int n_set;
 
     // What the kernels hand on, for each KV head and block: scaled queries with what is added to their logits, scores
@@ -48,7 +49,7 @@ struct h2o_query_args {
     uint32_t      * wants;       // [p.n_landmarks]
     uint32_t      * page_scores; // [p.n_pages]
     uint32_t      * shares;      // [n_searched]
-    h2o_query_sum * sums;        // [tiles of searched keys][GGML_H2O_BLOCK]
+    h2o_query_sum * sums;        // [n_tiles][GGML_H2O_BLOCK]
     float         * all_shift;   // [GGML_H2O_BLOCK] less the log-sum-exp of the surroundings and all that is searched
     int32_t       * by_need;     // [p.n_by_need] positions
     int32_t       * n_by_need;   // one

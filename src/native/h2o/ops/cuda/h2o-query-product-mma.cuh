@@ -38,7 +38,7 @@ struct h2o_product_mma {
     __device__ __forceinline__ float & at(int i, int j) { return s[j/4].x[2*i + j%2 + j%4/2*4]; }
 
     template <typename Y, typename X>
-    __device__ __forceinline__ void multiply(uint4 * smem, int, const Y & vectors_y, const X & vectors_x) {
+    __device__ __forceinline__ void multiply(uint4 * smem, int, const Y & vectors_y, const X & vectors_x, h2o_kept_vectors kept) {
 #ifdef AMPERE_MMA_AVAILABLE
         using namespace ggml_cuda_mma;
 
@@ -46,8 +46,12 @@ struct h2o_product_mma {
         half2 * tile_x = tile_y + n_y*stride;
 
         __syncthreads(); // nobody reads the last tiles any more
-        load<n_y>(tile_y, vectors_y);
-        load<n_x>(tile_x, vectors_x);
+        if (kept != H2O_KEEP_Y) {
+            load<n_y>(tile_y, vectors_y);
+        }
+        if (kept != H2O_KEEP_X) {
+            load<n_x>(tile_x, vectors_x);
+        }
         cp_async_wait_all();
         __syncthreads(); // both tiles are there
 
@@ -67,7 +71,7 @@ struct h2o_product_mma {
             }
         }
 #else
-        GGML_UNUSED_VARS(smem, vectors_y, vectors_x);
+        GGML_UNUSED_VARS(smem, vectors_y, vectors_x, kept);
         NO_DEVICE_CODE;
 #endif // AMPERE_MMA_AVAILABLE
     }

@@ -1,6 +1,7 @@
 // Products of vectors with vectors, a tile of n_y with one of n_x: by F32 arithmetic (h2o_product_f32) or on tensor cores
 // (h2o_product_mma). A thread has n_rows of the vectors along y, each with n_cols of those along x; the n_lanes
-// neighbouring lanes of a warp that share their rows have all of x between them.
+// neighbouring lanes of a warp that share their rows have all of x between them. What multiply() is told to keep is the
+// same as in the call before, so that it need not be loaded again.
 
 #pragma once
 
@@ -48,6 +49,12 @@ struct h2o_plain_vectors {
     }
 };
 
+enum h2o_kept_vectors {
+    H2O_KEEP_NONE,
+    H2O_KEEP_X,
+    H2O_KEEP_Y,
+};
+
 // Slices of both tiles pass through shared memory, and a thread has four vectors of either side. Heads of any size that
 // is a multiple of eight.
 template <int N_X>
@@ -73,7 +80,7 @@ struct h2o_product_f32 {
     __device__ __forceinline__ float & at(int i, int j) { return s[i][j]; }
 
     template <typename Y, typename X>
-    __device__ __forceinline__ void multiply(uint4 * smem, int d, const Y & vectors_y, const X & vectors_x) {
+    __device__ __forceinline__ void multiply(uint4 * smem, int d, const Y & vectors_y, const X & vectors_x, h2o_kept_vectors) {
         float * tile_x = (float *) smem;
         float * tile_y = tile_x + n_slice*(n_x + 4);
 

@@ -116,9 +116,10 @@ static __device__ __forceinline__ h2o_plain_vectors h2o_rows_of(const h2o_query_
 // The most that a row gives each key of a tile: best[i] = max over rows of logit + shift of the thread's key i
 template <typename P, typename K>
 static __device__ __forceinline__ void h2o_best_of_rows(
-        float (&best)[P::n_rows], uint4 * smem, int d, const K & keys, const h2o_plain_vectors & rows, const float * shift) {
+        float (&best)[P::n_rows], uint4 * smem, int d, const K & keys, const h2o_plain_vectors & rows, const float * shift,
+        h2o_kept_vectors kept) {
     P product;
-    product.multiply(smem, d, keys, rows);
+    product.multiply(smem, d, keys, rows, kept);
 
 #pragma unroll
     for (int i = 0; i < P::n_rows; ++i) {
@@ -159,7 +160,8 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
     for (int row0 = 0; row0 < args.n_needy_rows; row0 += P::n_x) {
         const int64_t at = part.at*args.n_needy_rows + row0;
 
-        h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, h2o_rows_of(args, args.needy, at, P::n_x), args.needy_shift + at);
+        h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, h2o_rows_of(args, args.needy, at, P::n_x), args.needy_shift + at,
+                row0 > 0 ? H2O_KEEP_Y : H2O_KEEP_NONE);
     }
 
     if (P::x(0) == 0) {
@@ -192,7 +194,7 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
     };
 
     P product;
-    product.multiply(h2o_smem, args.d, means, h2o_rows_of(args, args.pairs, part.at*P::n_x, P::n_x));
+    product.multiply(h2o_smem, args.d, means, h2o_rows_of(args, args.pairs, part.at*P::n_x, P::n_x), H2O_KEEP_NONE);
 
     const float2 * parts = args.pair_parts + part.at*P::n_x;
 
@@ -219,72 +221,81 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
 }
 
 // A tile of the searched keys: they lie side by side, in a page that was picked or behind the pages.
-static __device__ __forceinline__ h2o_cached_vectors h2o_searched_tile(const h2o_query_args & args, const h2o_query_part & part) {
+static __device__ __forceinline__ h2o_cached_vectors h2o_searched_tile(
+        const h2o_query_args & args, const h2o_query_part & part, int tile) {
     const int32_t * picked = args.picked ? args.picked + part.at*args.p.n_picked : nullptr;
-    const int       key0   = blockIdx.x*GGML_H2O_PAGE;
+    const int       key0   = tile*GGML_H2O_PAGE;
 
     return {
         args.k, h2o_kv_head(args.k, part.head, 0, nullptr), h2o_searched_at(args, picked, key0), min(GGML_H2O_PAGE, args.n_searched - key0),
     };
 }
 
+#define H2O_TILES_PER_BLOCK 4 // of searched keys: the queries of all of them are loaded once
+
 // What a tile of the searched keys adds to the log-sum-exp of each query.
-// grid: (tiles of searched keys, KV heads, blocks of queries)
+// grid: (tiles of searched keys, so many to a block of threads, KV heads, blocks of queries)
 template <typename P>
 static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_sums(const h2o_query_args args) {
     static_assert(P::n_x == GGML_H2O_PAGE && P::n_y == GGML_H2O_BLOCK, "a page for all queries of a block");
 
     extern __shared__ uint4 h2o_smem[];
 
-    const h2o_query_part     part(args);
-    const h2o_cached_vectors keys = h2o_searched_tile(args, part);
+    const h2o_query_part    part(args);
+    const h2o_plain_vectors queries = h2o_rows_of(args, args.mean, part.at*P::n_y, P::n_y);
 
-    P product;
-    product.multiply(h2o_smem, args.d, h2o_rows_of(args, args.mean, part.at*P::n_y, P::n_y), keys);
+    const int tile0 = blockIdx.x*H2O_TILES_PER_BLOCK;
+
+    for (int tile = tile0; tile < min(tile0 + H2O_TILES_PER_BLOCK, args.n_tiles); ++tile) {
+        const h2o_cached_vectors keys = h2o_searched_tile(args, part, tile);
+
+        P product;
+        product.multiply(h2o_smem, args.d, queries, keys, tile > tile0 ? H2O_KEEP_Y : H2O_KEEP_NONE);
 
 #pragma unroll
-    for (int i = 0; i < P::n_rows; ++i) {
-        float max = -FLT_MAX; // a number, even where no logit is
+        for (int i = 0; i < P::n_rows; ++i) {
+            float max = -FLT_MAX; // a number, even where no logit is
 #pragma unroll
-        for (int j = 0; j < P::n_cols; ++j) {
-            float & s = product.at(i, j);
+            for (int j = 0; j < P::n_cols; ++j) {
+                float & s = product.at(i, j);
 
-            s   = P::x(j) < keys.n ? s : -INFINITY;
-            max = fmaxf(max, s);
-        }
-        max = h2o_lanes_max<P::n_lanes>(max);
+                s   = P::x(j) < keys.n ? s : -INFINITY;
+                max = fmaxf(max, s);
+            }
+            max = h2o_lanes_max<P::n_lanes>(max);
 
-        float sum = 0.0f;
+            float sum = 0.0f;
 #pragma unroll
-        for (int j = 0; j < P::n_cols; ++j) {
-            sum += expf(product.at(i, j) - max);
-        }
-        sum = h2o_lanes_sum<P::n_lanes>(sum);
+            for (int j = 0; j < P::n_cols; ++j) {
+                sum += expf(product.at(i, j) - max);
+            }
+            sum = h2o_lanes_sum<P::n_lanes>(sum);
 
-        if (P::x(0) == 0) {
-            args.sums[(part.at*gridDim.x + blockIdx.x)*P::n_y + P::y(i)] = { max, sum };
+            if (P::x(0) == 0) {
+                args.sums[(part.at*args.n_tiles + tile)*P::n_y + P::y(i)] = { max, sum };
+            }
         }
     }
 }
 
-// The sums of all n_tiles together, and of the surroundings.
+// The sums of all tiles together, and of the surroundings.
 // grid: (1, KV heads, blocks of queries); block: GGML_H2O_BLOCK
-static __global__ void __launch_bounds__(GGML_H2O_BLOCK) h2o_query_all_shift(const h2o_query_args args, const int n_tiles) {
+static __global__ void __launch_bounds__(GGML_H2O_BLOCK) h2o_query_all_shift(const h2o_query_args args) {
     const h2o_query_part part(args);
 
     const int     query = threadIdx.x;
     const int64_t at    = part.at*GGML_H2O_BLOCK + query;
 
-    const h2o_query_sum * sums = args.sums + part.at*n_tiles*GGML_H2O_BLOCK + query;
+    const h2o_query_sum * sums = args.sums + part.at*args.n_tiles*GGML_H2O_BLOCK + query;
 
     const float near = args.near[at];
 
     float max = near;
-    for (int i = 0; i < n_tiles; ++i) {
+    for (int i = 0; i < args.n_tiles; ++i) {
         max = fmaxf(max, sums[i*GGML_H2O_BLOCK].max);
     }
     float sum = expf(near - max);
-    for (int i = 0; i < n_tiles; ++i) {
+    for (int i = 0; i < args.n_tiles; ++i) {
         sum += sums[i*GGML_H2O_BLOCK].sum*expf(sums[i*GGML_H2O_BLOCK].max - max);
     }
     args.all_shift[at] = query < part.n ? -(max + logf(sum)) : -INFINITY;
@@ -298,23 +309,28 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
 
     extern __shared__ uint4 h2o_smem[];
 
-    const h2o_query_part     part(args);
-    const h2o_cached_vectors keys = h2o_searched_tile(args, part);
-
-    float best[P::n_rows];
-#pragma unroll
-    for (int i = 0; i < P::n_rows; ++i) {
-        best[i] = -INFINITY;
-    }
-
-    const int64_t at = part.at*P::n_x;
-
-    h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, h2o_rows_of(args, args.mean, at, P::n_x), args.all_shift + at);
+    const h2o_query_part    part(args);
+    const int64_t           at      = part.at*P::n_x;
+    const h2o_plain_vectors queries = h2o_rows_of(args, args.mean, at, P::n_x);
 
     const int32_t * taken   = args.by_need + part.at*args.p.n_by_need;
     const int       n_taken = args.n_by_need[part.at];
 
-    if (P::x(0) == 0) {
+    const int tile0 = blockIdx.x*H2O_TILES_PER_BLOCK;
+
+    for (int tile = tile0; tile < min(tile0 + H2O_TILES_PER_BLOCK, args.n_tiles); ++tile) {
+        const h2o_cached_vectors keys = h2o_searched_tile(args, part, tile);
+
+        float best[P::n_rows];
+#pragma unroll
+        for (int i = 0; i < P::n_rows; ++i) {
+            best[i] = -INFINITY;
+        }
+        h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, queries, args.all_shift + at, tile > tile0 ? H2O_KEEP_X : H2O_KEEP_NONE);
+
+        if (P::x(0) != 0) {
+            continue;
+        }
 #pragma unroll
         for (int i = 0; i < P::n_rows; ++i) {
             if (P::y(i) >= keys.n) {
@@ -323,7 +339,7 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
             const int pos   = keys.first + P::y(i);
             const int place = h2o_lower_bound(taken, n_taken, pos);
 
-            args.shares[part.at*args.n_searched + blockIdx.x*P::n_y + P::y(i)] =
+            args.shares[part.at*args.n_searched + tile*P::n_y + P::y(i)] =
                 place < n_taken && taken[place] == pos ? 0 : h2o_order_key(best[i]);
         }
     }

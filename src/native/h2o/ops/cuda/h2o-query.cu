@@ -10,6 +10,10 @@ bool ggml_cuda_h2o_query_supported(const ggml_tensor * dst) {
     return h2o_reads_type(k->type, k->ne[0]);
 }
 
+static int h2o_n_tiles(int n, int n_tile) {
+    return (n + n_tile - 1)/n_tile;
+}
+
 static h2o_query_args h2o_query_args_of(const ggml_tensor * dst) {
     const ggml_h2o_query_params & p = *ggml_h2o_get_query_params(dst);
 
@@ -35,16 +39,13 @@ static h2o_query_args h2o_query_args_of(const ggml_tensor * dst) {
     args.n_queries        = q->ne[2];
     args.n_needy_rows     = GGML_PAD(GGML_H2O_NEEDY*args.n_group, H2O_NEEDY_TILE);
     args.n_searched       = p.n_picked*GGML_H2O_PAGE + p.n_cand - p.n_pages*GGML_H2O_PAGE;
+    args.n_tiles          = h2o_n_tiles(args.n_searched, GGML_H2O_PAGE);
     args.n_set            = dst->ne[0];
     args.out              = (int32_t *) dst->data;
     args.out_stride       = dst->nb[1]/sizeof(int32_t);
     args.out_stride_block = dst->nb[2]/sizeof(int32_t);
 
     return args;
-}
-
-static int h2o_n_tiles(int n, int n_tile) {
-    return (n + n_tile - 1)/n_tile;
 }
 
 struct h2o_products_f32 {
@@ -84,10 +85,9 @@ static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cud
         h2o_query_choose_pages<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
     }
 
-    const int  n_tiles   = h2o_n_tiles(args.n_searched, GGML_H2O_PAGE);
-    const dim3 grid_keys = grid_of(n_tiles);
+    const dim3 grid_keys = grid_of(h2o_n_tiles(args.n_tiles, H2O_TILES_PER_BLOCK));
     h2o_query_sums<page><<<grid_keys, page::n_threads, page::size_smem(), stream>>>(args);
-    h2o_query_all_shift<<<grid, GGML_H2O_BLOCK, 0, stream>>>(args, n_tiles);
+    h2o_query_all_shift<<<grid, GGML_H2O_BLOCK, 0, stream>>>(args);
     h2o_query_shares<page><<<grid_keys, page::n_threads, page::size_smem(), stream>>>(args);
     h2o_query_choose_set<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
 }
@@ -105,7 +105,6 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     }
 
     const bool picks_pages = p.n_picked < p.n_pages;
-    const int  n_tiles     = h2o_n_tiles(args.n_searched, GGML_H2O_PAGE);
 
     const size_t n = (size_t) grid.y*grid.z;
 
@@ -118,7 +117,7 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     ggml_cuda_pool_alloc<uint32_t>      wants      (ctx.pool(), n*std::max(1, p.n_landmarks));
     ggml_cuda_pool_alloc<uint32_t>      page_scores(ctx.pool(), n*std::max(1, p.n_pages));
     ggml_cuda_pool_alloc<uint32_t>      shares     (ctx.pool(), n*args.n_searched);
-    ggml_cuda_pool_alloc<h2o_query_sum> sums       (ctx.pool(), n*n_tiles*GGML_H2O_BLOCK);
+    ggml_cuda_pool_alloc<h2o_query_sum> sums       (ctx.pool(), n*args.n_tiles*GGML_H2O_BLOCK);
     ggml_cuda_pool_alloc<float>         all_shift  (ctx.pool(), n*GGML_H2O_BLOCK);
     ggml_cuda_pool_alloc<int32_t>       by_need    (ctx.pool(), n*std::max(1, p.n_by_need));
     ggml_cuda_pool_alloc<int32_t>       n_by_need  (ctx.pool(), n);
