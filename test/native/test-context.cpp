@@ -143,12 +143,12 @@ std::vector<test_trace> test_context::trace() const {
         h2o_trace t;
         CHECK(h2o_get_trace(ctx.get(), i, &t));
 
-        const int n_mem = t.n_head_kv*t.n_mem;
-
+        const auto scores = [&](const float * x, int n) {
+            return x ? std::vector<float>(x, x + t.n_head_kv*n) : std::vector<float>();
+        };
         res.push_back({ t.il, t.pos, t.n_chunk, t.n_head_kv, t.n_mem,
-            { t.mem_pos,     t.mem_pos     + n_mem },
-            { t.mem_score,   t.mem_score   + n_mem },
-            { t.chunk_score, t.chunk_score + t.n_head_kv*t.n_chunk } });
+            { t.mem_pos, t.mem_pos + t.n_sets*t.n_head_kv*t.n_mem },
+            scores(t.mem_score, t.n_mem), scores(t.chunk_score, t.n_chunk) });
     }
     return res;
 }

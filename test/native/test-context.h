@@ -51,9 +51,9 @@ struct test_trace {
     int n_head_kv;
     int n_mem;
 
-    std::vector<int32_t> mem_pos;     // [n_head_kv][n_mem]
-    std::vector<float>   mem_score;   // [n_head_kv][n_mem]
-    std::vector<float>   chunk_score; // [n_head_kv][n_chunk]
+    std::vector<int32_t> mem_pos;     // [n_sets][n_head_kv][n_mem]
+    std::vector<float>   mem_score;   // [n_head_kv][n_mem]; by votes only
+    std::vector<float>   chunk_score; // [n_head_kv][n_chunk]; the same
 };
 
 // K or V of one layer as the cache holds them, or as they were written

@@ -181,8 +181,8 @@ static h2o_attn_block h2o_build_intra_composed(
     const auto over = [&](
             int64_t pos, int64_t n_keys, ggml_tensor * mask, ggml_tensor * ones, const h2o_softmax & softmax) {
         return h2o_build_attn_block(l.ctx, q,
-                h2o_view_k  (l.ctx, l.k, pos, n_keys, n_chunks),
-                h2o_view_v_t(l.ctx, l.v, pos, n_keys, n_chunks), mask, ones, softmax);
+                h2o_view_k  (l.ctx, l.k, pos, n_keys, n, n_chunks),
+                h2o_view_v_t(l.ctx, l.v, pos, n_keys, n, n_chunks), mask, ones, softmax);
     };
 
     h2o_attn_block own = over(pos, n, mask, n_near > 0 ? nullptr : l.ones, l.softmax);
@@ -208,13 +208,13 @@ h2o_attn_block h2o_build_intra(
         return h2o_build_intra_composed(l, q, pos, n_near, n, n_chunks, mask);
     }
 
-    pos -= n_near;
-    n   += n_near;
+    const int64_t n_keys = n_near + n;
 
-    ggml_tensor * v = h2o_is_transposed(l.v) ? h2o_view_v_t(l.ctx, l.v, pos, n, n_chunks)
-                                             : h2o_view_k  (l.ctx, l.v, pos, n, n_chunks);
+    ggml_tensor * k = h2o_view_k(l.ctx, l.k, pos - n_near, n_keys, n, n_chunks);
+    ggml_tensor * v = h2o_is_transposed(l.v) ? h2o_view_v_t(l.ctx, l.v, pos - n_near, n_keys, n, n_chunks)
+                                             : h2o_view_k  (l.ctx, l.v, pos - n_near, n_keys, n, n_chunks);
 
-    h2o_attn_block res = h2o_build_fused(l, q, h2o_view_k(l.ctx, l.k, pos, n, n_chunks), v, nullptr, nullptr, nullptr);
+    h2o_attn_block res = h2o_build_fused(l, q, k, v, nullptr, nullptr, nullptr);
 
     if (l.softmax.sinks) {
         h2o_build_sinks(l.ctx, ggml_reshape_2d(l.ctx, l.softmax.sinks, 1, q->ne[1]), res.o, res.lse);

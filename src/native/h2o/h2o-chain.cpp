@@ -20,8 +20,8 @@ struct h2o_chunks {
 
 }
 
-// intra attention of all chunks of the graph: batches of full ones,
-// but for those that read positions before them; then the tail
+// intra attention of all chunks of the graph: batches of full ones
+// that read as many positions before them; then the tail
 static std::vector<h2o_chunks> h2o_build_chunks(
         const h2o_layer & l, const h2o_plan & plan, const llm_graph_input_h2o & inp) {
     std::vector<h2o_chunks> res;
@@ -49,7 +49,7 @@ static std::vector<h2o_chunks> h2o_build_chunks(
 
     for (int32_t ic = plan.ic_begin; ic < ic_tail; ) {
         int32_t n = 1;
-        while (n < n_batched && ic + n < ic_tail && plan.n_near(ic + n) == 0) {
+        while (n < n_batched && ic + n < ic_tail && plan.n_near(ic + n) == plan.n_near(ic)) {
             ++n;
         }
         add(ic, n);

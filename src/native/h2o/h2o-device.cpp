@@ -137,10 +137,17 @@ static constexpr uint32_t h2o_max_graph_tokens = 16384;
 // On a device a graph holds the whole call if it can, so that all chunks' intra attention is one launch. The CPU gains
 // nothing from more than one chunk, and pays with compute buffers that grow with n_batch and with activations that
 // leave its caches. A window cache has no more room than for its window and a ubatch, and an unrolled recurrence takes
-// nodes for every few tokens. Machines work on several chunks at once if each is a graph of its own.
+// nodes for every few tokens. Machines work on several chunks at once if each is a graph of its own. H2O_GRAPH_CHUNKS:
+// so many, for tests of what a device does.
 int32_t h2o_n_graph_chunks(const llama_model & model, const llama_cparams & cparams) {
     if (!h2o_is_plain(model)) {
         return 1;
+    }
+    const uint32_t n_chunks = (cparams.n_batch + cparams.n_ubatch - 1)/cparams.n_ubatch;
+
+    const char * H2O_GRAPH_CHUNKS = getenv("H2O_GRAPH_CHUNKS");
+    if (H2O_GRAPH_CHUNKS) {
+        return std::clamp<int32_t>(atoi(H2O_GRAPH_CHUNKS), 1, n_chunks);
     }
     for (uint32_t il = 0; il < model.hparams.n_layer(); ++il) {
         ggml_backend_dev_t dev = model.dev_layer(il);
@@ -149,8 +156,6 @@ int32_t h2o_n_graph_chunks(const llama_model & model, const llama_cparams & cpar
             return 1;
         }
         if (dev && ggml_backend_dev_type(dev) != GGML_BACKEND_DEVICE_TYPE_CPU) {
-            const uint32_t n_chunks = (cparams.n_batch + cparams.n_ubatch - 1)/cparams.n_ubatch;
-
             return std::clamp(h2o_max_graph_tokens/cparams.n_ubatch, 1u, n_chunks);
         }
     }

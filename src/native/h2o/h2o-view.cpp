@@ -36,22 +36,35 @@ ggml_tensor * h2o_view_chunk(ggml_context * ctx, ggml_tensor * t, int32_t i) {
     return ggml_view_3d(ctx, t, t->ne[0], t->ne[1], t->ne[2], t->nb[1], t->nb[2], i*t->nb[3]);
 }
 
-ggml_tensor * h2o_view_k(ggml_context * ctx, ggml_tensor * k, int64_t pos, int64_t n_keys, int64_t n_chunks) {
-    return ggml_view_4d(ctx, k, k->ne[0], n_keys, k->ne[1], n_chunks,
-            k->nb[2], k->nb[1], n_keys*k->nb[2], pos*k->nb[2]);
+// Of cells that chunks share ggml would count each one several times, and ask for as large a cache: a view is made with one
+// key and gets the others.
+static ggml_tensor * h2o_with_keys(ggml_tensor * view, int dim, int64_t n_keys) {
+    view->ne[dim] = n_keys;
+    return view;
+}
+
+ggml_tensor * h2o_view_k(
+        ggml_context * ctx, ggml_tensor * k, int64_t pos, int64_t n_keys, int64_t n_step, int64_t n_chunks) {
+    ggml_tensor * view = ggml_view_4d(ctx, k, k->ne[0], 1, k->ne[1], n_chunks,
+            k->nb[2], k->nb[1], n_step*k->nb[2], pos*k->nb[2]);
+
+    return h2o_with_keys(view, 1, n_keys);
 }
 
 bool h2o_is_transposed(const ggml_tensor * v) {
     return v->nb[1] > v->nb[2];
 }
 
-ggml_tensor * h2o_view_v_t(ggml_context * ctx, ggml_tensor * v, int64_t pos, int64_t n_keys, int64_t n_chunks) {
+ggml_tensor * h2o_view_v_t(
+        ggml_context * ctx, ggml_tensor * v, int64_t pos, int64_t n_keys, int64_t n_step, int64_t n_chunks) {
     if (h2o_is_transposed(v)) {
-        return ggml_view_4d(ctx, v, n_keys, v->ne[2], v->ne[1], n_chunks,
-                v->nb[2], v->nb[1], n_keys*v->nb[0], pos*v->nb[0]);
+        ggml_tensor * view = ggml_view_4d(ctx, v, 1, v->ne[2], v->ne[1], n_chunks,
+                v->nb[2], v->nb[1], n_step*v->nb[0], pos*v->nb[0]);
+
+        return h2o_with_keys(view, 0, n_keys);
     }
 
-    v = h2o_view_k(ctx, v, pos, n_keys, n_chunks);
+    v = h2o_view_k(ctx, v, pos, n_keys, n_step, n_chunks);
 
     if (v->type != GGML_TYPE_F32) {
         v = ggml_cast(ctx, v, GGML_TYPE_F32);

@@ -19,15 +19,17 @@ ggml_tensor * h2o_view_tokens(ggml_context * ctx, ggml_tensor * t, int64_t token
 // one chunk of a batch: [.., .., .., n_chunks] -> [.., .., ..]
 ggml_tensor * h2o_view_chunk(ggml_context * ctx, ggml_tensor * t, int32_t i);
 
-// k and v as llama_kv_cache::get_k and get_v return them: [d, n_head_kv, n_kv], or, a transposed V, [n_kv, n_head_kv,
-// d]
+// k and v as llama_kv_cache::get_k and get_v return them: [d, n_head_kv, n_kv], or, a transposed V, [n_kv, n_head_kv, d]
 bool h2o_is_transposed(const ggml_tensor * v);
 
-// cells [pos, pos + n_keys*n_chunks), in place -> [d_k, n_keys, n_head_kv, n_chunks]
-ggml_tensor * h2o_view_k(ggml_context * ctx, ggml_tensor * k, int64_t pos, int64_t n_keys, int64_t n_chunks);
+// n_keys cells from pos on for each chunk, n_step cells behind those of the chunk before it, in place
+// -> [d_k, n_keys, n_head_kv, n_chunks]
+ggml_tensor * h2o_view_k(
+        ggml_context * ctx, ggml_tensor * k, int64_t pos, int64_t n_keys, int64_t n_step, int64_t n_chunks);
 
 // the same cells of V, keys first -> [n_keys, d_v, n_head_kv, n_chunks]; in place if the cache is transposed
-ggml_tensor * h2o_view_v_t(ggml_context * ctx, ggml_tensor * v, int64_t pos, int64_t n_keys, int64_t n_chunks);
+ggml_tensor * h2o_view_v_t(
+        ggml_context * ctx, ggml_tensor * v, int64_t pos, int64_t n_keys, int64_t n_step, int64_t n_chunks);
 
 // all cells by KV head -> [d, n_kv, n_head_kv]; transposed, [n_kv, d, n_head_kv]
 ggml_tensor * h2o_view_cells(ggml_context * ctx, ggml_tensor * kv);

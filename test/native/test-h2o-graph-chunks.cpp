@@ -1,0 +1,50 @@
+// A graph of several chunks, as devices get it, gives what graphs of one chunk give: from position 0 on and behind it,
+// whole calls and calls with a tail.
+
+#include "test-context.h"
+#include "testing.h"
+
+#include <string>
+
+static std::vector<float> run(const tiny_model & model, const test_context_params & params, int n_graph_chunks) {
+    test_set_env("H2O_GRAPH_CHUNKS", std::to_string(n_graph_chunks).c_str());
+
+    test_context ctx(model, params);
+    std::vector<float> res;
+
+    for (const int n : { params.n_batch, params.n_batch - params.n_chunk + 5, 2*params.n_chunk }) {
+        ctx.decode(tiny_prompt(n, n));
+        CHECK(ctx.call().path == H2O_PATH_SPARSE);
+
+        for (const float x : ctx.logits()) {
+            res.push_back(x);
+        }
+        for (const test_trace & t : ctx.trace()) {
+            res.insert(res.end(), t.mem_pos.begin(), t.mem_pos.end());
+        }
+    }
+    return res;
+}
+
+int main() {
+    const tiny_model model;
+
+    std::vector<test_context_params> ways = test_all_ways();
+    for (const test_context_params & params : test_query_ways()) {
+        ways.push_back(params);
+    }
+    for (test_context_params params : ways) {
+        params.capture = false;
+        params.n_ctx   = 3*params.n_batch;
+
+        for (const bool flash_attn : { false, true }) {
+            params.flash_attn = flash_attn;
+
+            const std::vector<float> expected = run(model, params, 1);
+
+            CHECK(run(model, params, 2)   == expected);
+            CHECK(run(model, params, 100) == expected);
+        }
+    }
+    return 0;
+}
