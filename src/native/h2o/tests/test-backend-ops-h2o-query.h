@@ -361,6 +361,7 @@ struct test_h2o_query : public test_h2o_indexed {
     const int n_sets = (n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK;
 
     const double tolerance = 5e-4; // of a logit
+    const double ranking   = 1e-2; // the same, where a device rounds to F16 what only ranks landmarks and pages
 
     // a search of keys may round: to BF16 with AMX, else to 16 bits
     const double rounding = may_use("H2O_AMX") ? 0.05 : may_use("H2O_INT16") ? 5e-3 : tolerance;
@@ -531,7 +532,7 @@ struct test_h2o_query : public test_h2o_indexed {
         }
         decisions.push_back({ taken, others, test_h2o_choice(scores, n_set - taken.size()) });
 
-        return needy.is_clear(tolerance) && by_need.is_clear(tolerance) && picked.is_clear(tolerance);
+        return needy.is_clear(tolerance) && by_need.is_clear(ranking) && picked.is_clear(ranking);
     }
 
     void draw(std::mt19937 & gen) {
