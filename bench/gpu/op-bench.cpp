@@ -28,6 +28,10 @@ static const int N_LOCAL = 256;
 static const int N_HEAVY = 256;
 static const int N_CELLS = 16*S;
 
+// of the policy query
+static const int N_LOCAL_QUERY = 128;
+static const int N_HEAVY_QUERY = 384;
+
 static int n_head  = 8;
 static int n_group = 4;
 static int d       = 128;
@@ -153,10 +157,10 @@ static void measure_query(ggml_backend_t backend, ggml_type type) {
         return ggml_h2o_landmarks(ctx, cache(ctx), pages(ctx), landmarks(ctx), pos/GGML_H2O_SPAN, N_CELLS/GGML_H2O_SPAN);
     });
     measure(backend, "query: sets of a chunk", 0, [=](ggml_context * ctx) {
-        return ggml_h2o_query(ctx, queries(ctx), row_sums(ctx), cache(ctx), pages(ctx), landmarks(ctx), pos, N_LOCAL, N_HEAVY, scale);
+        return ggml_h2o_query(ctx, queries(ctx), row_sums(ctx), cache(ctx), pages(ctx), landmarks(ctx), pos, N_LOCAL_QUERY, N_HEAVY_QUERY, scale);
     });
-    measure(backend, "query: inter, a set per block", 2*flop_of_pair*S*N_HEAVY, [=](ggml_context * ctx) {
-        ggml_tensor * set = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, N_HEAVY, n_head, S/GGML_H2O_BLOCK);
+    measure(backend, "query: inter, a set per block", 2*flop_of_pair*S*N_HEAVY_QUERY, [=](ggml_context * ctx) {
+        ggml_tensor * set = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, N_HEAVY_QUERY, n_head, S/GGML_H2O_BLOCK);
         return ggml_h2o_attn(ctx, queries(ctx), cache(ctx), cache(ctx), set, queries(ctx), row_sums(ctx), false, false, false, scale);
     });
 }

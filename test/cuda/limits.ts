@@ -1,6 +1,6 @@
 // What the kernels may take of a multiprocessor. Registers: 65536 of them, so 256 a thread is two blocks of 128
 // threads, which launch_bounds asks for; a choice is one block of 1024 threads. Shared memory is what ptxas knows of:
-// tiles of products are dynamic, and asserted where they are defined.
+// tiles of products are dynamic, and asserted in the sources.
 
 export interface Limit {
   registers: number

@@ -1,8 +1,11 @@
 // A graph of several chunks, as devices get it, gives what graphs of one chunk give: from position 0 on and behind it,
 // whole calls and calls with a tail.
 
+#include "h2o-cache.h"
 #include "test-context.h"
 #include "testing.h"
+
+#include <algorithm>
 
 #include <string>
 
@@ -11,6 +14,10 @@ static std::vector<float> run(const tiny_model & model, const test_context_param
 
     test_context ctx(model, params);
     std::vector<float> res;
+
+    const auto * cache    = dynamic_cast<const h2o_cache *>(ctx.memory());
+    const int    n_chunks = (params.n_batch + params.n_chunk - 1)/params.n_chunk;
+    CHECK(cache && cache->get_n_graph_chunks() == std::min(n_graph_chunks, n_chunks));
 
     for (const int n : { params.n_batch, params.n_batch - params.n_chunk + 5, 2*params.n_chunk }) {
         ctx.decode(tiny_prompt(n, n));

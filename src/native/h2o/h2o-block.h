@@ -64,7 +64,7 @@ ggml_tensor * h2o_build_queries(const h2o_layer & l, int64_t token, int64_t n_qu
 ggml_tensor * h2o_by_token(const h2o_layer & l, ggml_tensor * t);
 
 // attention of n_chunks chunks of n queries, each over the n_near cells before it, all of them, and over its own,
-// causal; the first chunk begins at cell pos. n_chunks = 1 where n_near > 0: ggml has no views that overlap
+// causal; the first chunk begins at cell pos
 // The sinks belong to this block and to no other: what is merged with it counts them once.
 // mask: composed only, F16 [n, n_group*n], key j for the rows of query i >= j
 // votes: of the chunk's own cells; null if n_near > 0

@@ -134,7 +134,7 @@ bool h2o_has_fused_attn(const llama_model & model, const llama_cparams & cparams
 // below.
 static constexpr uint32_t h2o_max_graph_tokens = 16384;
 
-// On a device a graph holds the whole call if it can, so that all chunks' intra attention is one launch. The CPU gains
+// On a device a graph holds the whole call if it can, so that its chunks' intra attention is one launch. The CPU gains
 // nothing from more than one chunk, and pays with compute buffers that grow with n_batch and with activations that
 // leave its caches. A window cache has no more room than for its window and a ubatch, and an unrolled recurrence takes
 // nodes for every few tokens. Machines work on several chunks at once if each is a graph of its own. H2O_GRAPH_CHUNKS:

@@ -36,10 +36,11 @@ ggml_tensor * h2o_view_chunk(ggml_context * ctx, ggml_tensor * t, int32_t i) {
     return ggml_view_3d(ctx, t, t->ne[0], t->ne[1], t->ne[2], t->nb[1], t->nb[2], i*t->nb[3]);
 }
 
-// Of cells that chunks share ggml would count each one several times, and ask for as large a cache: a view is made with one
-// key and gets the others.
+// ggml sizes a new view by its elements, and would count cells that chunks share once for each. So a view is made with
+// one key, then gets the others.
 static ggml_tensor * h2o_with_keys(ggml_tensor * view, int dim, int64_t n_keys) {
     view->ne[dim] = n_keys;
+    GGML_ASSERT(view->view_offs + ggml_nbytes(view) <= ggml_nbytes(view->view_src));
     return view;
 }
 

@@ -19,7 +19,7 @@ ggml_tensor * h2o_view_tokens(ggml_context * ctx, ggml_tensor * t, int64_t token
 // one chunk of a batch: [.., .., .., n_chunks] -> [.., .., ..]
 ggml_tensor * h2o_view_chunk(ggml_context * ctx, ggml_tensor * t, int32_t i);
 
-// k and v as llama_kv_cache::get_k and get_v return them: [d, n_head_kv, n_kv], or, a transposed V, [n_kv, n_head_kv, d]
+// k and v as llama_kv_cache::get_k and get_v return them: [d, n_head_kv, n_kv]; a transposed V: [n_kv, n_head_kv, d]
 bool h2o_is_transposed(const ggml_tensor * v);
 
 // n_keys cells from pos on for each chunk, n_step cells behind those of the chunk before it, in place

@@ -207,9 +207,9 @@ struct h2o_trace {
     const int32_t * mem_pos;     // [n_mem,   n_head_kv, n_sets] ascending per head
     const float   * mem_score;   // [n_mem,   n_head_kv] scores after this chunk's votes; null without votes
     const float   * chunk_score; // [n_chunk, n_head_kv] initial scores of the chunk's own positions; null without votes
-    const float   * mass;        // [pos + n_chunk, n_head_kv, max(n_sets, 1)] column sums of the full causal softmax of the
-                                 // chunk's queries, set by set those that it is for, over
-                                 // the heads of the group; null unless H2O_TRACE_MASS
+    const float   * mass;        // [pos + n_chunk, n_head_kv, max(n_sets, 1)] column sums of the full causal softmax of
+                                 // the chunk's queries, set by set those that it is for, over the heads of the group;
+                                 // null unless H2O_TRACE_MASS
 };
 
 // entries of the last call, ordered by layer, then chunk

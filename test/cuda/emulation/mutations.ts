@@ -96,7 +96,7 @@ export const MUTATIONS: Mutation[] = [
     name: 'landmarks-in-local',
     unit: 'h2o-query.cu',
     file: 'h2o-query-score.cuh',
-    from: 'keys.head.set[key] < args.p.n_cand ? h2o_order_key(best[i]) : 0',
+    from: 'k.set[key] < args.p.n_cand ? h2o_order_key(best[i]) : 0',
     to: 'h2o_order_key(best[i])',
     args: ['query', 12, 1],
   },

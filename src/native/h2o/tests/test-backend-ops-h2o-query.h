@@ -363,7 +363,7 @@ struct test_h2o_query : public test_h2o_indexed {
     const double tolerance = 5e-4; // of a logit
     const double ranking   = 1e-2; // the same, where a device rounds to F16 what only ranks landmarks and pages
 
-    // a search of keys may round: to BF16 with AMX, else to 16 bits
+    // a search of keys may round: to BF16 with AMX, to 16 bits on other CPUs, to F16 on a device
     const double rounding = may_use("H2O_AMX") ? 0.05 : may_use("H2O_INT16") ? 5e-3 : tolerance;
 
     // it is, where the processor has it
@@ -692,8 +692,8 @@ static void h2o_add_test_cases_query(std::vector<std::unique_ptr<test_case>> & c
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 3, 2,  67, 2780,  64, 64));
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F32, 64, 4, 2, 130, 2780,  64, 64));
     // more landmarks and pages than a tile of a GPU's products has, and than it has threads
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 1,  66, 16900, 64, 64));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 1, 1,  66, 66000, 64, 64));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 96, 2, 1,  66, 16900, 64, 64));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 96, 1, 1,  66, 66000, 64, 64));
     // more pages to search than 32; a chunk of a real size
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 1, 100, 3400,  64, 600));
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 1, 512, 3000, 256, 256));

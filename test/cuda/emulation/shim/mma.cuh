@@ -17,9 +17,10 @@ struct tile {
     T x[ne] = {};
 };
 
-// the row of the tile whose address a lane brings to ldmatrix: the left 8 x 8 matrices are the first two
+// the row of the tile whose address a lane brings to ldmatrix: the left 8 x 8 matrices are the first two. A lane is
+// threadIdx.x there, too: blocks have a warp along x.
 static inline const half2 * row_of_lane(const half2 * tile_begin, int stride) {
-    return tile_begin + emu_lane()%16*stride + emu_lane()/16*4;
+    return tile_begin + threadIdx.x%16*stride + threadIdx.x/16*4;
 }
 
 static inline void load_ldmatrix(tile<16, 8, half2> & t, const half2 * tile_begin, int stride) {

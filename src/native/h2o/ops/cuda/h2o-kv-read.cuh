@@ -34,7 +34,8 @@ struct h2o_block_of_nibbles {
     bool has_fifth;
 
     __device__ __forceinline__ h2o_block_of_nibbles(ggml_type type) :
-        has_min(type == GGML_TYPE_Q4_1 || type == GGML_TYPE_Q5_1), has_fifth(type == GGML_TYPE_Q5_0 || type == GGML_TYPE_Q5_1) {}
+        has_min  (type == GGML_TYPE_Q4_1 || type == GGML_TYPE_Q5_1),
+        has_fifth(type == GGML_TYPE_Q5_0 || type == GGML_TYPE_Q5_1) {}
 
     __device__ __forceinline__ int fifth()   const { return 1 + has_min; }
     __device__ __forceinline__ int nibbles() const { return 1 + has_min + 2*has_fifth; }

@@ -35,7 +35,7 @@ struct h2o_query_args {
     int n_queries;
     int n_needy_rows; // heads of needy queries, in whole tiles
     int n_searched;   // candidates that are scored key by key
-    int n_tiles;      // of GGML_H2O_PAGE of them
+    int n_tiles;      // tiles of GGML_H2O_PAGE of them
     int n_set;
 
     // What the kernels hand on, for each KV head and block: scaled queries with what is added to their logits, scores

@@ -1,5 +1,5 @@
-// A tile of products on tensor cores, of F16 operands with F32 sums: they only rank, and F16 has more bits than the BF16
-// of the CPU's matrix units (ops/cpu/h2o-query-score.cpp). Both tiles lie in shared memory as a whole.
+// A tile of products on tensor cores, of F16 operands with F32 sums: they only rank, and F16 has more bits than the
+// BF16 of the CPU's matrix units (ops/cpu/h2o-query-score.cpp). Both tiles lie in shared memory as a whole.
 
 #pragma once
 
@@ -25,20 +25,20 @@ struct h2o_product_mma {
     }
     static_assert((n_x + n_y)*stride*sizeof(half2) <= 99*1024, "every chip from Ampere on gives a block 99 KiB");
 
+    // load_ldmatrix takes threadIdx.x for the lane
+    static dim3 block() { return dim3(WARP_SIZE, n_warps); }
+
     // element l: row (l/2)%2*8 + lane/4, column l/4*8 + lane%4*2 + l%2
     ggml_cuda_mma::tile<16, 16, float> s[N_X/16];
 
-    static __device__ __forceinline__ int y(int i) {
-        return threadIdx.x/WARP_SIZE*16 + i*8 + threadIdx.x%WARP_SIZE/4;
-    }
-    static __device__ __forceinline__ int x(int j) {
-        return j/4*16 + j%4/2*8 + threadIdx.x%4*2 + j%2;
-    }
+    static __device__ __forceinline__ int y(int i) { return threadIdx.y*16 + i*8 + threadIdx.x/4; }
+    static __device__ __forceinline__ int x(int j) { return j/4*16 + j%4/2*8 + threadIdx.x%4*2 + j%2; }
 
     __device__ __forceinline__ float & at(int i, int j) { return s[j/4].x[2*i + j%2 + j%4/2*4]; }
 
     template <typename Y, typename X>
-    __device__ __forceinline__ void multiply(uint4 * smem, int, const Y & vectors_y, const X & vectors_x, h2o_kept_vectors kept) {
+    __device__ __forceinline__ void multiply(
+            uint4 * smem, int, const Y & vectors_y, const X & vectors_x, h2o_kept_vectors kept) {
 #ifdef AMPERE_MMA_AVAILABLE
         using namespace ggml_cuda_mma;
 
@@ -62,7 +62,7 @@ struct h2o_product_mma {
 #pragma unroll 4
         for (int d = 0; d < D/16; ++d) {
             tile<16, 8, half2> a;
-            load_ldmatrix(a, tile_y + threadIdx.x/WARP_SIZE*16*stride + d*8, stride);
+            load_ldmatrix(a, tile_y + threadIdx.y*16*stride + d*8, stride);
 #pragma unroll
             for (int n = 0; n < N_X/16; ++n) {
                 tile<16, 8, half2> b;
@@ -77,14 +77,16 @@ struct h2o_product_mma {
     }
 
 private:
+    static __device__ __forceinline__ int tid() { return threadIdx.y*WARP_SIZE + threadIdx.x; }
+
     template <int N>
     static __device__ __forceinline__ void load(half2 * tile, const h2o_cached_vectors & v) {
-        h2o_load_tile_kv<D, N, n_threads>(tile, v.kv, v.head, v.first, v.first + v.n, threadIdx.x);
+        h2o_load_tile_kv<D, N, n_threads>(tile, v.kv, v.head, v.first, v.first + v.n, tid());
     }
 
     template <int N>
     static __device__ __forceinline__ void load(half2 * tile, const h2o_plain_vectors & v) {
-        for (int i = threadIdx.x; i < N*(D/8); i += n_threads) {
+        for (int i = tid(); i < N*(D/8); i += n_threads) {
             float x[8] = {};
             v.read_8(i/(D/8), i%(D/8)*8, x);
             h2o_store_8(tile + i/(D/8)*stride + i%(D/8)*4, x);

@@ -1,7 +1,7 @@
-// Products of vectors with vectors, a tile of n_y with one of n_x: by F32 arithmetic (h2o_product_f32) or on tensor cores
-// (h2o_product_mma). A thread has n_rows of the vectors along y, each with n_cols of those along x; the n_lanes
-// neighbouring lanes of a warp that share their rows have all of x between them. What multiply() is told to keep is the
-// same as in the call before, so that it need not be loaded again.
+// Products of vectors with vectors, a tile of n_y with one of n_x: by F32 arithmetic (h2o_product_f32) or on tensor
+// cores (h2o_product_mma). A thread has n_rows of the vectors along y, each with n_cols of those along x; the n_lanes
+// neighbouring lanes of a warp that share their rows have all of x between them. What multiply() is told to keep is
+// the same as in the call before, so that it need not be loaded again.
 
 #pragma once
 
@@ -71,6 +71,9 @@ struct h2o_product_f32 {
     static constexpr size_t size_smem() {
         return n_slice*(n_x + 4 + n_y + 4)*sizeof(float);
     }
+    static_assert(n_slice*(n_x + 4 + n_y + 4)*sizeof(float) <= 48*1024, "every chip gives a block 48 KiB");
+
+    static dim3 block() { return dim3(n_threads); }
 
     float s[n_rows][n_cols];
 
@@ -80,7 +83,8 @@ struct h2o_product_f32 {
     __device__ __forceinline__ float & at(int i, int j) { return s[i][j]; }
 
     template <typename Y, typename X>
-    __device__ __forceinline__ void multiply(uint4 * smem, int d, const Y & vectors_y, const X & vectors_x, h2o_kept_vectors) {
+    __device__ __forceinline__ void multiply(
+            uint4 * smem, int d, const Y & vectors_y, const X & vectors_x, h2o_kept_vectors) {
         float * tile_x = (float *) smem;
         float * tile_y = tile_x + n_slice*(n_x + 4);
 

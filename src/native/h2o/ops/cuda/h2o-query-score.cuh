@@ -1,5 +1,5 @@
-// Scores of GGML_H2O_OP_QUERY: the queries that ask, and what they give landmarks, pages and single keys. P is the tile of
-// products (h2o-query-product.cuh) that a block of threads computes; it says how many threads that are.
+// Scores of GGML_H2O_OP_QUERY: the queries that ask, and what they give landmarks, pages and single keys. P is the tile
+// of products (h2o-query-product.cuh) that a block of threads computes; it says how many threads that are.
 
 #pragma once
 
@@ -109,15 +109,16 @@ static __global__ void __launch_bounds__(H2O_ASKING_THREADS, 2) h2o_query_asking
 }
 
 // what n of a block's rows are in memory, one after the other
-static __device__ __forceinline__ h2o_plain_vectors h2o_rows_of(const h2o_query_args & args, const float * rows, int64_t row0, int n) {
+static __device__ __forceinline__ h2o_plain_vectors h2o_rows_of(
+        const h2o_query_args & args, const float * rows, int64_t row0, int n) {
     return { rows + row0*args.d, args.d, n };
 }
 
 // The most that a row gives each key of a tile: best[i] = max over rows of logit + shift of the thread's key i
 template <typename P, typename K>
 static __device__ __forceinline__ void h2o_best_of_rows(
-        float (&best)[P::n_rows], uint4 * smem, int d, const K & keys, const h2o_plain_vectors & rows, const float * shift,
-        h2o_kept_vectors kept) {
+        float (&best)[P::n_rows], uint4 * smem, int d, const K & keys, const h2o_plain_vectors & rows,
+        const float * shift, h2o_kept_vectors kept) {
     P product;
     product.multiply(smem, d, keys, rows, kept);
 
@@ -147,9 +148,8 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
     const int n    = args.p.n_landmarks;
     const int key0 = blockIdx.x*P::n_y;
 
-    const h2o_cached_vectors keys = {
-        args.k, h2o_kv_head(args.k, part.head, 0, args.landmarks + part.head*args.landmarks_stride), key0, min(P::n_y, n - key0),
-    };
+    const h2o_kv_head        k(args.k, part.head, 0, args.landmarks + part.head*args.landmarks_stride);
+    const h2o_cached_vectors keys = { args.k, k, key0, min(P::n_y, n - key0) };
 
     float best[P::n_rows];
 #pragma unroll
@@ -160,8 +160,8 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
     for (int row0 = 0; row0 < args.n_needy_rows; row0 += P::n_x) {
         const int64_t at = part.at*args.n_needy_rows + row0;
 
-        h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, h2o_rows_of(args, args.needy, at, P::n_x), args.needy_shift + at,
-                row0 > 0 ? H2O_KEEP_Y : H2O_KEEP_NONE);
+        h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, h2o_rows_of(args, args.needy, at, P::n_x),
+                args.needy_shift + at, row0 > 0 ? H2O_KEEP_Y : H2O_KEEP_NONE);
     }
 
     if (P::x(0) == 0) {
@@ -169,7 +169,7 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
         for (int i = 0; i < P::n_rows; ++i) {
             const int key = key0 + P::y(i);
             if (key < n) {
-                args.wants[part.at*n + key] = keys.head.set[key] < args.p.n_cand ? h2o_order_key(best[i]) : 0;
+                args.wants[part.at*n + key] = k.set[key] < args.p.n_cand ? h2o_order_key(best[i]) : 0;
             }
         }
     }
@@ -179,7 +179,8 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
 // around the mean key, over that of the surroundings.
 // grid: (tiles of pages, KV heads, blocks of queries)
 template <typename P>
-static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_page_scores(const h2o_query_args args) {
+static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_page_scores(
+        const h2o_query_args args) {
     static_assert(P::n_x == H2O_QUERY_PAIRS, "all pairs of a block");
 
     extern __shared__ uint4 h2o_smem[];
@@ -226,9 +227,8 @@ static __device__ __forceinline__ h2o_cached_vectors h2o_searched_tile(
     const int32_t * picked = args.picked ? args.picked + part.at*args.p.n_picked : nullptr;
     const int       key0   = tile*GGML_H2O_PAGE;
 
-    return {
-        args.k, h2o_kv_head(args.k, part.head, 0, nullptr), h2o_searched_at(args, picked, key0), min(GGML_H2O_PAGE, args.n_searched - key0),
-    };
+    const h2o_kv_head k(args.k, part.head, 0, nullptr);
+    return { args.k, k, h2o_searched_at(args, picked, key0), min(GGML_H2O_PAGE, args.n_searched - key0) };
 }
 
 #define H2O_TILES_PER_BLOCK 4 // of searched keys: the queries of all of them are loaded once
@@ -326,7 +326,8 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
         for (int i = 0; i < P::n_rows; ++i) {
             best[i] = -INFINITY;
         }
-        h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, queries, args.all_shift + at, tile > tile0 ? H2O_KEEP_X : H2O_KEEP_NONE);
+        h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, queries,
+                args.all_shift + at, tile > tile0 ? H2O_KEEP_X : H2O_KEEP_NONE);
 
         if (P::x(0) != 0) {
             continue;

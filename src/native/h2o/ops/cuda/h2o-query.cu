@@ -75,20 +75,20 @@ static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cud
 
     if (args.p.n_landmarks > 0) {
         const dim3 grid_wants = grid_of(h2o_n_tiles(args.p.n_landmarks, rows::n_y));
-        h2o_query_wants<rows><<<grid_wants, rows::n_threads, rows::size_smem(), stream>>>(args);
+        h2o_query_wants<rows><<<grid_wants, rows::block(), rows::size_smem(), stream>>>(args);
     }
     h2o_query_choose_landmarks<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
 
     if (args.picked) {
         const dim3 grid_pages = grid_of(h2o_n_tiles(args.p.n_pages, pairs::n_y));
-        h2o_query_page_scores<pairs><<<grid_pages, pairs::n_threads, pairs::size_smem(), stream>>>(args);
+        h2o_query_page_scores<pairs><<<grid_pages, pairs::block(), pairs::size_smem(), stream>>>(args);
         h2o_query_choose_pages<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
     }
 
     const dim3 grid_keys = grid_of(h2o_n_tiles(args.n_tiles, H2O_TILES_PER_BLOCK));
-    h2o_query_sums<page><<<grid_keys, page::n_threads, page::size_smem(), stream>>>(args);
+    h2o_query_sums<page><<<grid_keys, page::block(), page::size_smem(), stream>>>(args);
     h2o_query_all_shift<<<grid, GGML_H2O_BLOCK, 0, stream>>>(args);
-    h2o_query_shares<page><<<grid_keys, page::n_threads, page::size_smem(), stream>>>(args);
+    h2o_query_shares<page><<<grid_keys, page::block(), page::size_smem(), stream>>>(args);
     h2o_query_choose_set<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
 }
 
@@ -141,7 +141,8 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     args.by_all      = by_all.get();
 
     // F32 keys keep their precision
-    const bool uses_mma = args.k.type != GGML_TYPE_F32 && ampere_mma_available(ggml_cuda_info().devices[ctx.device].cc) &&
+    const bool uses_mma = args.k.type != GGML_TYPE_F32 &&
+        ampere_mma_available(ggml_cuda_info().devices[ctx.device].cc) &&
         h2o_with_head_size(args.d, [&](auto size) {
             h2o_launch_query<h2o_products_mma<decltype(size)::value>>(args, grid, ctx.stream());
         });
