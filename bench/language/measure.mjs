@@ -6,7 +6,7 @@ import { books } from './books.mjs'
 import { places } from './chat.mjs'
 import { makeItem } from './items.mjs'
 import { predict, windows } from './predict.mjs'
-import { settings } from './settings.mjs'
+import { settings as allSettings } from './settings.mjs'
 
 /** A task that dense attention gets right less often says nothing of sparse attention. */
 export const ABLE = 0.5
@@ -20,13 +20,15 @@ export async function measure(api, options, journal, say) {
   const model = await api.loadModel(options.file)
   try {
     const library = books()
+    const settings = await servedSettings(api, model)
     const rows = []
     for (const length of options.lengths) {
-      rows.push(...(await askAll(api, model, library, length, options, journal, say)))
+      const few = settingsAt(length, options, settings)
+      rows.push(...(await askAll(api, model, library, length, few, options, journal, say)))
     }
     const predictions = []
     for (const length of options.lengths) {
-      const few = settingsAt(length, options)
+      const few = settingsAt(length, options, settings)
       for (const [i, window] of windows(model, library, length, options.windows).entries()) {
         const found = await journal.once(`window/${length}/${i}`, () =>
           predict(few, window, { ...options, length }, say),
@@ -46,12 +48,23 @@ export async function measure(api, options, journal, say) {
   }
 }
 
-function settingsAt(length, { lengths }) {
+/** Those in which the model's prefill is sparse: two-pass needs attention to all positions in every layer. */
+async function servedSettings(api, model) {
+  const served = []
+  for (const setting of allSettings) {
+    const context = await open(api, model, setting, 4 * setting.S, 1)
+    if (context.h2o.covered) served.push(setting)
+    await context.dispose()
+  }
+  return served
+}
+
+function settingsAt(length, { lengths }, settings) {
   return distinct(settings.filter(({ short }) => !short || length === Math.min(...lengths)))
 }
 
 /** The question at the end in every setting, elsewhere in the first one and by votes. */
-async function askAll(api, model, library, length, options, journal, say) {
+async function askAll(api, model, library, length, settings, options, journal, say) {
   const contexts = new Map()
   const contextOf = async (setting) => {
     const key = setting ? keyOf(setting) : 'dense'
@@ -80,7 +93,7 @@ async function askAll(api, model, library, length, options, journal, say) {
       }
       for (const place of places) {
         if ((await measured(null, place)) < ABLE) continue
-        const asked = settingsAt(length, options).filter((_, i) => place === 'end' || i === 0 || i === 2)
+        const asked = settings.filter((_, i) => place === 'end' || i === 0 || i === 2)
         for (const setting of asked) await measured(setting, place)
       }
     }
