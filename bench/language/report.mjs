@@ -11,6 +11,9 @@ const WHERE = {
   before: 'the question stands before the text, and again behind it',
 }
 
+const PREDICTIONS =
+  '## Predictions\n\nMeans over windows of perplexity relative to dense, with their standard error; KL divergence of the prompt; the share of likeliest tokens that are the same.'
+
 export function markdown(result) {
   const { machine, build, model, description, books, seed, threads, items } = result
   return [
@@ -27,8 +30,7 @@ export function markdown(result) {
     ...Object.keys(WHERE).flatMap((place) => taskTables(result, place)),
     '## Time of a prefill\n\nSeconds to the first token, median over the items above.',
     timeTable(result),
-    '## Predictions\n\nMeans over windows of perplexity relative to dense, with their standard error; KL divergence of the prompt; the share of likeliest tokens that are the same.',
-    predictionTable(result),
+    ...(result.predictions.length === 0 ? [] : [PREDICTIONS, predictionTable(result)]),
   ]
     .join('\n\n')
     .concat('\n')
