@@ -53,7 +53,7 @@ using std::min;
 static inline int warp_prefix_inclusive_sum(int x) {
     for (int n = 1; n < WARP_SIZE; n *= 2) {
         const int y = __shfl_up_sync(0xffffffff, x, n);
-        if (emu_lane() >= n) {
+        if ((int) threadIdx.x%WARP_SIZE >= n) {
             x += y;
         }
     }
