@@ -6,7 +6,6 @@
 #include "testing.h"
 
 #include <algorithm>
-
 #include <string>
 
 static std::vector<float> run(const tiny_model & model, const test_context_params & params, int n_graph_chunks) {
@@ -23,9 +22,8 @@ static std::vector<float> run(const tiny_model & model, const test_context_param
         ctx.decode(tiny_prompt(n, n));
         CHECK(ctx.call().path == H2O_PATH_SPARSE);
 
-        for (const float x : ctx.logits()) {
-            res.push_back(x);
-        }
+        const std::vector<float> logits = ctx.logits();
+        res.insert(res.end(), logits.begin(), logits.end());
         for (const test_trace & t : ctx.trace()) {
             res.insert(res.end(), t.mem_pos.begin(), t.mem_pos.end());
         }
