@@ -13,7 +13,8 @@ import { freePort } from './redis.js'
 
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` }
 const hasNginx = spawnSync('nginx', ['-v'], { env }).status === 0
-const sessions = Array.from({ length: 8 }, (_, i) => `conversation-${i}`)
+// nginx hashes over ports, which are others in every run: 8 sessions may all have the same home
+const MAX_SESSIONS = 64
 
 describe.skipIf(!hasNginx)('nginx before two replicas', () => {
   let folder: string
@@ -94,7 +95,8 @@ describe.skipIf(!hasNginx)('nginx before two replicas', () => {
   const homes = new Map<string, number | undefined>()
 
   it('sends the second turn where the first one was read', async () => {
-    for (const [i, session] of sessions.entries()) {
+    for (let i = 0; i < 8 || (new Set(homes.values()).size < 2 && i < MAX_SESSIONS); i++) {
+      const session = `conversation-${i}`
       const text = someText(3000, i)
       const first = await ask(session, text)
       const second = await ask(session, `${text} and another turn`)
@@ -109,7 +111,7 @@ describe.skipIf(!hasNginx)('nginx before two replicas', () => {
     const [dead, left] = ports
     running[0]?.child.kill('SIGKILL')
     await running[0]?.ended
-    for (const session of sessions) expect((await ask(session, 'x')).replica).toBe(left)
+    for (const session of homes.keys()) expect((await ask(session, 'x')).replica).toBe(left)
     expect([...homes.values()]).toContain(dead)
   })
 
