@@ -1,12 +1,12 @@
 // One item in one setting: prefill, then a greedy answer.
 
-import { contextOptions } from '../quality/reader.mjs'
+import { argmax, contextOptions } from '../quality/reader.mjs'
 import { promptOf } from './chat.mjs'
 
 /**
  * @param {Context} ctx of open()  @param {ReturnType<typeof import('./items.mjs').makeItem>} item
- * @returns {Promise<{ right: number, n: number, seconds: number, tokens: number, text: string }>}
- *   seconds: until the first token of the answer, with all of the text read for it
+ * @returns {Promise<{ answers: boolean[], seconds: number, tokens: number, text: string }>}
+ *   answers: whether each is right. seconds: until the first token of the answer, with all of the text read for it
  */
 export async function ask(ctx, item, place, chat) {
   const { text, asked } = promptOf(item, place, chat)
@@ -29,8 +29,47 @@ export async function ask(ctx, item, place, chat) {
     }
   }
   const said = summary.text.toLowerCase()
-  const right = item.answers.filter((answer) => said.includes(answer.toLowerCase())).length
-  return { right, n: item.answers.length, seconds, tokens: item.tokens, text: summary.text }
+  const answers = item.answers.map((answer) => said.includes(answer.toLowerCase()))
+  return { answers, seconds, tokens: item.tokens, text: summary.text }
+}
+
+/**
+ * Answers inside of a prompt: whether all of their tokens are the likeliest where they stand. The prompt is read in
+ * calls of a few chunks, so that the logits of one call fit into memory: of the same chunks the sets are the same.
+ *
+ * @param {ReturnType<typeof import('./inside.mjs').makeInside>} item
+ * @returns {Promise<{ answers: boolean[], seconds: number, tokens: number }>} seconds: of the whole prefill, with its logits
+ */
+export async function askInside(ctx, { ids, asks }) {
+  const answers = asks.map(() => true)
+  const step = 3 * ctx.nUbatch
+  let seconds = 0
+  for (let from = 0; from < ids.length; ) {
+    // what is left must not be so short that it is dense
+    const to = ids.length - from - step > ctx.nUbatch ? from + step : ids.length
+    const inside = (i) => i >= from && i < to
+    const isAsked = asks.some(({ at, answer }) => answer.some((_, i) => inside(at + i - 1)))
+    const start = performance.now()
+    const { logits } = await ctx.prefill(ids.slice(from, to), {
+      append: from > 0,
+      reuse: false,
+      logits: isAsked ? 'all' : 'none',
+    })
+    seconds += (performance.now() - start) / 1000
+    for (const [n, { at, answer }] of asks.entries()) {
+      for (const [i, token] of answer.entries()) {
+        const place = at + i - 1
+        if (inside(place)) answers[n] &&= argmax(rowOf(logits, place - from, to - from)) === token
+      }
+    }
+    from = to
+  }
+  return { answers, seconds, tokens: ids.length }
+}
+
+function rowOf(logits, i, n) {
+  const width = logits.length / n
+  return logits.subarray(i * width, (i + 1) * width)
 }
 
 /** A context for one setting and length; without a setting it is dense. */

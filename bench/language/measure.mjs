@@ -1,9 +1,10 @@
 // One report on a real model: tasks at several lengths, then windows of books.
 
 import { distinct, keyOf } from '../quality/settings.mjs'
-import { ask, open } from './ask.mjs'
+import { ask, askInside, open } from './ask.mjs'
 import { books } from './books.mjs'
 import { places } from './chat.mjs'
+import { insideTasks, makeInside } from './inside.mjs'
 import { makeItem } from './items.mjs'
 import { predict, windows } from './predict.mjs'
 import { settings as allSettings } from './settings.mjs'
@@ -13,7 +14,8 @@ export const ABLE = 0.5
 
 /**
  * @param {typeof import('../../dist/index.js')} api
- * @param {{ file: string, chat: string, lengths: number[], tasks: string[], items: number, windows: number, seed: number, threads: number }} options
+ * @param {{ file: string, chat: string, lengths: number[], tasks: string[], items: number, inside: number, windows: number, seed: number, threads: number }} options
+ *   items: of each task and length; inside: prompts with questions inside, of each kind and length
  * @param {import('./journal.mjs').Journal} journal
  */
 export async function measure(api, options, journal, say) {
@@ -25,6 +27,7 @@ export async function measure(api, options, journal, say) {
     for (const length of options.lengths) {
       const few = settingsAt(length, options, settings)
       rows.push(...(await askAll(api, model, library, length, few, options, journal, say)))
+      rows.push(...(await askAllInside(api, model, library, length, few, options, journal, say)))
     }
     const predictions = []
     for (const length of options.lengths) {
@@ -84,7 +87,7 @@ async function askAll(api, model, library, length, settings, options, journal, s
           const found = await journal.once(Object.values(what).join('/'), async () =>
             ask(await contextOf(setting), item, place, options.chat),
           )
-          own.push({ ...what, ...found })
+          own.push(rowOf(what, found))
         }
         rows.push(...own)
         const share = sum(own, 'right') / sum(own, 'n')
@@ -101,6 +104,39 @@ async function askAll(api, model, library, length, settings, options, journal, s
     for (const context of contexts.values()) await context.dispose()
   }
   return rows
+}
+
+/** Questions inside of a prompt, in the settings that are meant for them. */
+async function askAllInside(api, model, library, length, settings, options, journal, say) {
+  if (options.inside === 0) return []
+  const essay = library[0].texts[0]
+  const items = insideTasks.flatMap(({ name }) =>
+    Array.from({ length: options.inside }, (_, index) =>
+      makeInside(model, { ...options, essay }, name, length, index),
+    ),
+  )
+  const rows = []
+  for (const setting of [null, ...settings.filter(({ inside }) => inside)]) {
+    const label = setting ? keyOf(setting) : 'dense'
+    let context
+    for (const item of items) {
+      const what = { task: item.task, length, place: 'inside', setting: label, index: item.index }
+      const found = await journal.once(Object.values(what).join('/'), async () => {
+        context ??= await open(api, model, setting, length, options.threads)
+        return askInside(context, item)
+      })
+      rows.push(rowOf(what, found))
+      say(
+        `${item.task} ${length} inside ${setting?.label ?? 'dense'}: ${rows.at(-1).right} of ${rows.at(-1).n}`,
+      )
+    }
+    await context?.dispose()
+  }
+  return rows
+}
+
+function rowOf(what, { answers, ...found }) {
+  return { ...what, ...found, answers, right: answers.filter(Boolean).length, n: answers.length }
 }
 
 export function sum(rows, name) {

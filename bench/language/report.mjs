@@ -6,16 +6,19 @@ import { list, table } from '../quality/markdown.mjs'
 import { ABLE, sum } from './measure.mjs'
 
 const WHERE = {
+  inside: 'questions and answers stand inside of the prompt',
   end: 'the question ends the prompt',
   turn: 'the question is a turn of its own, behind the text',
   before: 'the question stands before the text, and again behind it',
 }
 
+const TIMES = '## Time of a prefill\n\nSeconds to the first token, median over the items above.'
+
 const PREDICTIONS =
   '## Predictions\n\nMeans over windows of perplexity relative to dense, with their standard error; KL divergence of the prompt; the share of likeliest tokens that are the same.'
 
 export function markdown(result) {
-  const { machine, build, model, description, books, seed, threads, items } = result
+  const { machine, build, model, description, books, seed, threads, items, inside } = result
   return [
     `# Quality on ${model.name}, ${result.date}`,
     '[docs/quality.md](../../docs/quality.md) says what is measured, and how.',
@@ -24,12 +27,11 @@ export function markdown(result) {
       `h2o-llama ${machine.h2o_llama}, commit ${build.commit}${build.uncommitted_changes ? ' with uncommitted changes' : ''}; llama.cpp ${build.upstream}`,
       `model: ${model.file} (${description}), SHA-256 ${model.sha256}`,
       ...books.map((book) => `text: ${book.name}, ${book.package}, ${book.licence}, SHA-256 ${book.sha256}`),
-      `${items} items per task and length, seed ${seed}`,
+      `items per task and length: ${items}; prompts with questions inside: ${inside}; seed ${seed}`,
     ]),
-    `## Tasks\n\nAnswers found of those asked for, with Wilson's 95 % interval in per cent. Tasks of which dense finds less than ${100 * ABLE} % are not scored.`,
+    `## Tasks\n\nAnswers found of those asked for, with Wilson's 95 % interval in per cent; then how many that dense finds were lost, and how many were won that it does not find. Tasks of which dense finds less than ${100 * ABLE} % are not scored where a question stands alone.`,
     ...Object.keys(WHERE).flatMap((place) => taskTables(result, place)),
-    '## Time of a prefill\n\nSeconds to the first token, median over the items above.',
-    timeTable(result),
+    ...(result.rows.some(({ place }) => place === 'end') ? [TIMES, timeTable(result)] : []),
     ...(result.predictions.length === 0 ? [] : [PREDICTIONS, predictionTable(result)]),
   ]
     .join('\n\n')
@@ -43,17 +45,12 @@ function taskTables({ rows, ...result }, place) {
   return ascending(here.map(({ length }) => length)).map((length) => {
     const some = here.filter((row) => row.length === length)
     const used = columns(result).filter(({ key }) => some.some(({ setting }) => setting === key))
-    const able = (task) => share(some, task, 'dense') >= ABLE
+    // of questions inside of a prompt there are many: those that dense answers count
+    const able = (task) => place === 'inside' || share(some, task, 'dense') >= ABLE
     const names = unique(some.map(({ task }) => task))
     const scored = names.filter(able)
-    const line = (task) => [
-      task,
-      ...used.map(({ key }) => counts(some.filter((row) => row.setting === key && row.task === task))),
-    ]
-    const all = [
-      'all scored',
-      ...used.map(({ key }) => counts(some.filter((row) => row.setting === key && able(row.task)))),
-    ]
+    const line = (task) => [task, ...used.map(({ key }) => cell(some, key, (row) => row.task === task))]
+    const all = ['all scored', ...used.map(({ key }) => cell(some, key, (row) => able(row.task)))]
     const unable = names
       .filter((task) => !able(task))
       .map((task) => `${task} ${counts(some.filter((row) => row.task === task))}`)
@@ -71,6 +68,26 @@ function taskTables({ rows, ...result }, place) {
 function share(rows, task, setting) {
   const own = rows.filter((row) => row.task === task && row.setting === setting)
   return sum(own, 'right') / sum(own, 'n')
+}
+
+/** Counts, and against dense: lost, won. */
+function cell(rows, setting, isOf) {
+  const of = (key) => rows.filter((row) => row.setting === key && isOf(row))
+  if (setting === 'dense') return counts(of('dense'))
+  const { lost, won } = lostAndWon(of('dense'), of(setting))
+  return `${counts(of(setting))}, −${lost} +${won}`
+}
+
+/** Of the same questions. */
+function lostAndWon(dense, own) {
+  const pairs = dense.flatMap(({ task, index, answers }) => {
+    const other = own.find((row) => row.task === task && row.index === index)
+    return answers.map((right, i) => [right, other.answers[i]])
+  })
+  return {
+    lost: pairs.filter(([dense, own]) => dense && !own).length,
+    won: pairs.filter(([dense, own]) => !dense && own).length,
+  }
 }
 
 function counts(rows) {

@@ -1,7 +1,18 @@
 // Tasks after the definition of RULER (Hsieh et al. 2024, arXiv 2404.06654, section 3 and appendix B): built here, with
 // other words and texts. A task makes an item of `size` units of filling; item.mjs finds the size that fits a length.
 
-import { adjectives, different, keys, nouns, numbers, shuffle, uuids } from './words.mjs'
+import {
+  adjectives,
+  different,
+  keys,
+  nouns,
+  numbers,
+  person,
+  shuffle,
+  towns,
+  trades,
+  uuids,
+} from './words.mjs'
 
 /**
  * @typedef {{ intro: string, document: string, question: string, prefix: string, answers: string[] }} Item
@@ -174,14 +185,6 @@ const frequentWords = {
   },
 }
 
-const PLACES =
-  'Harwick Belmora Tynford Castrel Oldham Varnby Lisport Denholt Marrow Sandfell Quarnley Brisk'.split(' ')
-const TRADES =
-  'baker sailor tailor printer gardener teacher carpenter surgeon painter brewer miller clerk'.split(' ')
-const FIRST = 'Ada Bruno Clara Dario Elsa Felix Greta Hugo Irma Jonas Klara Leon Mona Nils Olga Pavel'.split(
-  ' ',
-)
-
 /**
  * Questions over passages. RULER takes SQuAD and HotpotQA, which no package carries; these passages are made up, so
  * that nothing is known beforehand.
@@ -191,14 +194,11 @@ const passages = {
   predict: 16,
   least: 4,
   make({ random, size }) {
-    const people = different(
-      size,
-      () => `${random.pick(FIRST)} ${cap(random.pick(adjectives))}${random.pick(nouns)}`,
-    )
+    const people = different(size, () => person(random))
     const facts = people.map((person) => ({
       person,
-      born: random.pick(PLACES),
-      trade: random.pick(TRADES),
+      born: random.pick(towns),
+      trade: random.pick(trades),
       year: 1700 + Math.floor(random.uniform() * 200),
     }))
     const asked = facts[Math.floor(random.uniform() * size)]
@@ -217,8 +217,6 @@ const passages = {
     }
   },
 }
-
-const cap = (word) => word[0].toUpperCase() + word.slice(1)
 
 /** @type {Task[]} */
 export const tasks = [

@@ -11,20 +11,22 @@ import { PROJECT_ROOT } from '../../scripts/lib/layout.mjs'
 import { catalogue, modelNamed, whereIs } from '../../scripts/lib/models.mjs'
 import { buildInfo } from '../build-info.mjs'
 import { resultBase, writeReport } from '../result-files.mjs'
+import { insideTasks } from './inside.mjs'
 import { Journal } from './journal.mjs'
 import { measure } from './measure.mjs'
 import { markdown } from './report.mjs'
 import { tasks } from './ruler.mjs'
 
 /** Of what the items and windows are: one more where what they hold changes. */
-const ITEMS = 3
+const ITEMS = 4
 
 const HELP = `usage: npm run quality:language -- [options]
 
   -m NAME           ${catalogue.map(({ name }) => name).join(', ')} (smollm2-135m)
   --lengths LIST    prompts of so many tokens (4096,8192)
-  --tasks LIST      all of RULER's (${tasks.map(({ name }) => name).join(', ')})
+  --tasks LIST      none, or all of RULER's (${tasks.map(({ name }) => name).join(', ')})
   --items N         of each task and length (10)
+  --inside N        prompts with questions inside, of each kind and length (2; ${insideTasks.map(({ name }) => name).join(', ')})
   --windows N       of each length, for perplexities (10)
   --seed N          of the items (1)
   -t N              threads (all cores)
@@ -41,6 +43,7 @@ await main(async () => {
       lengths: { type: 'string', default: '4096,8192' },
       tasks: { type: 'string', default: tasks.map(({ name }) => name).join(',') },
       items: { type: 'string', default: '10' },
+      inside: { type: 'string', default: '2' },
       windows: { type: 'string', default: '10' },
       seed: { type: 'string', default: '1' },
       threads: { type: 'string', short: 't', default: String(availableParallelism()) },
@@ -54,8 +57,9 @@ await main(async () => {
   if (!file) throw new Failure(`${model.file} is not in models/.`, `npm run models -- ${model.name}`)
   const options = {
     lengths: values.lengths.split(',').map((text) => count('--lengths', text, 2048)),
-    tasks: values.tasks.split(',').map(taskNamed),
+    tasks: values.tasks === 'none' ? [] : values.tasks.split(',').map(taskNamed),
     items: count('--items', values.items, 1),
+    inside: count('--inside', values.inside, 0),
     windows: count('--windows', values.windows, 0),
     seed: count('--seed', values.seed, 0),
   }
@@ -63,7 +67,7 @@ await main(async () => {
     if (length > model.context) throw new Failure(`${model.name} reads ${model.context} tokens at most.`)
 
   const threads = count('-t', values.threads, 1)
-  const { lengths, items, seed } = options
+  const { lengths, items, inside, seed } = options
   const machine = describeMachine()
   const name = ['language', model.name, ...lengths, ...(seed === 1 ? [] : [`seed-${seed}`])].join('-')
   // more items or windows go on from the same journal
@@ -81,7 +85,7 @@ await main(async () => {
     machine,
     build: buildInfo(PROJECT_ROOT),
     model: { name: model.name, file: model.file, sha256 },
-    ...{ threads, seed, items },
+    ...{ threads, seed, items, inside },
     ...figures,
   }
   writeReport(resultBase(values.out, result.date, name, machine), result, markdown)

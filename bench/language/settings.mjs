@@ -3,11 +3,15 @@
 const byQuery = { schedule: 'single-pass', select: 'query', S: 512, local: 128, heavy: 383, denseTail: 64 }
 const byVotes = { schedule: 'single-pass', select: 'votes', S: 512, local: 256, heavy: 255 }
 
-/** @type {(import('../quality/settings.mjs').Setting & { short?: boolean })[]} short: at the shortest length only */
+/**
+ * @type {(import('../quality/settings.mjs').Setting & { short?: boolean, inside?: boolean })[]}
+ *   short: at the shortest length only. inside: asked inside of prompts, too, where a tail would make the end of every
+ *   call dense
+ */
 export const settings = [
   { ...byQuery, label: 'query' },
-  { ...byQuery, label: 'query, no tail', denseTail: 0 },
-  { ...byVotes, label: 'votes' },
+  { ...byQuery, label: 'query, no tail', denseTail: 0, inside: true },
+  { ...byVotes, label: 'votes', inside: true },
   { ...byVotes, label: 'votes, tail 64', denseTail: 64 },
   { ...byVotes, label: 'Local only', local: 511, heavy: 0 },
   { ...byQuery, label: 'query S=1024', S: 1024, heavy: 384 },

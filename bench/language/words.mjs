@@ -8,6 +8,20 @@ const NOUNS =
 export const adjectives = ADJECTIVES.split(' ')
 export const nouns = NOUNS.split(' ')
 
+export const towns =
+  'Harwick Belmora Tynford Castrel Oldham Varnby Lisport Denholt Marrow Sandfell Quarnley Brisk'.split(' ')
+export const trades =
+  'baker sailor tailor printer gardener teacher carpenter surgeon painter brewer miller clerk'.split(' ')
+const FIRST = 'Ada Bruno Clara Dario Elsa Felix Greta Hugo Irma Jonas Klara Leon Mona Nils Olga Pavel'.split(
+  ' ',
+)
+
+/** A name that no text has. @param {{ pick: Function }} random */
+export function person(random) {
+  const [first, last, end] = [random.pick(FIRST), random.pick(adjectives), random.pick(nouns)]
+  return `${first} ${last[0].toUpperCase()}${last.slice(1)}${end}`
+}
+
 /** `count` different ones. @param {{ pick: Function }} random */
 export function keys(random, count) {
   return different(count, () => `${random.pick(adjectives)}-${random.pick(nouns)}`)

@@ -33,7 +33,7 @@ describe.skipIf(file === undefined)(title, () => {
     for (const setting of [null, query]) {
       const context = await open(api, model, setting, LENGTH, undefined)
       for (const item of items)
-        expect(await ask(context, item, 'end', entry.chat), setting?.label).toMatchObject({ right: 1, n: 1 })
+        expect(await ask(context, item, 'end', entry.chat), setting?.label).toMatchObject({ answers: [true] })
       await context.dispose()
     }
   }, 300_000)

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { sentences } from '../../bench/language/books.mjs'
 import { places, promptOf } from '../../bench/language/chat.mjs'
+import { insideTasks, makeInside } from '../../bench/language/inside.mjs'
 import { makeItem } from '../../bench/language/items.mjs'
 import { tasks } from '../../bench/language/ruler.mjs'
 
@@ -63,4 +64,30 @@ it('puts the question where it should be', () => {
     expect(asked.includes(made.question)).toBe(place === 'turn')
     expect(whole.endsWith(made.prefix)).toBe(true)
   }
+})
+
+describe.each(insideTasks.map(({ name }) => name))('inside of a prompt: %s', (task) => {
+  // a token per character
+  const letters = { tokenize: (text: string) => [...text].map((letter) => letter.charCodeAt(0)) }
+  const make = (seed = 1) => makeInside(letters, { seed, essay }, task, 16384, 0)
+  const text = (ids: readonly number[]) => String.fromCharCode(...ids)
+
+  it('asks for what stands far before the question, and nowhere else', () => {
+    const { ids, asks } = make()
+    expect(ids.length).toBeLessThanOrEqual(16384)
+    expect(asks.length).toBeGreaterThan(20)
+    for (const { at, answer, text: asked } of asks) {
+      expect(text(ids.slice(at, at + answer.length))).toBe(text(answer))
+      expect(asked.endsWith(text(answer))).toBe(true)
+      const before = text(ids.slice(0, at - 1100))
+      expect(before).toContain(text(answer).trim())
+      expect(at).toBeGreaterThan(0.4 * 16384)
+    }
+    expect(new Set(asks.map(({ text: asked }) => asked)).size).toBe(asks.length)
+  })
+
+  it('is the same for a seed, and another for another', () => {
+    expect(make()).toEqual(make())
+    expect(make(2).ids).not.toEqual(make().ids)
+  })
 })
