@@ -3,12 +3,15 @@
  * prompt, what the answer has to keep to, and the answer as a message.
  */
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { callNative, invalidArgument } from './errors.js'
 import { grammarText, type JsonSchema, schemaText } from './grammar.js'
+import { abortable } from './native/abortable.js'
 import { native } from './native/binding.js'
-import type { NativeAnswer, NativeChat, NativeModel } from './native/surface.js'
+import type { NativeAnswer, NativeChat, NativeChatRequest, NativeModel } from './native/surface.js'
 import { namesOf } from './read-options.js'
 import { boolean, oneOf } from './validate.js'
+import { wellFormedJson } from './well-formed.js'
 
 export interface ChatMessage {
   /** 'system', 'user', 'assistant', 'tool' ...: what the template knows. */
@@ -57,6 +60,13 @@ export const chatOptionNames = namesOf<ChatOptions>({
   addGenerationPrompt: true,
   variables: true,
 })
+
+export interface ChatAsyncOptions extends ChatOptions {
+  /** Ends it early. */
+  signal?: AbortSignal
+}
+
+export const chatAsyncOptionNames = [...chatOptionNames, 'signal'] as const
 
 /** As in OpenAI's interface. */
 export interface ToolCall {
@@ -142,6 +152,24 @@ export function applyChatTemplate(
   messages: readonly ChatMessage[],
   options: ChatOptions,
 ): Chat {
+  const request = requestOf(messages, options)
+  return callNative(() => new Chat(new (native().NativeChat)(model.renderChat(request))))
+}
+
+/** The same off the main thread. */
+export async function applyChatTemplateAsync(
+  model: NativeModel,
+  messages: readonly ChatMessage[],
+  options: ChatOptions,
+  signal: AbortSignal | undefined,
+): Promise<Chat> {
+  const request = requestOf(messages, options)
+  await nextTurn() // writing megabytes down and handing them over are two long turns
+  const rendering = await abortable(() => model.startChat(request), signal)
+  return callNative(() => new Chat(new (native().NativeChat)(rendering)))
+}
+
+function requestOf(messages: readonly ChatMessage[], options: ChatOptions): NativeChatRequest {
   checkMessages(messages)
   const { template = '', grammar, jsonSchema, variables = {}, parallelToolCalls } = options
   if (typeof template !== 'string') throw invalidArgument('template is a text in Jinja')
@@ -152,7 +180,7 @@ export function applyChatTemplate(
   if (offered.tools !== '' && grammar !== undefined) {
     throw invalidArgument('a grammar leaves no room for calls of tools: give one of them')
   }
-  const request = {
+  return {
     template,
     messages: written('messages', messages.map(withContent)),
     ...offered,
@@ -165,7 +193,6 @@ export function applyChatTemplate(
     addGenerationPrompt: boolean('addGenerationPrompt', options.addGenerationPrompt, true),
     variables: written('variables', variables),
   }
-  return callNative(() => new Chat(new (native().NativeChat)(model, request)))
 }
 
 /** A function that has to be called is the only one, and required: llama.cpp knows no other way. */
@@ -204,7 +231,7 @@ function checkMessages(messages: unknown): void {
 
 function written(name: string, value: unknown): string {
   try {
-    return JSON.stringify(value)
+    return wellFormedJson(value)
   } catch (cause) {
     throw invalidArgument(`${name} cannot be written as JSON: ${(cause as Error).message}`)
   }

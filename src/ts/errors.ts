@@ -23,6 +23,7 @@ export type H2oErrorCode =
   | 'ERR_H2O_POSITION_GONE'
   | 'ERR_H2O_INSIDE_GENERATE'
   | 'ERR_H2O_THREAD_LIMIT'
+  | 'ERR_H2O_FILE_LIMIT'
   | 'ERR_H2O_CHAT_TEMPLATE'
   | 'ERR_H2O_CHAT_ANSWER'
   | 'ERR_H2O_SAMPLING'
@@ -76,6 +77,7 @@ const hints: { [code in H2oErrorCode]?: string } = {
     'leave the loop first, or use another context: one model serves any number of them',
   ERR_H2O_THREAD_LIMIT:
     'lower nThreads (-t) and nThreadsBatch (-tb), or raise the limit: ulimit -u or -v, the pids of a container',
+  ERR_H2O_FILE_LIMIT: 'allow more, by ulimit -n or in the container: 100 are enough for most commands',
   ERR_H2O_CHAT_TEMPLATE: 'give a template (--chat-template-file), or the prompt as the model wants it',
   ERR_H2O_CHAT_ANSWER: 'take the text as it is, or parse it with partial: true if it was cut short',
   ERR_H2O_SAMPLING: 'loosen the grammar or the schema, or the logitBias (--logit-bias)',

@@ -1,6 +1,7 @@
 /** What a generation may say, as text for the native side, which parses it. */
 
 import { H2oError, invalidArgument } from './errors.js'
+import { wellFormedJson, wellFormedJsonText } from './well-formed.js'
 
 /** As an object, or as its text, in which all properties keep their order. */
 export type JsonSchema = string | Readonly<Record<string, unknown>>
@@ -18,12 +19,15 @@ export function grammarText(grammar: unknown): string {
 
 export function schemaText(schema: unknown): string {
   if (schema === undefined) return ''
-  return bounded('jsonSchema', typeof schema === 'string' ? parsed(schema) : written(schema))
+  return bounded(
+    'jsonSchema',
+    typeof schema === 'string' ? parsed(bounded('jsonSchema', schema)) : written(schema),
+  )
 }
 
 function parsed(text: string): string {
   try {
-    if (isObject(JSON.parse(text))) return text
+    if (isObject(JSON.parse(text))) return wellFormedJsonText(text)
   } catch (cause) {
     throw refused((cause as Error).message, cause)
   }
@@ -33,7 +37,7 @@ function parsed(text: string): string {
 function written(schema: unknown): string {
   if (!isObject(schema)) throw refused('it is no object')
   try {
-    return JSON.stringify(schema)
+    return wellFormedJson(schema)
   } catch (cause) {
     throw refused((cause as Error).message, cause)
   }

@@ -65,6 +65,7 @@ const api = {
 declare namespace api {
   export type Call = library.Call
   export type ChatMessage = library.ChatMessage
+  export type ChatAsyncOptions = library.ChatAsyncOptions
   export type ChatOptions = library.ChatOptions
   export type Context = library.Context
   export type ContextH2o = library.ContextH2o

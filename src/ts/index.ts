@@ -2,6 +2,7 @@ export type {
   AssistantMessage,
   Chat,
   ChatAnswer,
+  ChatAsyncOptions,
   ChatMessage,
   ChatOptions,
   MessageDelta,

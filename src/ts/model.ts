@@ -1,11 +1,21 @@
 /** A loaded GGUF model: weights and vocabulary, shared by any number of contexts. */
 
 import { open, stat } from 'node:fs/promises'
-import { applyChatTemplate, type Chat, type ChatMessage, type ChatOptions, chatOptionNames } from './chat.js'
+import {
+  applyChatTemplate,
+  applyChatTemplateAsync,
+  type Chat,
+  type ChatAsyncOptions,
+  type ChatMessage,
+  type ChatOptions,
+  chatAsyncOptionNames,
+  chatOptionNames,
+} from './chat.js'
 import { callNative, disposedError, fromNative, H2oError, invalidArgument } from './errors.js'
 import { markForInstanceof } from './instanceof-mark.js'
 import { Listener } from './listener.js'
 import { checkModelOptions, deviceWarnings, type ModelOptions } from './model-options.js'
+import { abortable } from './native/abortable.js'
 import { native } from './native/binding.js'
 import type { NativeModel, NativeModelInfo } from './native/surface.js'
 import { namesOf, readOptions } from './read-options.js'
@@ -98,17 +108,7 @@ export class Model {
     optionalSignal(signal)
     const args = tokenizeArguments(text, options)
     const nativeModel = this[nativeModelOf]()
-    signal?.throwIfAborted()
-    const { tokens, abort } = callNative(() => nativeModel.startTokenize(...args))
-    signal?.addEventListener('abort', abort)
-    try {
-      return await tokens
-    } catch (error) {
-      signal?.throwIfAborted()
-      throw fromNative(error)
-    } finally {
-      signal?.removeEventListener('abort', abort)
-    }
+    return abortable(() => nativeModel.startTokenize(...args), signal)
   }
 
   /** The text of tokens; bytes that are no UTF-8 become U+FFFD. */
@@ -128,6 +128,14 @@ export class Model {
     return this.#applyChatTemplate('applyChatTemplate', messages, given)
   }
 
+  /** Off the main thread, for messages and tools of strangers; an abort ends it, and rejects with the signal's reason. */
+  async applyChatTemplateAsync(messages: readonly ChatMessage[], given?: ChatAsyncOptions): Promise<Chat> {
+    const { signal, ...options } = readOptions('applyChatTemplateAsync', given, chatAsyncOptionNames)
+    optionalSignal(signal)
+    this.#checkTemplate(options)
+    return applyChatTemplateAsync(this[nativeModelOf](), messages, options, signal)
+  }
+
   /** The prompt of applyChatTemplate() alone. */
   formatChat(messages: readonly ChatMessage[], given?: ChatOptions): string {
     return this.#applyChatTemplate('formatChat', messages, given).prompt
@@ -135,10 +143,14 @@ export class Model {
 
   #applyChatTemplate(what: string, messages: readonly ChatMessage[], given?: ChatOptions): Chat {
     const options = readOptions(what, given, chatOptionNames)
+    this.#checkTemplate(options)
+    return applyChatTemplate(this[nativeModelOf](), messages, options)
+  }
+
+  #checkTemplate(options: ChatOptions): void {
     if (this.chatTemplate === null && options.template === undefined) {
       throw new H2oError('ERR_H2O_CHAT_TEMPLATE', 'this model has no chat template')
     }
-    return applyChatTemplate(this[nativeModelOf](), messages, options)
   }
 
   /** Whether a token ends a generation. */

@@ -66,9 +66,98 @@ describe('formatChat', () => {
     expect(call).toThrow(expect.objectContaining({ code }))
   })
 
+  const twice = (line: string) =>
+    `{% set ns = namespace(x=(1, 2)) %}{% for i in range(60) %}{% set ns.x = ${line} %}{% endfor %}`
+  it.each([
+    ['a division by zero', '{{ 4 is divisibleby(0) }}'],
+    ['a list that holds itself', '{% set x = [] %}{{ x.append(x) }}{{ x | tojson }}'],
+    ['a namespace that does', '{% set ns = namespace(a=1) %}{% set ns.a = ns %}{{ ns | tojson }}'],
+    ['a long range', '{% for i in range(1000000000) %}{% endfor %}'],
+    ['a range at the end of numbers', '{{ range(9223372036854775800, 9223372036854775807, 5) }}'],
+    ['loops in each other', `${'{% for i in range(9999) %}'.repeat(4)}x${'{% endfor %}'.repeat(4)}`],
+    [
+      'a string that doubles',
+      '{% set ns = namespace(s="abc") %}{% for i in range(60) %}{% set ns.s = ns.s + ns.s %}{% endfor %}',
+    ],
+    ['a string many times', '{{ "x" * 1000000000 }}'],
+    ['a long indent', '{{ "a" | indent(1000000000) }}'],
+    ['a long indent of JSON', '{{ [1] | tojson(indent=1000000000) }}'],
+    ['a replacement that grows', '{% set x = "a" * 300000 %}{{ x | replace("a", x) }}'],
+    ['a join that grows', '{% set x = "a" * 300000 %}{{ range(300000) | join(x) }}'],
+    ['a split of much', '{{ ("a," * 2000000).split(",") | length }}'],
+    ['a search of much', '{{ (("a" * 1500000) + "b") in ("a" * 3000000) }}'],
+    ['parts to strip', '{{ ("a" * 1000000).strip("a") }}'],
+    ['a sort of several kinds', '{{ [1, "a", 2, "10", 9] | sort }}'],
+    ['sorts for ever', '{% for i in range(10000) %}{% set x = range(100000) | sort %}{% endfor %}'],
+    [
+      'a tree of macros',
+      '{% macro a(n) %}{{ a(n - 1) if n else "" }}{{ a(n - 1) if n else "" }}{% endmacro %}{{ a(60) }}',
+    ],
+    ['a list twice in each other', `${twice('[ns.x, ns.x]')}{{ ns.x | tojson }}`],
+    ['the same as a text', `${twice('[ns.x, ns.x]')}{{ ns.x }}`],
+    ['the same as a key', `${twice('(ns.x, ns.x)')}{{ {ns.x: 1} }}`],
+    [
+      'a deep list',
+      '{% set ns = namespace(x=1) %}{% for i in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}',
+    ],
+  ])('ends %s', (_, template) => {
+    const began = performance.now()
+    const call = () => model.formatChat(user, { template })
+    expect(call).toThrow(expect.objectContaining({ code: 'ERR_H2O_CHAT_TEMPLATE' }))
+    expect(performance.now() - began).toBeLessThan(20_000)
+  })
+
+  it('counts nothing that a template of today does', () => {
+    const template =
+      '{{ (-9223372036854775807 - 1) is divisibleby(-1) }} {{ 4 is divisibleby(3) }} {{ [3, 1, 2] | sort | join(",") }} ' +
+      '{{ [{"a": 2}, {"a": 1}] | sort(attribute="a") | tojson }} {{ "a b c".split(" ") | length }} {{ "x" * 3 }}'
+    expect(model.formatChat(user, { template })).toBe('True False 1,2,3 [{"a": 1}, {"a": 2}] 3 xxx')
+    const messages = Array.from({ length: 3000 }, (_, i) => ({
+      role: i % 2 ? 'assistant' : 'user',
+      content: 'Hello',
+    }))
+    expect(model.formatChat(messages).length).toBeGreaterThan(100_000)
+  })
+
+  it('takes half a character for U+FFFD, as tokenize does', () => {
+    const content = 'cut \ud83d and \ud83d\ude00 \\ud800'
+    expect(model.formatChat([{ role: 'user', content }])).toContain('cut \ufffd and \ud83d\ude00 \\ud800<')
+  })
+
   it('refuses a model without a template', async () => {
     await using bare = await loadModel(await tinyModel())
     expect(() => bare.formatChat(user)).toThrow(expect.objectContaining({ code: 'ERR_H2O_CHAT_TEMPLATE' }))
+  })
+})
+
+describe('applyChatTemplateAsync', () => {
+  it('gives what applyChatTemplate gives', async () => {
+    const options = { jsonSchema: { type: 'object' } } as const
+    const [chat, other] = [
+      model.applyChatTemplate(user, options),
+      await model.applyChatTemplateAsync(user, options),
+    ]
+    expect([other.prompt, other.stop, other.parse('{}')]).toEqual([chat.prompt, chat.stop, chat.parse('{}')])
+    await expect(model.applyChatTemplateAsync(user, { template: '{% if %}' })).rejects.toMatchObject({
+      code: 'ERR_H2O_CHAT_TEMPLATE',
+    })
+  })
+
+  it('holds no event loop, and ends with its signal', async () => {
+    const abort = new AbortController()
+    const template = '{% for i in range(9999) %}{% for j in range(9999) %}{{ j }}{% endfor %}{% endfor %}'
+    const chat = model.applyChatTemplateAsync(user, { template, signal: abort.signal })
+    let turns = 0
+    const timer = setInterval(() => turns++, 5)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    clearInterval(timer)
+    expect(turns).toBeGreaterThan(10)
+    const began = performance.now()
+    abort.abort(new Error('enough'))
+    await expect(chat).rejects.toThrow('enough')
+    expect(performance.now() - began).toBeLessThan(500)
+    const late = model.applyChatTemplateAsync(user, { signal: AbortSignal.abort(new Error('before')) })
+    await expect(late).rejects.toThrow('before')
   })
 })
 

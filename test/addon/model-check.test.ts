@@ -39,6 +39,12 @@ describe('metadata that no model can have is named', () => {
     ['phi3', [u32('phi3.rope.dimension_count', 2 ** 32 - 2)], 'phi3.rope.dimension_count', /e\+09$/],
     ['phi3', [u32('phi3.rope.dimension_count', 7)], 'phi3.rope.dimension_count', '7'],
     ['gemma3', [u32('gemma3.rope.dimension_count', 0)], 'gemma3.rope.dimension_count', '0'],
+    [
+      'granitehybrid',
+      [u32('granitehybrid.rope.dimension_count', 0)],
+      'granitehybrid.rope.dimension_count',
+      '0',
+    ],
     ['qwen3', [u32('qwen3.rope.dimension_count', 8)], 'qwen3.rope.dimension_count', '8'],
     ['qwen3', [u32('qwen3.attention.key_length', 8)], 'qwen3.attention.key_length', '8'],
     ['gpt-oss', [u32('gpt-oss.attention.key_length', 1e6)], 'gpt-oss.attention.key_length', '1000000'],
@@ -83,6 +89,14 @@ describe('metadata that no model can have is named', () => {
     expect(error).toMatchObject({ name: 'H2oError', code: 'ERR_H2O_MODEL_INVALID', details: { key } })
     expect(error.details.value).toMatch(value)
     expect(error.message).toContain(key)
+  })
+
+  it('but a hybrid that turns no rope may say so', async () => {
+    const key = 'granitehybrid.rope'
+    const off = [u32(`${key}.dimension_count`, 0), ['set', `${key}.scaling.finetuned`, 'bool', 0]]
+    const path = await written('no-rope.gguf', { arch: 'granitehybrid', layers: 4 }, off)
+    await using context = await createContext({ model: path, nCtx: 256 })
+    expect(await context.prefill([1, 2, 3])).toMatchObject({ tokens: 3 })
   })
 
   const ranks = ['decay', 'iclr', 'value_residual_mix', 'gate'].map((name) => `attention.${name}_lora_rank`)

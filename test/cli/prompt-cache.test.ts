@@ -1,4 +1,5 @@
 // --prompt-cache on the real addon: what is read again, what is refused, and that nothing depends on the file.
+import { execFileSync } from 'node:child_process'
 import { readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -90,6 +91,16 @@ it('has the prompt where Ctrl-C ended the text, and nothing where it ended the p
     expect(cached.cache_n).toBeGreaterThanOrEqual(kept && kept - 192)
     expect(cached.cache_n).toBeLessThanOrEqual(kept)
     expect(cached.text).toBe(plain.text)
+  }
+})
+
+it.skipIf(process.platform === 'win32')('refuses a device and a pipe, at once', async () => {
+  const pipe = newFile()
+  execFileSync('mkfifo', [pipe])
+  for (const path of [pipe, '/dev/null', f.folder]) {
+    const { code, err } = await cli('-m', f.model, '-p', begin, ...sizes, '--prompt-cache', path)
+    expect([code, err]).toEqual([2, expect.stringContaining('no regular file')])
+    expect((await stat(path)).isFile()).toBe(false)
   }
 })
 

@@ -1,6 +1,7 @@
 // llama-perplexity's file of logits: its bytes against a float64 reference, files that are none, and what is left
 // behind. That llama-perplexity writes and reads the same is shown in test/tools/perplexity.test.ts.
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -136,13 +137,31 @@ describe('a file of saved logits', () => {
     await saved.close()
   })
 
+  it.skipIf(process.platform === 'win32')(
+    'is no device and no pipe, and nothing is written through a link',
+    async () => {
+      const pipe = join(folder, 'pipe')
+      execFileSync('mkfifo', [pipe])
+      for (const path of [pipe, '/dev/null']) {
+        await expect(LogitsWriter.open(path, head, tokens)).rejects.toMatchObject({ code })
+        await expect(SavedLogits.open(path)).rejects.toMatchObject({ code })
+        expect(statSync(path).isFile()).toBe(false)
+      }
+      const [path, target] = [join(folder, 'linked'), join(folder, 'target')]
+      writeFileSync(target, 'mine')
+      symlinkSync(target, `${path}.part`)
+      await (await LogitsWriter.open(path, head, tokens)).dispose()
+      expect(readFileSync(target, 'utf8')).toBe('mine')
+    },
+  )
+
   it('is not there before it is whole, and never with what it cannot hold', async () => {
     const path = join(folder, 'never')
     const writer = await LogitsWriter.open(path, head, tokens)
     await writer.add(0, 5, windows[0] as Float32Array)
     await expect(writer.add(5, 1, new Float32Array(77).fill(Number.NaN))).rejects.toThrow('not finite')
     await writer.dispose()
-    expect([path, `${path}.part`].map((name) => existsSync(name))).toEqual([false, false])
+    expect(readdirSync(folder).filter((name) => name.startsWith('never'))).toEqual([])
     await expect(LogitsWriter.open(join(folder, 'no/where'), head, tokens)).rejects.toMatchObject({ code })
   })
 })

@@ -9,7 +9,19 @@ import { parseArgs } from 'node:util'
 import { main, UsageFailure } from '../../scripts/lib/fail.mjs'
 import { Pool } from './pool.mjs'
 
-const KINDS = ['gguf', 'vocab', 'lora', 'state', 'flags', 'api', 'grammar', 'chat']
+const KINDS = [
+  'gguf',
+  'vocab',
+  'lora',
+  'state',
+  'flags',
+  'api',
+  'grammar',
+  'chat',
+  'template',
+  'windows',
+  'http',
+]
 const CORPUS = new URL('./corpus.json', import.meta.url)
 
 const HELP = `usage: npm run fuzz -- [options]       after npm run build

@@ -13,6 +13,8 @@ export interface StockSettings {
   flashAttn: 'on' | 'off'
   type: KvType
   lora?: LoraOptions
+  /** So many positions are removed when so many tokens are decoded. */
+  cut?: { at: number; count: number }
 }
 
 /** Runs a program of build-stock/bin. Rejects with what it wrote to stderr if it fails. */
@@ -25,7 +27,7 @@ export async function runStock(name: string, args: readonly string[]): Promise<v
 export async function stockLogits(
   model: string,
   tokens: readonly number[],
-  { nBatch, nUbatch, nThreads, flashAttn, type, lora }: StockSettings,
+  { nBatch, nUbatch, nThreads, flashAttn, type, lora, cut }: StockSettings,
 ): Promise<Float32Array> {
   const input = `${model}.tokens`
   const output = `${model}.logits`
@@ -33,7 +35,8 @@ export async function stockLogits(
   const sizes = ['-c', '1024', '-b', String(nBatch), '-ub', String(nUbatch), '-t', String(nThreads)]
   const types = ['-fa', flashAttn, '-ctk', type, '-ctv', type]
   const adapter = lora ? ['--lora', lora.path, '--lora-scale', String(lora.scale ?? 1)] : []
-  await runStock('stock-logits', [model, input, output, ...sizes, ...types, ...adapter, '--all'])
+  const removed = cut ? ['--cut', String(cut.at), String(cut.count)] : []
+  await runStock('stock-logits', [model, input, output, ...sizes, ...types, ...adapter, ...removed, '--all'])
   const bytes = readFileSync(output)
   return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4)
 }

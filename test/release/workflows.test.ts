@@ -26,3 +26,13 @@ test.each(workflows)('%s: every npm script in it exists', (path) => {
   expect(called.length).toBeGreaterThan(0)
   expect(Object.keys(scripts)).toEqual(expect.arrayContaining(called))
 })
+
+test.each(workflows)('%s: others run by commit, and nothing of theirs beside the token', (path) => {
+  const text = read(path)
+  const used = [...text.matchAll(/uses: (.*)/g)].map(([, what]) => what as string)
+  expect(used.length).toBeGreaterThan(0)
+  for (const what of used) expect(what).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
+  const [, withToken] = text.split('id-token: write')
+  for (const [line] of withToken?.matchAll(/npm (?:ci|install|publish).*/g) ?? [])
+    expect(line).toContain('--ignore-scripts')
+})

@@ -2,6 +2,7 @@
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { tinyModel } from '../addon/support.js'
@@ -95,6 +96,118 @@ describe('a client that leaves', () => {
     const next = s.openai.completions.create({ model: 'any', ...short })
     first.leave()
     expect((await next).choices[0]?.finish_reason).toBe('length')
+  })
+})
+
+describe('a client that stops reading', () => {
+  const alias = 'a'.repeat(2 ** 23) // more than sockets hold
+
+  /** Its connection, once the server has begun to answer. */
+  async function stalled(s: TestServer, stream: boolean) {
+    const body = JSON.stringify({ ...short, max_tokens: 8000, stream })
+    const head = `host: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
+    const client = connect(Number(new URL(s.url).port))
+    client.on('error', () => {}).pause()
+    client.write(`POST /v1/completions HTTP/1.1\r\n${head}\r\n\r\n${body}`)
+    await until(async () => (await s.metric('llamacpp:requests_processing')) === 1)
+    return client
+  }
+
+  it('of a stream is left, and its context is free', async () => {
+    await using s = await startServer({ alias, stalledMs: 300 })
+    const client = await stalled(s, true)
+    expect((await s.post('/v1/completions', short)).status).toBe(200)
+    expect(await s.metric('h2o_requests_left_total')).toBe(1)
+    client.destroy()
+  })
+
+  it('holds no drain', async () => {
+    await using s = await startServer({ alias, stalledMs: 300 })
+    const client = await stalled(s, true)
+    const began = performance.now()
+    await s.server.drain()
+    expect(performance.now() - began).toBeLessThan(3000)
+    client.destroy()
+  })
+
+  it('is not one that reads slowly', async () => {
+    await using s = await startServer({ alias: 'b'.repeat(2 ** 20), stalledMs: 400 })
+    const response = await s.post('/v1/completions', { ...short, max_tokens: 8, stream: true })
+    const parts: Buffer[] = []
+    for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
+      parts.push(Buffer.from(part))
+      if (parts.length % 16 === 0) await sleep(50)
+    }
+    expect(Buffer.concat(parts).toString()).toContain('[DONE]')
+  })
+})
+
+it('ends a drain where a request never arrives', async () => {
+  await using s = await startServer({ stalledMs: 300 })
+  const client = connect(Number(new URL(s.url).port)).on('error', () => {})
+  client.write('POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n')
+  client.write('content-length: 100\r\n\r\n{')
+  await sleep(100)
+  const began = performance.now()
+  await s.server.drain()
+  expect(performance.now() - began).toBeLessThan(3000)
+})
+
+it('looks for the question of a chat in no time', async () => {
+  await using s = await startServer({
+    maxBodyBytes: 2 ** 24,
+    context: { nCtx: 16384, h2o: { local: 16, heavy: 16 } },
+  })
+  const n = 5000
+  const messages = [
+    { role: 'user', content: `${'a'.repeat(n)}b` },
+    { role: 'assistant', content: 'a'.repeat(2 * n) },
+  ]
+  expect((await s.post('/v1/chat/completions', { messages, max_tokens: 1 })).status).toBe(200)
+  const far = messages.map(({ role, content }) => ({ role, content: content.repeat(30) }))
+  const began = performance.now()
+  const refused = await s.post('/v1/chat/completions', { messages: far })
+  expect(await refused.json()).toMatchObject({ error: { code: 'context_length_exceeded' } })
+  expect(performance.now() - began).toBeLessThan(5000) // 32 s by lastIndexOf
+})
+
+/** The longest that the event loop was held while `work` ran, in milliseconds. */
+async function held(work: () => Promise<unknown>): Promise<number> {
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  await sleep(50) // it begins with a turn of its own
+  delay.enable()
+  await work()
+  delay.disable()
+  return delay.max / 1e6
+}
+
+describe('a request holds the event loop for no time', () => {
+  const manyTools = Array.from({ length: 4 }, (_, i) => {
+    const allOf = Array.from({ length: 4000 }, (_, j) => ({
+      type: 'object',
+      properties: { [`p${j}`]: { type: 'string' } },
+    }))
+    return { type: 'function', function: { name: `f${i}`, parameters: { allOf } } }
+  })
+  const messages = [{ role: 'user', content: 'Hi' }]
+
+  it.each<[string, number, string | object]>([
+    ['tools of a megabyte', 200, { messages, tools: manyTools, max_tokens: 1 }],
+    ['nesting', 400, `{"messages": ${'['.repeat(2 ** 22)}`],
+    ['many lists', 400, `{"prompt": "x", "a": [${'[],'.repeat(2 ** 21)}1]}`],
+    ['many names', 400, `{"prompt": "x"${Array.from({ length: 200_000 }, (_, i) => `,"k${i}":1`).join('')}}`],
+    ['a long text', 400, { messages: [{ role: 'user', content: 'é'.repeat(2 ** 21) }] }],
+    ['halves of characters', 400, `{"messages":[{"role":"user","content":"${'\\ud800'.repeat(2 ** 19)}"}]}`],
+  ])('%s', async (_, status, body) => {
+    await using s = await startServer({ maxBodyBytes: 2 ** 24 })
+    await s.post('/v1/chat/completions', { messages, max_tokens: 1 })
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    let answered = 0
+    const ms = await held(async () => {
+      answered = (await s.post('/v1/chat/completions', text)).status
+    })
+    expect(answered).toBe(status)
+    expect(ms).toBeLessThan(400) // 100 on an idle machine, the client's share of this process left out
   })
 })
 
@@ -202,6 +315,26 @@ describe('API keys', () => {
   it('let in who has one', async () => {
     expect((await s.openai.completions.create({ model: 'any', ...short })).choices).toHaveLength(1)
     expect((await s.post('/v1/completions', short, { authorization: 'bearer second' })).status).toBe(200)
+  })
+
+  it('share what was read, unless they are separate', async () => {
+    const prompt = someText(800, 9)
+    for (const separateKeys of [false, true]) {
+      await using server = await startServer({ apiKeys: ['alice', 'bob'], separateKeys })
+      const cached = async (key: string) => {
+        const authorization = `Bearer ${key}`
+        const answer = await server.post('/v1/completions', { prompt, max_tokens: 2 }, { authorization })
+        const { usage, choices } = (await answer.json()) as never as {
+          usage: { prompt_tokens_details: { cached_tokens: number } }
+          choices: [{ text: string }]
+        }
+        expect(choices[0].text).toBe((await server.fresh({ prompt, max_tokens: 2 })).text)
+        return usage.prompt_tokens_details.cached_tokens
+      }
+      const counts = []
+      for (const key of ['alice', 'alice', 'bob', 'bob', 'alice']) counts.push(await cached(key))
+      expect(counts.map((n) => n > 0)).toEqual([false, true, !separateKeys, true, !separateKeys])
+    }
   })
 
   it.each([

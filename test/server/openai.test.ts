@@ -239,6 +239,21 @@ describe('errors', () => {
     ['no messages', { messages: [] }, 400, 'invalid_request', 'messages'],
     ['a wrong type', { messages, temperature: 'hot' }, 400, 'invalid_request', 'temperature'],
     ['a wrong value', { messages, top_p: 2 }, 400, 'invalid_request', 'top_p'],
+    [
+      'a part whose type cannot be a text',
+      { messages: [{ role: 'user', content: [{ type: { toString: 1, valueOf: 1 } }] }] },
+      400,
+      'unsupported_content',
+      'messages.0.content',
+    ],
+    [
+      'a bias of no token',
+      { messages, logit_bias: [[{ toString: 1 }, 1]] },
+      400,
+      'invalid_request',
+      'logit_bias.0.0',
+    ],
+    ['functions in each other', { messages, functions: [[[[]]]] }, 400, 'unsupported_parameter', 'functions'],
     ['a message without a role', { messages: [{ content: 'x' }] }, 400, 'invalid_request', 'messages.0.role'],
     ['a budget per request', { messages, h2o: { local: 8 } }, 400, 'invalid_request', 'h2o.local'],
     [

@@ -1,27 +1,10 @@
 #include "chat-object.h"
 
+#include "chat-job.h"
 #include "failure.h"
-#include "model.h"
 #include "values.h"
 
 namespace addon {
-
-static chat_request request_of(const Napi::Object & object) {
-    chat_request request;
-    request.template_text    = get_string(object, "template", "");
-    request.messages         = get_string(object, "messages", "");
-    request.tools            = get_string(object, "tools", "");
-    request.tool_choice      = get_string(object, "toolChoice", "");
-    request.variables        = get_string(object, "variables", "");
-    request.json_schema      = get_string(object, "jsonSchema", "");
-    request.grammar          = get_string(object, "grammar", "");
-    request.reasoning_format = get_string(object, "reasoningFormat", "");
-
-    request.parallel_tool_calls   = (int32_t) get_number(object, "parallelToolCalls", request.parallel_tool_calls);
-    request.add_generation_prompt = get_bool(object, "addGenerationPrompt", request.add_generation_prompt);
-
-    return request;
-}
 
 Napi::Function chat_object::define(Napi::Env env) {
     return DefineClass(env, "NativeChat", {
@@ -31,17 +14,8 @@ Napi::Function chat_object::define(Napi::Env env) {
     });
 }
 
-chat_object::chat_object(const Napi::CallbackInfo & info) : Napi::ObjectWrap<chat_object>(info) {
-    const model_object * model   = model_object::Unwrap(info[0].As<Napi::Object>());
-    const chat_request   request = request_of(info[1].As<Napi::Object>());
-
-    prompt = or_throw(info.Env(), [&] {
-        if (!model->state->model) {
-            throw failure("ERR_H2O_DISPOSED", "the model is not loaded");
-        }
-        return std::make_shared<const chat_prompt>(apply_chat_template(model->state->model.get(), request));
-    });
-}
+chat_object::chat_object(const Napi::CallbackInfo & info) :
+    Napi::ObjectWrap<chat_object>(info), prompt(chat_prompt_of(info[0])) {}
 
 Napi::Value chat_object::text(const Napi::CallbackInfo & info) {
     return Napi::String::New(info.Env(), prompt->text);

@@ -14,7 +14,7 @@ class chat_object : public Napi::ObjectWrap<chat_object> {
 public:
     static Napi::Function define(Napi::Env env);
 
-    explicit chat_object(const Napi::CallbackInfo & info); // (model, request)
+    explicit chat_object(const Napi::CallbackInfo & info); // (what a NativeModel rendered)
 
     std::shared_ptr<const chat_prompt> prompt;
 

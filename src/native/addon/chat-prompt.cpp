@@ -17,8 +17,8 @@ namespace addon {
 
 static constexpr size_t template_bytes_max = 1 << 18;
 
-// a fifth of what a sampler may take (sampler.h): JavaScript waits for it
-static constexpr uint64_t n_chat_work = 2ull * 1000 * 1000 * 1000;
+// what a sampler may take (sampler.h): some ten seconds, and less than 2 GB
+static constexpr uint64_t n_chat_work = 10ull * 1000 * 1000 * 1000;
 
 static common_json parse_flat(const std::string & json, const char * name) {
     json_extent::of(json).refuse_large(name);
@@ -240,7 +240,7 @@ chat_prompt apply_chat_template(const llama_model * model, const chat_request & 
         }
     }
 
-    h2o_work             work = { nullptr, n_chat_work };
+    h2o_work             work = { request.is_aborted, n_chat_work };
     const h2o_work_scope scope(work);
 
     chat_prompt prompt;

@@ -1,8 +1,8 @@
 // Messages and tools in a model's chat template, by llama.cpp's common_chat: the prompt, what the answer has to keep
 // to, and how it is read (chat-answer.h).
 //
-// Templates come from files and messages from clients. Whatever recurses over them has a stack to match, and a template
-// that recurses for ever is stopped (h2o-jinja-depth.h).
+// Templates come from files and messages from clients. Whatever recurses over them has a stack to match, and all
+// work on them is counted (h2o-work.h, h2o-jinja.h): what would never end is refused.
 
 #pragma once
 
@@ -10,6 +10,7 @@
 
 #include "chat.h"
 
+#include <atomic>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct chat_request {
     std::string grammar;       // GBNF, or empty
 
     std::string reasoning_format; // llama.cpp's name, as plain text
+
+    const std::atomic<bool> * is_aborted = nullptr; // looked at where the work grows
 
     int32_t parallel_tool_calls   = -1; // < 0: as the template can
     bool    add_generation_prompt = true;

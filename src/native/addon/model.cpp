@@ -1,5 +1,6 @@
 #include "model.h"
 
+#include "chat-job.h"
 #include "tokenize-job.h"
 #include "values.h"
 #include "vocab.h"
@@ -30,6 +31,8 @@ Napi::Function model_object::define(Napi::Env env) {
         InstanceMethod("tokenize",      &model_object::tokenize),
         InstanceMethod("startTokenize", &model_object::start_tokenize),
         InstanceMethod("detokenize",    &model_object::detokenize),
+        InstanceMethod("renderChat",    &model_object::render_chat),
+        InstanceMethod("startChat",     &model_object::start_chat),
         InstanceMethod("isEog",         &model_object::is_eog),
         InstanceMethod("dispose",       &model_object::dispose),
     });
@@ -87,18 +90,23 @@ Napi::Value model_object::tokenize(const Napi::CallbackInfo & info) {
     return make_array<Napi::Int32Array>(info.Env(), tokens.data(), tokens.size());
 }
 
+// { result, abort }: the promise of a job on a thread of its own
+static Napi::Value start(Napi::Env env, const char * name, std::unique_ptr<job> j) {
+    const std::shared_ptr<worker> thread = worker::start_once(env, name);
+
+    Napi::Object object = Napi::Object::New(env);
+    object.Set("result", thread->submit_last(std::move(j)));
+    object.Set("abort",  Napi::Function::New(env, [thread](const Napi::CallbackInfo &) { thread->abort(); }));
+    return object;
+}
+
 Napi::Value model_object::start_tokenize(const Napi::CallbackInfo & info) {
     const Napi::Env env = info.Env();
 
     vocab(env);
 
     auto j = std::make_unique<tokenize_job>(env, state->model, info[0].ToString().Utf8Value(), tokenize_options_of(info));
-    const std::shared_ptr<worker> thread = worker::start_once(env, "h2o_tokenize");
-
-    Napi::Object object = Napi::Object::New(env);
-    object.Set("tokens", thread->submit_last(std::move(j)));
-    object.Set("abort",  Napi::Function::New(env, [thread](const Napi::CallbackInfo &) { thread->abort(); }));
-    return object;
+    return start(env, "h2o_tokenize", std::move(j));
 }
 
 Napi::Value model_object::detokenize(const Napi::CallbackInfo & info) {
@@ -109,6 +117,23 @@ Napi::Value model_object::detokenize(const Napi::CallbackInfo & info) {
     const auto text = or_throw(info.Env(),
         [&] { return vocab_detokenize(vocab(info.Env()), get_int32s(info[0]), options); });
     return Napi::String::New(info.Env(), text);
+}
+
+Napi::Value model_object::render_chat(const Napi::CallbackInfo & info) {
+    vocab(info.Env());
+
+    return or_throw(info.Env(), [&] {
+        const chat_request request = chat_request_of(info[0].As<Napi::Object>());
+        return to_js(info.Env(), std::make_shared<const chat_prompt>(apply_chat_template(state->model.get(), request)));
+    });
+}
+
+Napi::Value model_object::start_chat(const Napi::CallbackInfo & info) {
+    const Napi::Env env = info.Env();
+
+    vocab(env);
+
+    return start(env, "h2o_chat", std::make_unique<chat_job>(env, state->model, chat_request_of(info[0].As<Napi::Object>())));
 }
 
 Napi::Value model_object::is_eog(const Napi::CallbackInfo & info) {

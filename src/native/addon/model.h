@@ -29,10 +29,15 @@ private:
     Napi::Value progress(const Napi::CallbackInfo & info);
 
     Napi::Value tokenize  (const Napi::CallbackInfo & info); // (text, addSpecial, parseSpecial) -> Int32Array
-    // (text, addSpecial, parseSpecial) -> { tokens: Promise<Int32Array>, abort() }
+    // (text, addSpecial, parseSpecial) -> { result: Promise<Int32Array>, abort() }
     Napi::Value start_tokenize(const Napi::CallbackInfo & info);
 
     Napi::Value detokenize(const Napi::CallbackInfo & info); // (Int32Array, removeSpecial, unparseSpecial) -> string
+    // (request) -> what NativeChat is made of
+    Napi::Value render_chat(const Napi::CallbackInfo & info);
+    // (request) -> { result: Promise of the same, abort() }
+    Napi::Value start_chat (const Napi::CallbackInfo & info);
+
     Napi::Value is_eog    (const Napi::CallbackInfo & info); // (token) -> boolean
 
     // lets go of the weights, on another thread, because freeing gigabytes takes time

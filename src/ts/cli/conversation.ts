@@ -41,9 +41,9 @@ async function readTemplate(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
+    const { code, message } = error as NodeJS.ErrnoException
     throw new UsageError(
-      `cannot read the chat template ${path}: ${code === 'ENOENT' ? 'no such file' : code}`,
+      `cannot read the chat template ${path}: ${code === 'ENOENT' ? 'no such file' : (code ?? message)}`,
     )
   }
 }

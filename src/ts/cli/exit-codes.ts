@@ -27,6 +27,7 @@ const byErrorCode: Partial<Record<H2oErrorCode, ExitCode>> = {
   ERR_H2O_NO_BINARY: ExitCode.noBinary,
   ERR_H2O_CONTEXT_MEMORY: ExitCode.memory,
   ERR_H2O_THREAD_LIMIT: ExitCode.memory,
+  ERR_H2O_FILE_LIMIT: ExitCode.memory,
   ERR_H2O_PROMPT_TOO_LONG: ExitCode.memory,
   ERR_H2O_CHAT_TEMPLATE: ExitCode.model,
   ERR_H2O_INTERRUPTED: ExitCode.interrupted,

@@ -1,6 +1,7 @@
 // The entry of h2o-prefill: finds the command, runs it, and turns whatever it throws into a message and an exit code.
 import { commands, defaultCommand } from './commands/index.js'
 import { exitCodeOf } from './exit-codes.js'
+import { withFileLimit } from './file-limit.js'
 import { type CliIo, processIo } from './io.js'
 import { reportError } from './report-error.js'
 import { UsageError } from './usage-error.js'
@@ -19,7 +20,8 @@ export async function main(argv: readonly string[], io: CliIo = processIo): Prom
     }
     const command = await load()
     return await command.main(rest, io)
-  } catch (error) {
+  } catch (thrown) {
+    const error = withFileLimit(thrown)
     reportError(error, io.stderr, wantsStack(error, argv, io))
     return exitCodeOf(error)
   }

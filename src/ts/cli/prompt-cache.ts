@@ -1,7 +1,8 @@
 // --prompt-cache: the state of a context in a file, for the next prompt that begins in the same way.
-import { open, rename, rm } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import type { Context } from '../index.js'
 import { UsageError } from './usage-error.js'
+import { WholeFile, wrongKind } from './whole-file.js'
 
 export interface PromptCacheFlags {
   promptCache?: string
@@ -15,6 +16,8 @@ const partBytes = 1 << 28
 /** The bytes of the file; undefined if it is empty or not there, as it is the first time. @throws UsageError */
 export async function readPromptCache({ promptCache: path }: PromptCacheFlags): Promise<Buffer | undefined> {
   if (path === undefined) return undefined
+  const wrong = await wrongKind(path)
+  if (wrong !== undefined) throw new UsageError(`cannot use the prompt cache ${path}: ${wrong}`)
   try {
     const file = await open(path)
     try {
@@ -55,19 +58,15 @@ export async function writePromptCache(
     })
   }
   const bytes = await context.saveState()
-  const part = `${path}.${process.pid}.part`
+  let whole: WholeFile | undefined
   try {
-    const file = await open(part, 'w')
-    try {
-      for (let at = 0; at < bytes.length; at += partBytes) {
-        await file.writeFile(bytes.subarray(at, at + partBytes))
-      }
-    } finally {
-      await file.close()
+    whole = await WholeFile.open(path)
+    for (let at = 0; at < bytes.length; at += partBytes) {
+      await whole.file.writeFile(bytes.subarray(at, at + partBytes))
     }
-    await rename(part, path)
+    await whole.finish()
   } catch (error) {
-    await rm(part, { force: true })
+    await whole?.drop()
     throw new UsageError(`cannot write the prompt cache ${path}: ${(error as NodeJS.ErrnoException).code}`)
   }
 }

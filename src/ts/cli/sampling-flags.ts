@@ -149,7 +149,7 @@ async function textOf(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new UsageError(`cannot read ${path}: ${code === 'ENOENT' ? 'no such file' : code}`)
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new UsageError(`cannot read ${path}: ${code === 'ENOENT' ? 'no such file' : (code ?? message)}`)
   }
 }

@@ -23,6 +23,8 @@ export interface Service extends PromptSettings {
   defaults: GenerateOptions
   /** Milliseconds that a request may take, waiting included. */
   timeoutMs: number
+  /** Milliseconds that a client may take nothing of what is ready for it. */
+  stalledMs: number
   alias: string
   fingerprint: string
   onFailure(error: unknown): void
@@ -43,21 +45,25 @@ interface Answered {
   ttftMs: number
 }
 
-/** Throws what toApiError() takes, unless a stream had begun: then the error is its last event. */
+/**
+ * Throws what toApiError() takes, unless a stream had begun: then the error is its last event.
+ *
+ * @param owner shares what contexts hold with nobody else
+ */
 export async function answer(
   service: Service,
   endpoint: Endpoint,
   body: RequestBody,
   reply: FastifyReply,
+  owner: unknown,
 ): Promise<object | undefined> {
   refuseFields(body)
   const options = withDefaults(optionsOf(body), service.defaults)
   checkSampling(options, service.model.nVocab) // before a stream has begun
-  const turn = service.pool.enter()
+  const turn = service.pool.enter(owner)
   const limits = limitsOf(reply, service.timeoutMs)
   try {
     const prompt = await endpoint.prompt(body, service, limits.signal, options)
-    checkFit(service, prompt)
     const job = new Job(service, endpoint.shape, body, options, prompt, turn, limits)
     return body.stream === true ? await job.stream(reply) : await job.whole()
   } catch (error) {
@@ -111,14 +117,6 @@ function limitsOf({ raw }: FastifyReply, timeoutMs: number): Limits {
   }
 }
 
-/** Before it waits for a context, and before a stream has begun. */
-function checkFit({ context }: Service, { tokens }: ServedPrompt): void {
-  if (tokens.length === 0) throw new ApiError(400, 'ERR_H2O_EMPTY_PROMPT', 'the prompt holds no tokens')
-  if (tokens.length <= context.nCtx) return
-  const message = `This model's maximum context length is ${context.nCtx} tokens; the prompt has ${tokens.length}`
-  throw new ApiError(400, 'context_length_exceeded', message, { h2oCode: 'ERR_H2O_PROMPT_TOO_LONG' })
-}
-
 class Job {
   readonly signal: AbortSignal
 
@@ -149,7 +147,7 @@ class Job {
     const { shape, signal, body } = this
     const head = this.#head()
     const reading = readingOf(this.prompt)
-    const events = new EventStream(reply)
+    const events = new EventStream(reply, this.service.stalledMs)
     try {
       for (const event of shape.first(head)) await events.send(event, signal)
       const tell = async (deltas: MessageDelta[], likely: LikelyToken[]) => {
@@ -179,8 +177,9 @@ class Job {
 
   async #run(onToken: (text: string, likely: LikelyToken[]) => Promise<void>): Promise<Answered> {
     const { service, prompt, signal, options } = this
-    const context = await this.turn.context(prompt, signal)
-    const generation = context.generate(prompt.tokens, { ...promptOptions(prompt, options), signal })
+    const { context, reuse } = await this.turn.context(prompt, signal)
+    const given = { ...promptOptions(prompt, options), ...(!reuse && { reuse }), signal }
+    const generation = context.generate(prompt.tokens, given)
     try {
       let ttftMs: number | undefined
       let offset = 0

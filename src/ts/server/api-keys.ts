@@ -10,13 +10,17 @@ export class ApiKeys {
     this.#digests = keys.map(digest)
   }
 
-  /** Whether the header holds one of the keys, as a bearer token. Takes as long for a wrong key as for a right one. */
-  admits(authorization: string | undefined): boolean {
-    if (this.#digests.length === 0) return true
+  /**
+   * Which of the keys the header holds, as a bearer token: its index, 0 where there are none, undefined for a wrong
+   * one. Takes as long for a wrong key as for a right one.
+   */
+  keyOf(authorization: string | undefined): number | undefined {
+    if (this.#digests.length === 0) return 0
     const [, key] = /^Bearer +(.+)$/i.exec(authorization ?? '') ?? []
-    if (key === undefined) return false
+    if (key === undefined) return undefined
     const given = digest(key.trim())
-    return this.#digests.filter((known) => timingSafeEqual(known, given)).length > 0
+    const [found] = this.#digests.flatMap((known, i) => (timingSafeEqual(known, given) ? [i] : []))
+    return found
   }
 }
 

@@ -27,9 +27,8 @@ function textOf(content: unknown, param: string): string {
   return parts
     .map(({ type, text }) => {
       if (type === 'text' && typeof text === 'string') return text
-      throw new ApiError(400, 'unsupported_content', `a part of type ${String(type)} is not supported`, {
-        param,
-      })
+      const named = typeof type === 'string' ? type.slice(0, 80) : 'none'
+      throw new ApiError(400, 'unsupported_content', `a part of type ${named} is not supported`, { param })
     })
     .join('\n')
 }

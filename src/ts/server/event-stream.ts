@@ -6,11 +6,17 @@ import type { FastifyReply } from 'fastify'
 /** A comment now and then, so that nothing between takes a long prefill for a dead connection. */
 const pingMs = 10_000
 
+/** For a socket: its timer begins anew, once, where a part of what waits was taken meanwhile. */
+export const stallTimeout = (stalledMs: number) => stalledMs / 2
+
 export class EventStream {
   readonly #raw: FastifyReply['raw']
   readonly #ping: NodeJS.Timeout
 
-  constructor(reply: FastifyReply) {
+  constructor(
+    reply: FastifyReply,
+    readonly stalledMs: number,
+  ) {
     const headers = {
       ...reply.getHeaders(),
       'content-type': 'text/event-stream; charset=utf-8',
@@ -22,23 +28,30 @@ export class EventStream {
     this.#raw.on('error', () => {}) // a client that left; its request is aborted elsewhere
     this.#raw.writeHead(200, headers as Record<string, string>)
     this.#raw.flushHeaders()
-    this.#ping = setInterval(() => this.#raw.write(': ping\n\n'), pingMs)
+    this.#ping = setInterval(() => this.#raw.writableNeedDrain || this.#raw.write(': ping\n\n'), pingMs)
   }
 
-  /** Resolves when there is room for more; rejects with the signal's reason. */
+  /**
+   * Resolves when there is room for more; rejects with the signal's reason. The connection of a client that takes
+   * nothing of it for `stalledMs` is closed, since a context waits for it.
+   */
   async send(event: object | '[DONE]', signal: AbortSignal): Promise<void> {
     const data = typeof event === 'string' ? event : JSON.stringify(event)
     if (this.#raw.write(`data: ${data}\n\n`) || this.#raw.destroyed) return
+    this.#raw.setTimeout(stallTimeout(this.stalledMs))
     try {
       await once(this.#raw, 'drain', { signal })
     } catch (error) {
       signal.throwIfAborted()
       throw error
+    } finally {
+      this.#raw.setTimeout(0)
     }
   }
 
   end(): void {
     clearInterval(this.#ping)
+    this.#raw.setTimeout(stallTimeout(this.stalledMs))
     this.#raw.end()
   }
 }

@@ -76,7 +76,7 @@ export const optionFields: readonly OptionField[] = [
   { names: ['samplers'], option: 'samplers', schema: { type: ['array', 'string'], items: { type: 'string' } },
     map: (given: string | string[]) => (typeof given === 'string' ? samplersOfLetters(given) : given) },
   // ids with a bias each, as an object or as pairs
-  { names: ['logit_bias'], option: 'logitBias', schema: { type: ['object', 'array'], items: { type: 'array', minItems: 2, maxItems: 2 } },
+  { names: ['logit_bias'], option: 'logitBias', schema: { type: ['object', 'array'], items: { type: 'array', minItems: 2, maxItems: 2, items: { type: ['integer', 'string', 'number', 'boolean'] } } },
     map: (given: object) => (Array.isArray(given) ? Object.fromEntries(given) : given) },
   { names: ['grammar'], option: 'grammar', schema: { type: 'string' }, map: (text: string) => text || undefined },
   { names: ['response_format'], option: 'jsonSchema', schema: responseFormat, map: schemaOfFormat },
@@ -102,7 +102,7 @@ const never = () => false
 // biome-ignore format: a table
 const refusedFields: Readonly<Record<string, (value: unknown) => boolean>> = {
   n: is(1), best_of: is(1), echo: is(false), suffix: is(''),
-  modalities: (value) => JSON.stringify(value) === '["text"]', audio: never, web_search_options: never,
+  modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === 'text', audio: never, web_search_options: never,
   functions: isEmpty, function_call: is('none', 'auto'),
   lora: isEmpty, min_keep: is(0), post_sampling_probs: is(false), grammar_lazy: is(false),
 }
@@ -114,14 +114,14 @@ export function refuseFields(body: RequestBody): void {
   for (const [name, isNeutral] of Object.entries(refusedFields)) {
     const value = body[name]
     if (value === undefined || isNeutral(value)) continue
-    throw new ApiError(
-      400,
-      'unsupported_parameter',
-      `${name}: ${JSON.stringify(value).slice(0, 80)} is not supported`,
-      { param: name },
-    )
+    throw new ApiError(400, 'unsupported_parameter', `${name}: ${shown(value)} is not supported`, {
+      param: name,
+    })
   }
 }
+
+const shown = (value: unknown) =>
+  typeof value === 'object' ? (Array.isArray(value) ? 'a list' : 'an object') : String(value).slice(0, 80)
 
 /** What is given of the options of generate(). Throws what toApiError() takes. */
 export function optionsOf(body: RequestBody): GenerateOptions {

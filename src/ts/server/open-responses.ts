@@ -14,8 +14,11 @@ export class OpenResponses {
     return this.#open.size
   }
 
-  /** Ends those of which nothing is taken for this long, from now on. */
-  leaveStalled(ms: number): void {
-    for (const response of this.#open) response.setTimeout(ms, () => response.destroy())
+  /** Ends those whose requests have not arrived by then. */
+  leaveUnasked(ms: number): void {
+    const leave = () => {
+      for (const response of this.#open) if (!response.req.complete) response.destroy()
+    }
+    setTimeout(leave, ms).unref()
   }
 }

@@ -12,17 +12,24 @@ export class QueueFull extends Error {
   }
 }
 
+export interface Taken {
+  context: Context
+  /** What it holds may be used: no other owner has read it. */
+  reuse: boolean
+}
+
 /** A request's place: first in the queue, then with a context of its own. */
 export interface Turn {
   /** Waits for a context. An abort gives up the place and rejects with the signal's reason. */
-  context(prompt: ServedPrompt, signal: AbortSignal): Promise<Context>
+  context(prompt: ServedPrompt, signal: AbortSignal): Promise<Taken>
   /** Ends it, however far it came. */
   leave(): void
 }
 
 interface Waiting {
   prompt: ServedPrompt
-  start(context: Context): void
+  owner: unknown
+  start(taken: Taken): void
 }
 
 /** How much the last turn counts in the mean that Retry-After is made of. */
@@ -34,6 +41,8 @@ export class ContextPool {
   #waiting: Waiting[] = []
   #admitted = 0
   #meanMs = 1000
+  /** Who has read what a context holds. */
+  readonly #owners = new WeakMap<Context, unknown>()
   readonly size: number
   readonly #most: number
 
@@ -58,17 +67,17 @@ export class ContextPool {
     return this.#admitted - this.processing
   }
 
-  /** Throws QueueFull. */
-  enter(): Turn {
+  /** @param owner shares what contexts hold with nobody else. Throws QueueFull. */
+  enter(owner?: unknown): Turn {
     if (this.isFull) throw new QueueFull(this.#retryAfter())
     this.#admitted++
     let taken: { context: Context; since: number } | undefined
     let left = false
     return {
       context: async (prompt, signal) => {
-        const context = await this.#take(prompt, signal)
-        taken = { context, since: performance.now() }
-        return context
+        const given = await this.#take(prompt, owner, signal)
+        taken = { context: given.context, since: performance.now() }
+        return given
       },
       leave: () => {
         if (left) return
@@ -82,7 +91,7 @@ export class ContextPool {
     }
   }
 
-  #take(prompt: ServedPrompt, signal: AbortSignal): Promise<Context> {
+  #take(prompt: ServedPrompt, owner: unknown, signal: AbortSignal): Promise<Taken> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
       const onAbort = () => {
@@ -91,9 +100,10 @@ export class ContextPool {
       }
       const waiting: Waiting = {
         prompt,
-        start: (context) => {
+        owner,
+        start: (given) => {
           signal.removeEventListener('abort', onAbort)
-          resolve(context)
+          resolve(given)
         },
       }
       signal.addEventListener('abort', onAbort, { once: true })
@@ -106,9 +116,13 @@ export class ContextPool {
     if (this.#idle.length === 0) return
     const first = this.#waiting.shift()
     if (!first) return
-    const held = this.#idle.map((context) => context.reusable(first.prompt.tokens, first.prompt.denseTail))
-    const [context] = this.#idle.splice(held.indexOf(Math.max(...held)), 1)
-    first.start(context as Context)
+    const { tokens, denseTail } = first.prompt
+    const isOwn = (context: Context) => this.#owners.get(context) === first.owner
+    const held = this.#idle.map((context) => (isOwn(context) ? context.reusable(tokens, denseTail) : 0))
+    const [context] = this.#idle.splice(held.indexOf(Math.max(...held)), 1) as [Context]
+    const reuse = isOwn(context)
+    this.#owners.set(context, first.owner)
+    first.start({ context, reuse })
   }
 
   #retryAfter(): number {

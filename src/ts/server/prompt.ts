@@ -1,5 +1,6 @@
 /** What a request asks the model: tokens, and how many at their end are dense. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Chat, ChatMessage, ChatOptions } from '../chat.js'
 import type { Context } from '../context.js'
 import type { GenerateOptions } from '../generate.js'
@@ -9,6 +10,7 @@ import { ApiError } from './api-error.js'
 import { lastQuestion, toChatMessages } from './chat-messages.js'
 import { denseTail } from './dense-tail.js'
 import type { RequestBody } from './fields.js'
+import { lastIndex } from './last-index.js'
 
 export interface ServedPrompt {
   tokens: Int32Array
@@ -43,7 +45,9 @@ export async function chatPrompt(
 ): Promise<ServedPrompt> {
   const { model, template } = settings
   const messages = toChatMessages(body.messages as ChatMessage[])
-  const chat = model.applyChatTemplate(messages, {
+  await nextTurn() // writing them down takes as long as reading them took
+  const chat = await model.applyChatTemplateAsync(messages, {
+    signal,
     ...(template !== undefined && { template }),
     ...(grammar !== undefined && { grammar }),
     ...(jsonSchema !== undefined && { jsonSchema }),
@@ -51,8 +55,9 @@ export async function chatPrompt(
   })
   const text = chat.prompt
   const tokens = await model.tokenizeAsync(text, { ...asPrompt, signal })
+  checkFit(tokens, settings)
   const question = lastQuestion(messages)
-  const at = question === undefined ? -1 : text.lastIndexOf(question)
+  const at = question === undefined ? -1 : lastIndex(text, question)
   const asked =
     at < 0
       ? undefined
@@ -91,7 +96,16 @@ export async function textPrompt(
     typeof one === 'string'
       ? await settings.model.tokenizeAsync(one, { ...asPrompt, signal })
       : tokenIds(one as number[], settings.model.nVocab)
+  checkFit(tokens, settings)
   return served(tokens, undefined, body, settings)
+}
+
+/** Before more is done with it, before it waits for a context, and before a stream has begun. */
+function checkFit({ length }: Int32Array, { context }: PromptSettings): void {
+  if (length === 0) throw new ApiError(400, 'ERR_H2O_EMPTY_PROMPT', 'the prompt holds no tokens')
+  if (length <= context.nCtx) return
+  const message = `This model's maximum context length is ${context.nCtx} tokens; the prompt has ${length}`
+  throw new ApiError(400, 'context_length_exceeded', message, { h2oCode: 'ERR_H2O_PROMPT_TOO_LONG' })
 }
 
 function served(

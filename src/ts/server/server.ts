@@ -9,7 +9,9 @@ import { checkSampling } from '../sampling.js'
 import { answer, type Endpoint, type Service } from './answer.js'
 import { ApiError, toApiError } from './api-error.js'
 import { ApiKeys } from './api-keys.js'
+import { stallTimeout } from './event-stream.js'
 import { bodySchema, type RequestBody, withoutNulls } from './fields.js'
+import { addJsonBody } from './json-body.js'
 import { Metrics } from './metrics.js'
 import { OpenResponses } from './open-responses.js'
 import { ContextPool, QueueFull } from './pool.js'
@@ -28,9 +30,13 @@ export interface ServerOptions {
   /** Requests that may wait. */
   queue: number
   timeoutMs: number
+  /** Milliseconds that a client may take nothing of an answer that is ready: 30,000 */
+  stalledMs?: number
   maxBodyBytes: number
   /** None: everybody may ask. */
   apiKeys: readonly string[]
+  /** What contexts hold of one key's prompts serves no other key. */
+  separateKeys?: boolean
   /** Origins whose pages may ask; '*' is all of them. */
   corsOrigins: readonly string[]
   /** Told what a request failed with, where that is the server's fault. */
@@ -42,9 +48,6 @@ export interface Server {
   /** Answers 503 from now on, and resolves when clients have the answers of those that there are. */
   drain(): Promise<void>
 }
-
-/** At the end of a drain: how long a client may take nothing of an answer that is ready. */
-const stalledMs = 30_000
 
 const messages = {
   type: 'array',
@@ -86,6 +89,7 @@ const open = new Set(['/health', '/ready', '/v1/models'])
 
 /** Throws ERR_H2O_INVALID_ARGUMENT and ERR_H2O_TOKEN_OUT_OF_RANGE for defaults that cannot be. */
 export async function makeServer(options: ServerOptions): Promise<Server> {
+  const { stalledMs = 30_000 } = options
   const [context] = options.contexts
   checkSampling(options.defaults, context.model.nVocab)
   const pool = new ContextPool(options.contexts, options.queue)
@@ -98,11 +102,13 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     model: context.model,
     defaults: options.defaults,
     timeoutMs: options.timeoutMs,
+    stalledMs,
     alias: options.alias,
     onFailure: (error) => options.onFailure?.(error),
     fingerprint: `h2o-llama-${options.version}`,
     ...(options.template !== undefined && { template: options.template }),
   }
+  const owners = new WeakMap<FastifyRequest, number>()
   let draining = false
 
   const app = Fastify({
@@ -118,6 +124,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
       },
     },
   })
+  addJsonBody(app)
   const responses = new OpenResponses()
   app.setErrorHandler((error, _, reply) => fail(reply, error, options.onFailure))
   app.setNotFoundHandler(({ method, url }, reply) =>
@@ -127,14 +134,20 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     const all = options.corsOrigins.includes('*')
     await app.register(cors, { origin: all ? '*' : [...options.corsOrigins] })
   }
-  app.addHook('onRequest', async ({ routeOptions, headers }, { raw }) => {
+  app.addHook('onRequest', async (request, { raw }) => {
+    const { routeOptions, headers } = request
     responses.add(raw)
-    if (open.has(routeOptions.url ?? '') || keys.admits(headers.authorization)) return
+    const key = keys.keyOf(headers.authorization)
+    if (key !== undefined && options.separateKeys) owners.set(request, key)
+    if (key !== undefined || open.has(routeOptions.url ?? '')) return
     throw new ApiError(401, 'invalid_api_key', 'the API key is missing or wrong')
   })
   app.addHook('preValidation', async (request) => {
     const { body } = request
     if (typeof body === 'object' && body !== null) request.body = withoutNulls(body as RequestBody)
+  })
+  app.addHook('onSend', async (_, { raw }) => {
+    raw.setTimeout(stallTimeout(stalledMs)) // Node closes the connection then, and has its own limits for the next request
   })
   app.addHook('onResponse', async ({ routeOptions }, { statusCode, raw }) => {
     metrics.responded(routeOptions.url ?? 'none', raw.headersSent ? raw.statusCode : statusCode)
@@ -143,7 +156,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   for (const { url, endpoint, body } of [chat, completion]) {
     app.post(url, { schema: { body } }, (request: FastifyRequest, reply) => {
       if (draining) throw new ApiError(503, 'shutting_down', 'the server is shutting down')
-      return answer(service, endpoint, request.body as RequestBody, reply)
+      return answer(service, endpoint, request.body as RequestBody, reply, owners.get(request))
     })
   }
   app.get('/v1/models', async () => ({ object: 'list', data: [describe(service)] }))
@@ -161,8 +174,8 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     app,
     async drain() {
       draining = true
+      responses.leaveUnasked(stalledMs)
       while (pool.processing + pool.deferred > 0) await sleep(50)
-      responses.leaveStalled(stalledMs)
       while (responses.count > 0) await sleep(50)
       await app.close() // not before: Node takes a connection whose answer is still being sent for an idle one
     },

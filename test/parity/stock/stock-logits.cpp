@@ -1,11 +1,12 @@
 // stock-logits: what the unpatched llama.cpp says about a row of tokens.
 //
 //   stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-ngl N] [-fa on|off|auto] [-ctk TYPE] [-ctv TYPE]
-//                [--lora FILE] [--lora-scale N] [--all | --from N]
+//                [--lora FILE] [--lora-scale N] [--cut N M] [--all | --from N]
 //
 // TOKENS holds int32 ids. They are decoded from position 0 on, in calls of at most -b tokens. OUT gets float32 logits:
 // n_vocab of them for the last token, or with --from [n_tokens - N][n_vocab]; --all is --from 0. Calls that reach
-// beyond N compute the logits of all their tokens. Uses llama.h only.
+// beyond N compute the logits of all their tokens. --cut removes the last M positions when N tokens are decoded; the
+// rest goes on from there. Uses llama.h only.
 
 #include "llama.h"
 
@@ -18,7 +19,7 @@
 
 static const char * const USAGE =
     "usage: stock-logits MODEL TOKENS OUT [-c N] [-b N] [-ub N] [-t N] [-ngl N] [-fa on|off|auto] [-ctk TYPE] "
-    "[-ctv TYPE] [--lora FILE] [--lora-scale N] [--all | --from N]";
+    "[-ctv TYPE] [--lora FILE] [--lora-scale N] [--cut N M] [--all | --from N]";
 
 struct options {
     std::string model;
@@ -32,6 +33,8 @@ struct options {
     int32_t  n_gpu     = -1; // all layers
     bool     ranged    = false;
     uint32_t from      = 0;  // the first token that counts, if ranged; else the last one
+    uint32_t cut_at    = 0;  // tokens before the cut
+    uint32_t n_cut     = 0;
 
     llama_flash_attn_type fa = LLAMA_FLASH_ATTN_TYPE_DISABLED;
 
@@ -86,6 +89,13 @@ static options parse(int argc, char ** argv) {
             else if (arg == "-ctv") { opt.type_v    = type_by_name(value); }
             else if (arg == "--lora")       { opt.lora       = value; }
             else if (arg == "--lora-scale") { opt.lora_scale = std::stof(value); }
+            else if (arg == "--cut") {
+                if (i + 1 >= argc) {
+                    die(std::string("no second value for ") + arg + "\n" + USAGE);
+                }
+                opt.cut_at = std::stoul(value);
+                opt.n_cut  = std::stoul(argv[++i]);
+            }
             else if (arg == "--from") {
                 opt.ranged = true;
                 opt.from   = std::stoul(value);
@@ -175,21 +185,29 @@ int main(int argc, char ** argv) {
     const uint32_t from = opt.ranged ? opt.from : n_tokens - 1;
 
     llama_batch batch = llama_batch_init(opt.n_batch, 0, 1);
-    for (uint32_t pos = 0; pos < n_tokens; pos += batch.n_tokens) {
-        batch.n_tokens = std::min(opt.n_batch, n_tokens - pos);
+    uint32_t n_gone = 0;
+    for (uint32_t n_done = 0; n_done < n_tokens; n_done += batch.n_tokens) {
+        if (n_done == opt.cut_at && opt.n_cut > 0) {
+            n_gone = opt.n_cut;
+            if (!llama_memory_seq_rm(llama_get_memory(ctx), 0, n_done - n_gone, -1)) {
+                die("the cut is refused");
+            }
+        }
+        const uint32_t end = n_done < opt.cut_at ? std::min(opt.cut_at, n_tokens) : n_tokens;
+        batch.n_tokens = std::min(opt.n_batch, end - n_done);
         for (int32_t i = 0; i < batch.n_tokens; i++) {
-            batch.token   [i]    = tokens[pos + i];
-            batch.pos     [i]    = pos + i;
+            batch.token   [i]    = tokens[n_done + i];
+            batch.pos     [i]    = n_done + i - n_gone;
             batch.n_seq_id[i]    = 1;
             batch.seq_id  [i][0] = 0;
-            batch.logits  [i]    = opt.ranged ? pos + batch.n_tokens > from : pos + i + 1 == n_tokens;
+            batch.logits  [i]    = opt.ranged ? n_done + batch.n_tokens > from : n_done + i + 1 == n_tokens;
         }
         const int32_t status = llama_decode(ctx, batch);
         if (status != 0) {
-            die("llama_decode at position " + std::to_string(pos) + " returned " + std::to_string(status));
+            die("llama_decode of token " + std::to_string(n_done) + " returned " + std::to_string(status));
         }
         for (int32_t i = 0; i < batch.n_tokens; i++) {
-            if (batch.logits[i] && pos + i >= from) {
+            if (batch.logits[i] && n_done + i >= from) {
                 fwrite(llama_get_logits_ith(ctx, i), sizeof(float), n_vocab, out);
             }
         }

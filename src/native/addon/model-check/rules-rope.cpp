@@ -7,9 +7,16 @@ namespace addon {
 
 // may say that rope turns nothing: there is none in their graphs, or not always
 static const char * const no_rope[] = {
-    "bailingmoe3", "bert", "bloom", "gpt2", "gptj", "granitehybrid", "jais", "jamba", "jina-bert-v2", "kimi-k3",
-    "kimi-linear", "mpt", "nemotron_h", "nemotron_h_moe", "refact", "starcoder", "t5", "t5encoder",
+    "bailingmoe3", "bert", "bloom", "gpt2", "gptj", "jais", "jamba", "jina-bert-v2", "kimi-k3", "kimi-linear",
+    "mpt", "nemotron_h", "nemotron_h_moe", "refact", "starcoder", "t5", "t5encoder",
 };
+
+static bool may_lack_rope(const model_facts & facts) {
+    // its graph asks this key, which is true where it is missing
+    const bool is_off = facts.arch == "granitehybrid" && facts.number("rope.scaling.finetuned", 1) == 0;
+
+    return is_off || is_among(no_rope, facts.arch);
+}
 
 static const char * const rope_scalings[] = { "none", "linear", "yarn", "longrope" };
 
@@ -39,7 +46,7 @@ std::optional<model_finding> check_rope(const model_facts & facts) {
             return facts.finding(side.key, "must be even");
         }
         // the kernel skips what it has turned, and begins anew
-        if (n_k == n_k && n_rot == 0 && !is_among(no_rope, facts.arch)) {
+        if (n_k == n_k && n_rot == 0 && !may_lack_rope(facts)) {
             return facts.finding(side.key, "must be at least 2");
         }
     }

@@ -78,6 +78,7 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
       timeoutMs: flags.timeout * 1000,
       maxBodyBytes: flags.maxBody * 2 ** 20,
       apiKeys,
+      separateKeys: flags.separateKeys === true,
       corsOrigins: (flags.corsOrigins ?? '')
         .split(',')
         .map((origin) => origin.trim())

@@ -1,6 +1,7 @@
 // Reads a file of saved logits, row by row: a long one is many gigabytes.
 import { type FileHandle, open } from 'node:fs/promises'
 import { H2oError } from '../../errors.js'
+import { wrongKind } from '../whole-file.js'
 import {
   fileBytes,
   firstSaved,
@@ -30,6 +31,8 @@ export class SavedLogits {
 
   /** @throws H2oError ERR_H2O_LOGITS_FILE for a file that is not there, of another kind, cut off or made up */
   static async open(path: string): Promise<SavedLogits> {
+    const wrong = await wrongKind(path)
+    if (wrong !== undefined) throw wrongFile(path, wrong)
     let file: FileHandle
     try {
       file = await open(path, 'r')

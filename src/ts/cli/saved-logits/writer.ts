@@ -1,5 +1,5 @@
 // Writes a file of saved logits. It has its name only when it is whole.
-import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { WholeFile, wrongKind } from '../whole-file.js'
 import { encodeRow } from './encode.js'
 import { firstSaved, HEAD_BYTES, MAGIC, rowBytes, type SavedHead } from './format.js'
 import { wrongFile } from './reader.js'
@@ -7,27 +7,26 @@ import { wrongFile } from './reader.js'
 export class LogitsWriter {
   readonly path: string
   readonly head: SavedHead
-  readonly #part: string
-  readonly #file: FileHandle
+  readonly #whole: WholeFile
   #done = false
 
-  private constructor(path: string, head: SavedHead, part: string, file: FileHandle) {
+  private constructor(path: string, head: SavedHead, whole: WholeFile) {
     this.path = path
     this.head = head
-    this.#part = part
-    this.#file = file
+    this.#whole = whole
   }
 
   /** `tokens` are those of all windows. @throws H2oError ERR_H2O_LOGITS_FILE where no file can be */
   static async open(path: string, head: SavedHead, tokens: Int32Array): Promise<LogitsWriter> {
-    const part = `${path}.part`
-    let file: FileHandle
+    const wrong = await wrongKind(path)
+    if (wrong !== undefined) throw wrongFile(path, wrong)
+    let whole: WholeFile
     try {
-      file = await open(part, 'w')
+      whole = await WholeFile.open(path)
     } catch (error) {
       throw wrongFile(path, `it cannot be written (${(error as NodeJS.ErrnoException).code})`)
     }
-    const writer = new LogitsWriter(path, head, part, file)
+    const writer = new LogitsWriter(path, head, whole)
     const { nCtx, nVocab, nWindows } = head
     const bytes = Buffer.alloc(HEAD_BYTES)
     bytes.write(MAGIC, 'latin1')
@@ -53,23 +52,21 @@ export class LogitsWriter {
 
   /** All rows are there: gives the file its name. */
   async finish(): Promise<void> {
-    await this.#file.close()
     this.#done = true
-    await rename(this.#part, this.path)
+    await this.#whole.finish()
   }
 
   /** Removes what was written, unless it is finished. */
   async dispose(): Promise<void> {
     if (this.#done) return
     this.#done = true
-    await this.#file.close()
-    await rm(this.#part, { force: true })
+    await this.#whole.drop()
   }
 
   async #write(bytes: Uint8Array): Promise<void> {
     for (let done = 0; done < bytes.length; ) {
       try {
-        done += (await this.#file.write(bytes, done, bytes.length - done)).bytesWritten
+        done += (await this.#whole.file.write(bytes, done, bytes.length - done)).bytesWritten
       } catch (error) {
         throw wrongFile(this.path, `it cannot be written (${(error as NodeJS.ErrnoException).code})`)
       }

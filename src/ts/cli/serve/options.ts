@@ -10,6 +10,7 @@ export interface ServeFlags extends RunFlags {
   alias?: string
   apiKey?: string
   apiKeyFile?: string
+  separateKeys?: boolean
   parallel: number
   queue: number
   timeout: number
@@ -46,6 +47,7 @@ const serverOptions: readonly OptionSpec[] = [
   { group: server, names: ['-a', '--alias'], value: 'NAME', env: 'LLAMA_ARG_ALIAS', help: "the model's name in answers (default: the file's)" },
   { group: server, names: ['--api-key'], value: 'KEY', env: 'LLAMA_API_KEY', help: 'who asks must have it; several with commas' },
   { group: server, names: ['--api-key-file'], value: 'FILE', env: 'LLAMA_ARG_API_KEY_FILE', help: 'a file with keys, one a line; # begins a comment' },
+  { group: server, names: ['--separate-keys'], help: 'what was read for one key is read again for another: see docs/serving.md' },
   { group: server, names: ['-np', '--parallel'], value: 'N', env: 'LLAMA_ARG_N_PARALLEL', parse: integer(1, 64), default: 1,
     help: 'contexts on the one model: requests that run at once' },
   { group: server, names: ['--queue'], value: 'N', parse: integer(0, 1e6), default: 64, help: 'requests that may wait; one more gets 429' },

@@ -1,0 +1,40 @@
+// Files that have their name only when they are whole: what they replace is a file too, and nobody can foresee the name
+// that they have until then.
+import { randomUUID } from 'node:crypto'
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
+
+/** What is wrong with a path that has to be a file, or none yet: a device would be replaced, and a pipe waits for ever. */
+export async function wrongKind(path: string): Promise<string | undefined> {
+  const found = await stat(path).catch(() => undefined) // opening it says what is wrong
+  return found === undefined || found.isFile() ? undefined : 'it is no regular file'
+}
+
+export class WholeFile {
+  readonly #path: string
+  readonly #part: string
+  readonly file: FileHandle
+
+  private constructor(path: string, part: string, file: FileHandle) {
+    this.#path = path
+    this.#part = part
+    this.file = file
+  }
+
+  /** Rejects with what open() rejects with. */
+  static async open(path: string): Promise<WholeFile> {
+    const part = `${path}.${randomUUID()}.part`
+    return new WholeFile(path, part, await open(part, 'wx'))
+  }
+
+  /** Gives it its name. */
+  async finish(): Promise<void> {
+    await this.file.close()
+    await rename(this.#part, this.#path)
+  }
+
+  /** Removes what was written. */
+  async drop(): Promise<void> {
+    await this.file.close().catch(() => {})
+    await rm(this.#part, { force: true })
+  }
+}
