@@ -106,11 +106,11 @@ static outcome decode(llama_context * ctx, const agreement_setup & s, const agre
         for (int i = 0; trace && i < h2o_trace_n(ctx); ++i) {
             h2o_trace t;
             h2o_get_trace(ctx, i, &t);
-            for (int j = 0; j < t.n_sets*t.n_head_kv; ++j) {
+            for (int j = 0; j < t.n_sets*t.n_heads; ++j) {
                 res.sets.emplace_back(t.mem_pos + j*t.n_mem, t.mem_pos + (j + 1)*t.n_mem);
             }
             if (t.chunk_score) {
-                res.votes.insert(res.votes.end(), t.chunk_score, t.chunk_score + t.n_chunk*t.n_head_kv);
+                res.votes.insert(res.votes.end(), t.chunk_score, t.chunk_score + t.n_chunk*t.n_heads);
             }
         }
     }

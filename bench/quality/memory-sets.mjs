@@ -10,11 +10,11 @@ export const jaccard = (a, b) => sets.jaccard(a, b) ?? 1
 export const turnover = (before, now) => sets.turnover(now, before) ?? 0
 
 /** Set by set, the memory of each head at an entry of the trace, without the local positions. */
-export function heavySets({ pos, nMem, nHeadKv, nSets, memPos }, local) {
+export function heavySets({ pos, nMem, nHeads, nSets, memPos }, local) {
   const part = (i) => memPos.subarray(i * nMem, (i + 1) * nMem)
   return Array.from({ length: nSets }, (_, set) =>
-    Array.from({ length: nHeadKv }, (_, head) =>
-      Array.from(sets.heavyOf(part(set * nHeadKv + head), pos, local)),
+    Array.from({ length: nHeads }, (_, head) =>
+      Array.from(sets.heavyOf(part(set * nHeads + head), pos, local)),
     ),
   )
 }

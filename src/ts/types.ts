@@ -158,13 +158,14 @@ export interface GenerateSummary {
   timings: GenerateTimings
 }
 
-/** One layer of one chunk of the last sparse call. Arrays hold one row per KV head. */
+/** One layer of one chunk of the last sparse call. Arrays hold one row per head. */
 export interface H2oTraceEntry {
   layer: number
   /** The chunk begins here. */
   pos: number
   nChunk: number
-  nHeadKv: number
+  /** Heads with memory sets of their own: query heads with 'query', KV heads with 'votes'. */
+  nHeads: number
   /** The last positions before the chunk that it attended to besides its memory sets; 0 with 'votes'. */
   nNear: number
   /** Memory sets of the chunk: 1, or with 'query' one for each block of 64 queries; 0 if none. */
@@ -179,8 +180,8 @@ export interface H2oTraceEntry {
   chunkScore: Float32Array
   /**
    * With trace 'mass': what each of the positions [0, pos + nChunk) gets of the full causal softmax of the chunk's
-   * queries, summed over the queries and the query heads of the group; where there are several sets, set by set over
-   * the queries that it is for.
+   * queries, summed over the queries and the query heads that share the sets; where there are several sets, set by set
+   * over the queries that it is for.
    */
   mass?: Float32Array
 }

@@ -300,12 +300,12 @@ describe('takeTrace', () => {
     const entries = context.takeTrace()
     expect(context.takeTrace()).toEqual([])
     expect(entries).toHaveLength(context.model.nLayer * (last?.chunks ?? 0))
-    for (const { nMem, nHeadKv, nChunk, memPos, memScore, chunkScore } of entries) {
-      expect(memPos).toHaveLength(nMem * nHeadKv)
-      expect(memScore).toHaveLength(nMem * nHeadKv)
-      expect(chunkScore).toHaveLength(nChunk * nHeadKv)
+    for (const { nMem, nHeads, nChunk, memPos, memScore, chunkScore } of entries) {
+      expect(memPos).toHaveLength(nMem * nHeads)
+      expect(memScore).toHaveLength(nMem * nHeads)
+      expect(chunkScore).toHaveLength(nChunk * nHeads)
     }
-    expect(entries[0]).toMatchObject({ layer: 0, pos: last?.pos, nMem: 32, nHeadKv: 2 })
+    expect(entries[0]).toMatchObject({ layer: 0, pos: last?.pos, nMem: 32, nHeads: 2 })
   })
 
   it('is empty unless it was asked for', async () => {

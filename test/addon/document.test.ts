@@ -17,7 +17,7 @@ describe('a document', () => {
     expect(document.read).toMatchObject({ path: 'h2o', tokens: 500 })
     const alone = []
     for (const question of questions) {
-      await context.prefill(text, { reuse: false })
+      await context.prefill(text, { reuse: false, denseTail: 0 })
       alone.push((await collect(context.generate(question, { ...options, append: true }))).tokens)
     }
     const again = await context.read(text)

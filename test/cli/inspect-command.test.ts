@@ -7,7 +7,7 @@ import { inspect } from '../../src/ts/cli/commands/inspect.js'
 import { type InspectFlags, inspectOptions } from '../../src/ts/cli/inspect/options.js'
 import { runOptions } from '../../src/ts/cli/options.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
-import { type InspectScript, inspectApi, N_HEAD_KV, N_LAYER } from './support/inspect-api.js'
+import { type InspectScript, inspectApi, N_HEADS, N_LAYER } from './support/inspect-api.js'
 import { memoryIo } from './support/memory-io.js'
 
 const spec = { usage: '', description: '', options: inspectOptions, version: '', notes: '' }
@@ -81,7 +81,7 @@ describe('the figures', () => {
       sink_n: 1,
       runs: 2,
       n_layer: N_LAYER,
-      n_head_kv: N_HEAD_KV,
+      n_heads: N_HEADS,
       chunks: [0, 4, 8, 12, 16].map((pos) => ({ pos, n: 4 })),
       calls: [
         { n: 12, pos: 0, path: 'h2o', reason: null, inherited: 0 },
@@ -150,8 +150,8 @@ describe('the table', () => {
     const { out } = await runWith('--sink 2')
     expect(out.split('\n').slice(0, 3)).toEqual([
       'x.gguf (fake <model>)',
-      '20 tokens, single-pass, votes, 5 chunks of 4, L=2 H=1; 2 layers of 2 KV heads',
-      'shares of dense attention, as means over the KV heads and the 4 chunks with a memory',
+      '20 tokens, single-pass, votes, 5 chunks of 4, L=2 H=1; 2 layers of 2 heads',
+      'shares of dense attention, as means over the heads and the 4 chunks with a memory',
     ])
     const lines = out.trimEnd().split('\n').slice(4)
     expect(lines[0]).toMatch(/layer +own chunk +local +heavy +coverage +oracle +sink \(2\) +heavy turnover/)
@@ -169,8 +169,8 @@ describe('the page', () => {
     expect(html).toContain('a&lt;b&gt;.gguf (fake &lt;model&gt;)')
     expect(html).not.toMatch(/<b>\.gguf|<model>/)
     expect(html).not.toMatch(/<script|<link|@import|https?:|url\(/)
-    // five of all layers; what is seen, scores and mass of each KV head
-    expect(html.match(/<img /g)).toHaveLength(5 + 3 * N_LAYER * N_HEAD_KV)
+    // five of all layers; what is seen, scores and mass of each head
+    expect(html.match(/<img /g)).toHaveLength(5 + 3 * N_LAYER * N_HEADS)
     const sources = [...html.matchAll(/src="([^"]*)"/g)].map((match) => match[1])
     expect(sources.every((uri) => uri?.startsWith('data:image/png;base64,iVBOR'))).toBe(true)
     for (const tag of ['details', 'div', 'figure', 'svg', 'table', 'p', 'span', 'polygon', 'text']) {

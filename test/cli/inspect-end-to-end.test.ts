@@ -49,7 +49,7 @@ describe.each(ways)('$schedule $select', ({ schedule, select, ...memory }) => {
       0, 128, 256, 384, 512, 640, 768, 896,
     ])
     for (const layer of report.layers) {
-      expect(layer.heads).toHaveLength(report.n_head_kv)
+      expect(layer.heads).toHaveLength(report.n_heads)
       for (const { chunks } of layer.heads) {
         expect(chunks[0]).toMatchObject({ own: 1, coverage: 1, oracle: 1, lost: 0, n_mem: 0 })
         for (const chunk of chunks.slice(1)) {

@@ -215,19 +215,19 @@ describe('charts', () => {
 describe('a recording', () => {
   const entry = (pos: number, memory: number[][], layer = 0): H2oTraceEntry => {
     const nMem = memory[0]?.length ?? 0
-    const nHeadKv = memory.length
+    const nHeads = memory.length
     return {
       layer,
       pos,
       nChunk: 4,
-      nHeadKv,
+      nHeads,
       nNear: 0,
       nSets: nMem > 0 ? 1 : 0,
       nMem,
       memPos: Int32Array.from(memory.flat()),
       memScore: Float32Array.from(memory.flat(), (position) => 10 + position),
-      chunkScore: Float32Array.from({ length: 4 * nHeadKv }, (_, i) => i),
-      mass: Float32Array.from({ length: (pos + 4) * nHeadKv }, (_, i) => (i < pos + 4 ? 1 : 2)),
+      chunkScore: Float32Array.from({ length: 4 * nHeads }, (_, i) => i),
+      mass: Float32Array.from({ length: (pos + 4) * nHeads }, (_, i) => (i < pos + 4 ? 1 : 2)),
     }
   }
   const recordingOf = (...entries: H2oTraceEntry[]) => {
@@ -301,7 +301,7 @@ describe('a recording', () => {
     layer: 0,
     pos,
     nChunk: 96,
-    nHeadKv: 1,
+    nHeads: 1,
     nNear: 2,
     nSets: memory.length,
     nMem: memory[0]?.length ?? 0,

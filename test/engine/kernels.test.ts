@@ -44,8 +44,8 @@ const ways = shapes.flatMap((shape) =>
 
 /** The sets one by one. */
 function setsOf(trace: readonly H2oTraceEntry[]): Int32Array[] {
-  return trace.flatMap(({ memPos, nMem, nHeadKv, nSets }) =>
-    Array.from({ length: nHeadKv * nSets }, (_, i) => memPos.subarray(i * nMem, (i + 1) * nMem)),
+  return trace.flatMap(({ memPos, nMem, nHeads, nSets }) =>
+    Array.from({ length: nHeads * nSets }, (_, i) => memPos.subarray(i * nMem, (i + 1) * nMem)),
   )
 }
 

@@ -186,7 +186,7 @@ test.each(
 
       for (const [i, entry] of trace.entries()) {
         const { heads, pos, n } = expected.trace[i]!
-        expect([entry.pos, entry.nChunk, entry.nHeadKv]).toEqual([pos, n, heads.length])
+        expect([entry.pos, entry.nChunk, entry.nHeads]).toEqual([pos, n, heads.length])
         expectClose(
           entry.memScore,
           heads.flatMap(({ memScore }) => Array.from(memScore)),

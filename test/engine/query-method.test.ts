@@ -113,14 +113,14 @@ test.each(ways)('$kernels: $name', async ({
       expect(checkSets(expected.blocks, SCORE_TOLERANCE)).toEqual([])
       blocks.push(...expected.blocks)
 
-      for (const { layer, pos, nChunk, nHeadKv, nNear, nSets, nMem, memPos } of trace) {
+      for (const { layer, pos, nChunk, nHeads, nNear, nSets, nMem, memPos } of trace) {
         const own = expected.blocks.filter((b) => b.layer === layer && b.pos === pos)
-        expect(nHeadKv).toBe(kvHeads)
+        expect(nHeads).toBe(model.reference.hparams.nHead)
         expect(nNear).toBe(Math.min(L, pos))
         expect(nMem).toBe(Math.min(H, pos - nNear))
         expect(nSets).toBe(nMem > 0 ? Math.ceil(nChunk / 64) : 0)
-        expect(memPos).toHaveLength(nSets * nHeadKv * nMem)
-        expect(own).toHaveLength(Math.ceil(nChunk / 64) * nHeadKv)
+        expect(memPos).toHaveLength(nSets * nHeads * nMem)
+        expect(own).toHaveLength(Math.ceil(nChunk / 64) * nHeads)
         for (const { set } of own) {
           expect(set.every((p, j) => p < pos - nNear && p > (set[j - 1] ?? -1))).toBe(true)
         }
@@ -155,7 +155,7 @@ test.each([
 
   const reference = new ReferenceSession(model.reference, { S, L, H, select: 'query' })
   const { blocks } = reference.call(tokens, { forcedSets: sets })
-  expect(blocks).toHaveLength(2 * 9 * 3 * 2)
+  expect(blocks).toHaveLength(2 * 9 * 3 * model.reference.hparams.nHead)
   for (const { set, own } of blocks) expect(set).toEqual(own)
   // the lowest of the landmarks, then the lowest of all
   expect(blocks.at(-1)!.set).toEqual(Array.from({ length: H }, (_, i) => i))

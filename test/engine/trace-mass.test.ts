@@ -165,9 +165,9 @@ test.each([
   }
 })
 
-function headSums({ mass, pos, nChunk, nHeadKv }: H2oTraceEntry): number[] {
+function headSums({ mass, pos, nChunk, nHeads }: H2oTraceEntry): number[] {
   const end = pos + nChunk
-  return Array.from({ length: nHeadKv }, (_, head) =>
+  return Array.from({ length: nHeads }, (_, head) =>
     mass!.subarray(head * end, (head + 1) * end).reduce((a, b) => a + b, 0),
   )
 }

@@ -170,13 +170,13 @@ void naive_replay::check_call() {
             CHECK(t.il == il && t.pos == pos);
 
             std::vector<std::vector<int>> memory;
-            for (int ih = 0; ih < t.n_head_kv; ++ih) {
+            for (int ih = 0; ih < t.n_heads; ++ih) {
                 memory.emplace_back(t.mem_pos.begin() + ih*t.n_mem, t.mem_pos.begin() + (ih + 1)*t.n_mem);
             }
             const naive_chunk expected(layer, t.pos, t.n_chunk, memory);
             out.insert(out.end(), expected.out.begin(), expected.out.end());
 
-            for (int ih = 0; ih < t.n_head_kv; ++ih) {
+            for (int ih = 0; ih < t.n_heads; ++ih) {
                 check_head(t, ih, memory[ih], expected);
             }
             pos += t.n_chunk;

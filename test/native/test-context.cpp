@@ -144,10 +144,10 @@ std::vector<test_trace> test_context::trace() const {
         CHECK(h2o_get_trace(ctx.get(), i, &t));
 
         const auto scores = [&](const float * x, int n) {
-            return x ? std::vector<float>(x, x + t.n_head_kv*n) : std::vector<float>();
+            return x ? std::vector<float>(x, x + t.n_heads*n) : std::vector<float>();
         };
-        res.push_back({ t.il, t.pos, t.n_chunk, t.n_head_kv, t.n_mem,
-            { t.mem_pos, t.mem_pos + t.n_sets*t.n_head_kv*t.n_mem },
+        res.push_back({ t.il, t.pos, t.n_chunk, t.n_heads, t.n_mem,
+            { t.mem_pos, t.mem_pos + t.n_sets*t.n_heads*t.n_mem },
             scores(t.mem_score, t.n_mem), scores(t.chunk_score, t.n_chunk) });
     }
     return res;

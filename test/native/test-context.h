@@ -48,12 +48,12 @@ struct test_trace {
     int il;
     int pos;
     int n_chunk;
-    int n_head_kv;
+    int n_heads;
     int n_mem;
 
-    std::vector<int32_t> mem_pos;     // [n_sets][n_head_kv][n_mem]
-    std::vector<float>   mem_score;   // [n_head_kv][n_mem]; by votes only
-    std::vector<float>   chunk_score; // [n_head_kv][n_chunk]; the same
+    std::vector<int32_t> mem_pos;     // [n_sets][n_heads][n_mem]
+    std::vector<float>   mem_score;   // [n_heads][n_mem]; by votes only
+    std::vector<float>   chunk_score; // [n_heads][n_chunk]; the same
 };
 
 // K or V of one layer as the cache holds them, or as they were written

@@ -1,6 +1,6 @@
 // GGML_OP_H2O, ATTN: output, row statistics and votes of a block, against a plain loop in double precision: a chunk and
-// its own keys, with some before it or without, or a memory set, or a set for each block of queries, alone or on top of
-// the state of other keys, in every type and layout that a KV cache has, for odd sizes, 1 to 8 threads.
+// its own keys, with some before it or without, or a memory set, or a set for each query head and block of queries,
+// alone or on top of the state of other keys, in every type and layout that a KV cache has, for odd sizes, 1 to 8 threads.
 
 #include "testing.h"
 
@@ -22,7 +22,9 @@ struct problem {
     bool causal;   // the chunks' own keys, else a memory set
     int  n_near;   // keys before each chunk that it sees too; causal only
     int  n_mem;
-    int  n_sets;   // 1 for all queries, or 1 per block; then nobody votes
+    int  n_sets;   // 1 for all queries, or 1 per block
+
+    bool has_blocks; // a set for each query head and block; then nobody votes
 
     bool has_state;
     bool v_trans;
@@ -32,6 +34,8 @@ struct problem {
 
     int n_rows() const { return n_queries*n_group; }
     int n_keys() const { return causal ? n_near + n_queries : n_mem; }
+
+    int n_set_heads() const { return has_blocks ? n_head_kv*n_group : n_head_kv; }
 };
 
 static problem random_problem(test_random & rnd) {
@@ -54,7 +58,8 @@ static problem random_problem(test_random & rnd) {
     p.n_near    = p.causal && rnd.integer(0, 1) ? rnd.integer(1, 150) : 0;
     // chunks overlap by what is near, and ggml asks of a view to fit as if they did not
     p.n_cells   = p.pos + (p.n_near + p.n_queries)*p.n_chunks + rnd.integer(1, 200);
-    p.n_sets    = !p.causal && rnd.integer(0, 1) ? (p.n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK : 1;
+    p.has_blocks = !p.causal && rnd.integer(0, 1);
+    p.n_sets    = p.has_blocks ? (p.n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK : 1;
     p.n_mem     = rnd.integer(1, p.n_cells);
 
     // the rows of a quantised cache hold whole blocks
@@ -115,11 +120,11 @@ static void test_case(test_random & rnd) {
         : ggml_view_4d(g.ctx.get(), v_cache, p.d_v, n_seen, n_head, p.n_chunks,
             v_cache->nb[1], nb_v, n_next*v_cache->nb[1], begin*v_cache->nb[1]);
 
-    ggml_tensor * set = p.causal ? nullptr : ggml_new_tensor_3d(g.ctx.get(), GGML_TYPE_I32, p.n_mem, n_head, p.n_sets);
+    ggml_tensor * set = p.causal ? nullptr : ggml_new_tensor_3d(g.ctx.get(), GGML_TYPE_I32, p.n_mem, p.n_set_heads(), p.n_sets);
     ggml_tensor * o   = p.has_state ? ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, p.d_v, n_head*p.n_group, p.n_queries, p.n_chunks) : nullptr;
     ggml_tensor * lse = p.has_state ? ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, 1,     n_head*p.n_group, p.n_queries, p.n_chunks) : nullptr;
 
-    const bool has_votes = p.n_sets == 1;
+    const bool has_votes = !p.has_blocks;
 
     ggml_tensor * result = ggml_h2o_attn(g.ctx.get(), q, k, v, set, o, lse, p.v_trans, p.causal, has_votes, scale);
     ggml_tensor * quiet  = ggml_h2o_attn(g.ctx.get(), q, k, v, set, o, lse, p.v_trans, p.causal, false, scale);
@@ -131,7 +136,7 @@ static void test_case(test_random & rnd) {
     std::vector<float> lse_values = random_values(rnd, p.has_state ? ggml_nelements(lse) : 0, 10.0f);
 
     std::vector<int32_t> members;
-    for (int i = 0; !p.causal && i < n_head*p.n_sets; ++i) {
+    for (int i = 0; !p.causal && i < p.n_set_heads()*p.n_sets; ++i) {
         std::vector<int32_t> all(p.n_cells);
         for (int i = 0; i < p.n_cells; ++i) {
             all[i] = i;
@@ -180,11 +185,13 @@ static void test_case(test_random & rnd) {
             const int n_visible = p.causal ? p.n_near + row/p.n_group + 1 : n_keys;
             const int is        = p.n_sets > 1 ? row/p.n_group/GGML_H2O_BLOCK : 0;
 
+            const int i_set_head = p.has_blocks ? ih*p.n_group + row%p.n_group : ih;
+
             // by token and head
             const size_t at = ((size_t) (ic*p.n_queries + row/p.n_group)*n_head + ih)*p.n_group + row%p.n_group;
 
             const auto cell = [&](int j) {
-                return p.causal ? p.pos + ic*p.n_queries + j : members[(is*n_head + ih)*p.n_mem + j];
+                return p.causal ? p.pos + ic*p.n_queries + j : members[(is*p.n_set_heads() + i_set_head)*p.n_mem + j];
             };
 
             std::vector<double> w(n_visible);

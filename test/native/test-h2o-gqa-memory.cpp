@@ -130,7 +130,7 @@ static void test_local_only(test_context_params params, int n_group) {
 
         CHECK(!trace_gqa.empty() && trace_gqa.size() == trace_mha.size());
         for (size_t i = 0; i < trace_gqa.size(); ++i) {
-            CHECK(trace_gqa[i].n_head_kv == 2 && trace_mha[i].n_head_kv == 2*n_group);
+            CHECK(trace_gqa[i].n_heads == 2 && trace_mha[i].n_heads == 2*n_group);
             check_sums(trace_gqa[i].chunk_score, trace_mha[i].chunk_score, n_group);
             check_sums(trace_gqa[i].mem_score,   trace_mha[i].mem_score,   n_group);
         }
@@ -191,7 +191,7 @@ static void test_ratio(const test_context_params & params, int n_head, int n_hea
     CHECK(replay.nmse_out < 1e-10 && replay.error_score < 1e-5);
 
     const test_trace last = ctx.trace().back();
-    CHECK(last.n_head_kv == n_head_kv);
+    CHECK(last.n_heads == n_head_kv);
     for (int ih = 1; ih < n_head_kv; ++ih) {
         CHECK(!std::equal(last.mem_pos.begin(), last.mem_pos.begin() + last.n_mem, last.mem_pos.begin() + ih*last.n_mem));
     }

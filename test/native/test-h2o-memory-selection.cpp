@@ -29,7 +29,7 @@ static void test_model(test_context_params params, int n_head_kv, int n_local, i
         for (const test_trace & t : ctx.trace()) {
             CHECK(t.n_mem == std::min(t.pos, n_local + n_heavy));
 
-            for (int ih = 0; ih < t.n_head_kv; ++ih) {
+            for (int ih = 0; ih < t.n_heads; ++ih) {
                 const int32_t * set = t.mem_pos.data() + ih*t.n_mem;
 
                 for (int i = 0; i < t.n_mem; ++i) {

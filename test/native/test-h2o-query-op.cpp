@@ -108,7 +108,7 @@ static positions run(const problem & p, int n_threads) {
     }
     ggml_tensor * set = ggml_h2o_query(ctx, q, lse, k, pages, landmarks, p.pos, p.n_local, p.n_heavy, p.scale());
 
-    CHECK(set->ne[0] == p.n_set() && set->ne[1] == p.n_head && set->ne[2] == (p.n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK);
+    CHECK(set->ne[0] == p.n_set() && set->ne[1] == n_heads && set->ne[2] == (p.n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK);
 
     g.alloc();
     test_set(q,   p.q);

@@ -107,8 +107,8 @@ static void test_positions(const tiny_model & model, const test_context_params &
                 const test_trace & prev = trace[ic - 1];
                 const test_trace & cur  = trace[ic];
 
-                for (int ih = 0; ih < cur.n_head_kv; ++ih) {
-                    const std::vector<std::vector<int>> memory(cur.n_head_kv, { cur.mem_pos.begin() + ih*cur.n_mem, cur.mem_pos.begin() + (ih + 1)*cur.n_mem });
+                for (int ih = 0; ih < cur.n_heads; ++ih) {
+                    const std::vector<std::vector<int>> memory(cur.n_heads, { cur.mem_pos.begin() + ih*cur.n_mem, cur.mem_pos.begin() + (ih + 1)*cur.n_mem });
                     const naive_chunk expected(layer, cur.pos, cur.n_chunk, memory);
 
                     for (int i = 0; i < L; ++i) {
@@ -174,7 +174,7 @@ static void test_heads_differ(const tiny_model & model, const test_context_param
     for (const test_trace & t : ctx.trace()) {
         const auto head = t.chunk_score.begin() + t.n_chunk;
 
-        CHECK(t.n_head_kv == 2);
+        CHECK(t.n_heads == 2);
         CHECK(!std::equal(t.chunk_score.begin(), head, head));
     }
     CHECK(trace_of(ctx, 0)[1].chunk_score != trace_of(ctx, 1)[1].chunk_score);

@@ -1,5 +1,6 @@
 // Models with sliding windows through llama.h alone. Aborted at any node of any graph, a call leaves its graphs that
-// had ended, and going on from there gives what no abort would have given. And a partial state, as llama-server keeps
+// had ended, and going on from there gives what no abort would have given. A call behind a cut sees what it would see
+// with all positions in the cache. And a partial state, as llama-server keeps
 // it for going back, restores the windows alone: the H2O state follows the positions that are then removed.
 
 #include "node-watch.h"
@@ -62,6 +63,31 @@ static void test_abort(const tiny_model & model, const test_context_params & par
     CHECK(n_kept > 0);
 }
 
+// cells are out of the order of the ring then: a trial run that lost positions would cost the first ubatch its window
+static void test_cut(const tiny_model & model, test_context_params params) {
+    params.n_chunk = 200; // with the window of 32, nearly all cells of their cache
+    params.n_batch = 1024;
+
+    const auto next = tiny_prompt(300, 2);
+
+    test_context_params whole = params;
+    whole.swa_full = true;
+
+    for (const auto & [n_text, n_cut] : { std::pair(520, 50), std::pair(600, 120), std::pair(679, 50) }) {
+        const auto text = tiny_prompt(n_text, 1);
+        std::vector<std::vector<float>> logits;
+
+        for (const test_context_params & p : { params, whole }) {
+            test_context ctx(model, p);
+            ctx.decode(text);
+            ctx.truncate(text.size() - n_cut);
+            ctx.decode(next);
+            logits.push_back(ctx.logits());
+        }
+        CHECK(is_close(logits[0], logits[1]));
+    }
+}
+
 static void test_partial_state(const tiny_model & model, const test_context_params & params) {
     const int  S    = params.n_chunk;
     const auto text = tiny_prompt(4*S, 1);
@@ -116,6 +142,8 @@ int main() {
 
             test_abort(model, params);
             test_partial_state(model, params);
+            test_cut(model, params);
+            test_cut(model, params.off());
         }
     }
 

@@ -76,7 +76,7 @@ describe('memory sets', () => {
     layer,
     pos,
     nMem: heads[0]?.length ?? 0,
-    nHeadKv: heads.length,
+    nHeads: heads.length,
     nSets: 1,
     memPos: Int32Array.from(heads.flat()),
   })

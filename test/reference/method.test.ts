@@ -93,7 +93,7 @@ test('replaying its own sets changes nothing, replaying others does', () => {
   const own = session().call(tokens)
   const sets = own.trace.map(({ layer, heads }) => ({
     layer,
-    nHeadKv: heads.length,
+    nHeads: heads.length,
     nMem: heads[0]!.memPos.length,
     memPos: heads.flatMap(({ memPos }) => [...memPos]),
   }))

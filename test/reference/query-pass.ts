@@ -2,7 +2,7 @@
 // A sparse call under the policy `query` (src/native/h2o/README.md): one pass over the call's tokens. A query attends
 // to its block's set, to Local and to its own chunk; the output is ONE softmax over all of them.
 
-import { groupOf, logitsOver, range, sinkOf, valuesAt, weightedSum } from './attention.js'
+import { logitsOver, nGroup, range, sinkOf, valuesAt, weightedSum } from './attention.js'
 import { besideWindows } from './dense.js'
 import { chunksOf } from './h2o.js'
 import type { KvCache } from './kv-cache.js'
@@ -12,11 +12,11 @@ import { BLOCK, chooseSet, logSumExp } from './query.js'
 import type { Budget } from './selection.js'
 import { forward } from './transformer.js'
 
-/** What one block of queries of one KV head did. */
+/** What one block of queries of one head did. */
 export interface BlockTrace {
   layer: number
   chunk: number
-  kvHead: number
+  head: number
   /** of its chunk */
   block: number
   /** the chunk begins here */
@@ -31,12 +31,12 @@ export interface BlockTrace {
 }
 
 /** The sets to use in place of the reference's own. */
-export type ForcedSets = (layer: number, chunk: number, kvHead: number, block: number) => ArrayLike<number>
+export type ForcedSets = (layer: number, chunk: number, head: number, block: number) => ArrayLike<number>
 
 export interface QueryCall extends Budget {
   /** tokens per chunk */
   S: number
-  /** empty; by layer, chunk, KV head and block after the call */
+  /** empty; by layer, chunk, head and block after the call */
   blocks: BlockTrace[]
   forcedSets?: ForcedSets | undefined
 }
@@ -61,32 +61,29 @@ export function queryPass(
       const nearLogits = (i: number, head: number) =>
         logitsOver(h, cache, layer, head, q, place(i, head), nearOf(i))
 
-      for (const kvHead of range(0, h.nHeadKv)) {
+      for (const head of range(0, h.nHead)) {
+        const kvHead = Math.floor(head / nGroup(h))
         const keys = cache.keys[layer]!.map((row) =>
           row.subarray(kvHead * h.headDim, (kvHead + 1) * h.headDim),
         )
         for (let block = 0; begin + block * BLOCK < end; block++) {
           const queries = range(begin + block * BLOCK, Math.min(begin + (block + 1) * BLOCK, end))
           const rows = queries.map((i) => ({
-            q: groupOf(h, kvHead).map((head) => q.subarray(place(i, head), place(i, head) + h.headDim)),
-            lse: groupOf(h, kvHead).map((head) =>
-              logSumExp([...nearLogits(i, head), sinkOf(model.weights, layer, head)]),
-            ),
+            q: q.subarray(place(i, head), place(i, head) + h.headDim),
+            lse: logSumExp([...nearLogits(i, head), sinkOf(model.weights, layer, head)]),
             nSeen: nearOf(i).length,
           }))
           const own = chooseSet({ rows, keys, begin, nCandidates: begin - nNear, H })
-          const set = forcedSets ? Array.from(forcedSets(layer, chunk, kvHead, block)) : own.taken
+          const set = forcedSets ? Array.from(forcedSets(layer, chunk, head, block)) : own.taken
           blocks.push({
-            ...{ layer, chunk, kvHead, block, pos: begin, nNear, set },
+            ...{ layer, chunk, head, block, pos: begin, nNear, set },
             ...{ own: own.taken, margin: own.margin },
           })
           for (const i of queries) {
-            for (const head of groupOf(h, kvHead)) {
-              const at = place(i, head)
-              const logits = [...logitsOver(h, cache, layer, head, q, at, set), ...nearLogits(i, head)]
-              const values = valuesAt(h, cache, layer, head, [...set, ...nearOf(i)])
-              weightedSum(softmax(logits, sinkOf(model.weights, layer, head)), values, out, at)
-            }
+            const at = place(i, head)
+            const logits = [...logitsOver(h, cache, layer, head, q, at, set), ...nearLogits(i, head)]
+            const values = valuesAt(h, cache, layer, head, [...set, ...nearOf(i)])
+            weightedSum(softmax(logits, sinkOf(model.weights, layer, head)), values, out, at)
           }
         }
       }

@@ -2,10 +2,10 @@
 
 import type { BlockTrace, ForcedSets } from './query-pass.js'
 
-/** One layer of one chunk as the engine reports it; memPos is [nSets][nHeadKv][nMem], flat. */
+/** One layer of one chunk as the engine reports it; memPos is [nSets][nHeads][nMem], flat. */
 export interface EngineBlocks {
   layer: number
-  nHeadKv: number
+  nHeads: number
   nSets: number
   nMem: number
   memPos: ArrayLike<number>
@@ -13,10 +13,10 @@ export interface EngineBlocks {
 
 /** The sets of one call, its entries ordered by chunk within each layer. */
 export function blocksOf(entries: readonly EngineBlocks[]): ForcedSets {
-  return (layer, chunk, kvHead, block) => {
+  return (layer, chunk, head, block) => {
     const entry = entries.filter((e) => e.layer === layer)[chunk]
     if (!entry) throw new RangeError(`no entry for layer ${layer}, chunk ${chunk}`)
-    const at = (block * entry.nHeadKv + kvHead) * entry.nMem
+    const at = (block * entry.nHeads + head) * entry.nMem
     return Array.from(entry.memPos).slice(at, at + entry.nMem)
   }
 }
@@ -28,9 +28,9 @@ export function blocksOf(entries: readonly EngineBlocks[]): ForcedSets {
 export function checkSets(blocks: readonly BlockTrace[], tol: number): string[] {
   return blocks
     .filter(({ set, own, margin }) => margin > tol && String(set) !== String(own))
-    .map(({ layer, kvHead, pos, block, set, own, margin }) => {
+    .map(({ layer, head, pos, block, set, own, margin }) => {
       const [lacks, has] = [own.filter((x) => !set.includes(x)), set.filter((x) => !own.includes(x))]
-      const place = `layer ${layer}, head ${kvHead}, chunk at ${pos}, block ${block}`
+      const place = `layer ${layer}, head ${head}, chunk at ${pos}, block ${block}`
       return `${place}: lacks ${lacks}, has ${has} (of ${own.length}, margin ${margin})`
     })
 }

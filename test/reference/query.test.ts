@@ -30,7 +30,7 @@ function question(special: Record<number, Float64Array>, rows: Row[], H: number)
   return { rows, keys, begin: N, nCandidates: N - 8, H }
 }
 
-const row = (dim: number, lse: number): Row => ({ q: [along(dim, 2)], lse: [lse], nSeen: 8 })
+const row = (dim: number, lse: number): Row => ({ q: along(dim, 2), lse, nSeen: 8 })
 
 test('the mean of a page, and the keys that are the least like the mean of their span', () => {
   const { keys } = question({ 300: along(1), 511: along(2, 0.1), 256: along(0, 50) }, [], 1)

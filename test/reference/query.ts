@@ -1,8 +1,7 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// The memory set of a block of queries under the policy `query` (src/native/h2o/README.md),
-// for one layer and KV head. Names of the formulas: q_ih is the query of row i and head h,
-// k_x the key at position x, s_h(i, x) = q_ih . k_x / sqrt(d), lse(i, h) the log-sum-exp of
-// s_h(i, .) over Local and the chunk up to i. A bar is the mean over the heads of the group.
+// The memory set of a block of queries under the policy `query` (src/native/h2o/README.md), for one layer and query
+// head. Names of the formulas: q_i is the query of row i, k_x the key at position x, s(i, x) = q_i . k_x / sqrt(d),
+// lse(i) the log-sum-exp of s(i, .) over Local and the chunk up to i.
 
 import { range } from './attention.js'
 import { best, type Choice, highest } from './best.js'
@@ -14,12 +13,11 @@ export const BLOCK = 64
 /** needy queries of a block */
 export const NEEDY = 4
 
-/** One query of all heads of the group. */
+/** One query. */
 export interface Row {
-  /** [head of the group] */
-  q: Float64Array[]
-  /** [head of the group], over the keys that it sees without a set */
-  lse: number[]
+  q: Float64Array
+  /** over the keys that it sees without a set */
+  lse: number
   /** how many these are */
   nSeen: number
 }
@@ -50,7 +48,7 @@ export function chooseSet(ask: Question): Choice {
   }
 }
 
-/** The first search: needy queries, one head at a time, among the landmarks. min(64, H / 8) positions. */
+/** The first search: needy queries, among the landmarks. min(64, H / 8) positions. */
 function chooseByNeed(ask: Question): Choice {
   const needy = needyRows(ask.rows)
   const landmarks = landmarkCandidates(ask)
@@ -61,11 +59,11 @@ function chooseByNeed(ask: Question): Choice {
   return { taken: wanted.taken, margin: Math.min(needy.margin, landmarks.margin, wanted.margin) }
 }
 
-/** The rows of the lowest need(i) = mean over h of lse(i, h) - log(keys that i sees). */
+/** The rows of the lowest need(i) = lse(i) - log(keys that i sees). */
 function needyRows(rows: readonly Row[]): Choice {
   return best(range(0, rows.length), NEEDY, (i) => {
     const { lse, nSeen } = rows[i]!
-    return -(average(lse) - Math.log(nSeen))
+    return -(lse - Math.log(nSeen))
   })
 }
 
@@ -78,35 +76,31 @@ function landmarkCandidates({ keys, begin, nCandidates }: Question): Choice {
   }
 }
 
-/** a(x) = max over the rows i and heads h of s_h(i, x) - lse(i, h) */
+/** a(x) = max over the rows i of s(i, x) - lse(i) */
 function wantOf(rows: readonly Row[], key: Float64Array): number {
-  return highest(rows.flatMap(({ q, lse }) => q.map((x, h) => logit(x, key) - lse[h]!)))
+  return highest(rows.map(({ q, lse }) => logit(q, key) - lse))
 }
 
-/** The second search: all queries, averaged over the group, key by key in the best pages. What is left of H. */
+/** The second search: all queries, key by key in the best pages. What is left of H. */
 function chooseByAll(ask: Question, taken: readonly number[]): Choice {
-  const means = ask.rows.map(({ q, lse }) => ({ q: mean(q), lse: average(lse) }))
-  const searched = searchedPositions(ask, means)
-  const share = shares(ask.keys, means, searched.taken)
+  const searched = searchedPositions(ask)
+  const share = shares(ask.keys, ask.rows, searched.taken)
   const before = new Set(taken)
   const left = searched.taken.filter((x) => !before.has(x))
   const chosen = best(left, ask.H - taken.length, (x) => share.get(x)!)
   return { taken: chosen.taken, margin: Math.min(searched.margin, chosen.margin) }
 }
 
-interface MeanRow {
-  q: Float64Array
-  lse: number
-}
+type Asking = Pick<Row, 'q' | 'lse'>
 
 /**
- * The positions of the best max(32, 4H / 64) whole pages of candidates, the first one always among them, and those
+ * The positions of the best max(32, H / 6) whole pages of candidates, the first one always among them, and those
  * behind the last whole page.
  */
-function searchedPositions({ keys, nCandidates, H }: Question, means: readonly MeanRow[]): Choice {
+function searchedPositions({ rows, keys, nCandidates, H }: Question): Choice {
   const nPages = Math.floor(nCandidates / PAGE)
-  const pages = best(range(0, nPages), Math.max(32, Math.ceil((4 * H) / PAGE)), (page) =>
-    page === 0 ? Infinity : pageScore(inPairs(means), meanKey(keys, page), variance(keys, page)),
+  const pages = best(range(0, nPages), Math.max(32, Math.ceil(H / 6)), (page) =>
+    page === 0 ? Infinity : pageScore(inPairs(rows), meanKey(keys, page), variance(keys, page)),
   )
   const taken = [
     ...pages.taken.flatMap((page) => range(page * PAGE, (page + 1) * PAGE)),
@@ -116,7 +110,7 @@ function searchedPositions({ keys, nCandidates, H }: Question, means: readonly M
 }
 
 /** Rows 2i and 2i + 1, averaged; a last one without a partner stays as it is. */
-function inPairs(rows: readonly MeanRow[]): MeanRow[] {
+function inPairs(rows: readonly Asking[]): Asking[] {
   return range(0, Math.ceil(rows.length / 2)).map((i) => {
     const pair = rows.slice(2 * i, 2 * i + 2)
     return { q: mean(pair.map(({ q }) => q)), lse: average(pair.map(({ lse }) => lse)) }
@@ -127,17 +121,14 @@ function inPairs(rows: readonly MeanRow[]): MeanRow[] {
  * b(P) = max over the pairs i of q_i . kbar_P / sqrt(d) + |q_i / sqrt(d)|^2 var_P / 2 - lse_i: what the mean of e^s
  * over the page's keys would be if they scattered normally, by as much in each direction.
  */
-function pageScore(pairs: readonly MeanRow[], key: Float64Array, variance: number): number {
+function pageScore(pairs: readonly Asking[], key: Float64Array, variance: number): number {
   const d = key.length
   return highest(pairs.map(({ q, lse }) => logit(q, key) + (dot(q, 0, q, 0, d) / d) * (variance / 2) - lse))
 }
 
-/**
- * t(x) = max over i of s(i, x) - log(e^lsebar_i + sum over the
- * searched y of e^s(i, y)), with s(i, x) = qbar_i . k_x / sqrt(d)
- */
-function shares(keys: Keys, means: readonly MeanRow[], searched: readonly number[]): Map<number, number> {
-  const ofRow = means.map(({ q, lse }) => {
+/** t(x) = max over i of s(i, x) - log(e^lse(i) + sum over the searched y of e^s(i, y)) */
+function shares(keys: Keys, rows: readonly Asking[], searched: readonly number[]): Map<number, number> {
+  const ofRow = rows.map(({ q, lse }) => {
     const s = searched.map((x) => logit(q, keys[x]!))
     const all = logSumExp([lse, ...s])
     return s.map((value) => value - all)

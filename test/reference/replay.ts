@@ -11,10 +11,10 @@
 import type { ChunkTrace, ForcedMemory } from './h2o.js'
 import { type Budget, checkSelection } from './selection.js'
 
-/** One layer of one chunk as the engine reports it; memPos is [nHeadKv][nMem], flat. */
+/** One layer of one chunk as the engine reports it; memPos is [nHeads][nMem], flat. */
 export interface EngineSets {
   layer: number
-  nHeadKv: number
+  nHeads: number
   nMem: number
   memPos: ArrayLike<number>
 }

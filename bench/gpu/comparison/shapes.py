@@ -80,7 +80,11 @@ def attention_work(shape, n, contender):
     )
 
 
-BLOCK, SEARCHED = 64, 32 * 64  # of the policy `query`: queries that share a set, keys searched for it
+BLOCK = 64  # of the policy `query`: queries of a head that share a set
+
+
+def searched_keys(heavy):
+    return max(32, -(-heavy // 6)) * 64  # keys of the pages that are searched for a set
 
 
 def chunk_work(shape, begin, queries, policy):
@@ -96,8 +100,8 @@ def chunk_work(shape, begin, queries, policy):
     local = min(begin, policy.local)
     candidates = begin - local
     heavy = min(candidates, policy.heavy)
-    searched = min(candidates, SEARCHED)
-    group = shape.heads / shape.kv_heads
-    search = queries * (candidates / 256 + candidates / 128 / group + searched / group)  # landmarks, pages, their keys
-    sets = min(candidates, -(-queries // BLOCK) * (heavy + searched / 2))  # of those searched the keys alone
+    searched = min(candidates, searched_keys(policy.heavy))
+    search = queries * (candidates / 256 + candidates / 128 + searched)  # landmarks, pages, their keys
+    group = shape.heads / shape.kv_heads  # each head has sets of its own, and all read one KV head
+    sets = min(candidates, -(-queries // BLOCK) * group * (heavy + searched / 2))  # of those searched the keys alone
     return 2 * (own + queries * (local + heavy)) + search, queries + local + sets

@@ -8,12 +8,12 @@
 namespace addon {
 
 size_t trace_n_mass(const h2o_trace & t) {
-    return (size_t) (t.pos + t.n_chunk) * t.n_head_kv * std::max(t.n_sets, 1);
+    return (size_t) (t.pos + t.n_chunk) * t.n_heads * std::max(t.n_sets, 1);
 }
 
 trace_entry::trace_entry(const h2o_trace & t) : entry(t) {
-    const size_t n_mem   = (size_t) t.n_mem * t.n_head_kv * t.n_sets;
-    const size_t n_chunk = (size_t) t.n_chunk * t.n_head_kv;
+    const size_t n_mem   = (size_t) t.n_mem * t.n_heads * t.n_sets;
+    const size_t n_chunk = (size_t) t.n_chunk * t.n_heads;
     const size_t n_mass  = trace_n_mass(t);
 
     data.reserve(2*n_mem + n_chunk + (t.mass ? n_mass : 0)); // pointers stay

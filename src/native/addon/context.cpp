@@ -202,14 +202,14 @@ Napi::Value context_object::take_trace(const Napi::CallbackInfo & info) {
     for (uint32_t i = 0; i < entries->size(); ++i) {
         const h2o_trace & e = (*entries)[i].entry;
 
-        const size_t n_mem   = (size_t) e.n_mem   * e.n_head_kv * e.n_sets;
-        const size_t n_chunk = (size_t) e.n_chunk * e.n_head_kv;
+        const size_t n_mem   = (size_t) e.n_mem   * e.n_heads * e.n_sets;
+        const size_t n_chunk = (size_t) e.n_chunk * e.n_heads;
 
         Napi::Object object = Napi::Object::New(env);
         object.Set("layer",      Napi::Number::New(env, e.il));
         object.Set("pos",        Napi::Number::New(env, e.pos));
         object.Set("nChunk",     Napi::Number::New(env, e.n_chunk));
-        object.Set("nHeadKv",    Napi::Number::New(env, e.n_head_kv));
+        object.Set("nHeads",     Napi::Number::New(env, e.n_heads));
         object.Set("nNear",      Napi::Number::New(env, e.n_near));
         object.Set("nSets",      Napi::Number::New(env, e.n_sets));
         object.Set("nMem",       Napi::Number::New(env, e.n_mem));

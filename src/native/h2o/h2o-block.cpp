@@ -222,32 +222,40 @@ h2o_attn_block h2o_build_intra(
     return res;
 }
 
-// a set for each block: blocks become a dimension of the products, and the last block's missing queries zeros
+// A set for each head and block: both become a dimension of the products, and the last block's missing queries zeros.
 static h2o_attn_block h2o_build_blocks_composed(const h2o_layer & l, ggml_tensor * q, ggml_tensor * set) {
     const int64_t n_mem     = set->ne[0];
-    const int64_t n_head_kv = set->ne[1];
     const int64_t n_sets    = set->ne[2];
+    const int64_t n_group   = l.n_group;
+    const int64_t n_head_kv = set->ne[1]/n_group;
+    const int64_t n_padded  = n_sets*GGML_H2O_BLOCK; // queries
     const int64_t n_rows    = q->ne[1];
-    const int64_t n_block   = l.n_group*GGML_H2O_BLOCK;
 
-    set = ggml_reshape_2d(l.ctx, ggml_cont(l.ctx, ggml_permute(l.ctx, set, 0, 2, 1, 3)), n_mem*n_sets, n_head_kv);
+    set = ggml_cont(l.ctx, ggml_permute(l.ctx, set, 0, 2, 1, 3)); // [n_mem, n_sets, n_head]
+    set = ggml_reshape_2d(l.ctx, set, n_mem*n_sets*n_group, n_head_kv);
 
-    if (n_rows < n_block*n_sets) {
-        q = ggml_pad(l.ctx, q, 0, n_block*n_sets - n_rows, 0, 0);
+    if (n_rows < n_padded*n_group) {
+        q = ggml_pad(l.ctx, q, 0, n_padded*n_group - n_rows, 0, 0);
     }
-    ggml_tensor * k   = h2o_gather_k  (l.ctx, l.k, set); // [d_k, n_mem*n_sets, n_head_kv]
-    ggml_tensor * v_t = h2o_gather_v_t(l.ctx, l.v, set); // [n_mem*n_sets, d_v, n_head_kv]
+    ggml_tensor * k   = h2o_gather_k  (l.ctx, l.k, set); // [d_k, n_mem*n_sets*n_group, n_head_kv]
+    ggml_tensor * v_t = h2o_gather_v_t(l.ctx, l.v, set); // [n_mem*n_sets*n_group, d_v, n_head_kv]
 
-    v_t = ggml_view_4d(l.ctx, v_t, n_mem, v_t->ne[1], n_sets, n_head_kv, v_t->nb[1], n_mem*v_t->nb[0], v_t->nb[2], 0);
+    v_t = ggml_view_4d(l.ctx, v_t, n_mem, v_t->ne[1], n_sets*n_group, n_head_kv,
+            v_t->nb[1], n_mem*v_t->nb[0], v_t->nb[2], 0);
+
+    // rows of a KV head are by query and head of the group; here by head and query, and back
+    const auto swap = [&](ggml_tensor * t, int64_t ne1, int64_t ne2) {
+        return ggml_cont(l.ctx, ggml_permute(l.ctx, ggml_reshape_4d(l.ctx, t, t->ne[0], ne1, ne2, n_head_kv), 0, 2, 1, 3));
+    };
 
     const h2o_attn_block b = h2o_build_attn_block(l.ctx,
-            ggml_reshape_4d(l.ctx, q, q->ne[0], n_block, n_sets, n_head_kv),
-            ggml_reshape_4d(l.ctx, k, k->ne[0], n_mem,   n_sets, n_head_kv),
+            ggml_reshape_4d(l.ctx, swap(q, n_group, n_padded), q->ne[0], GGML_H2O_BLOCK, n_sets*n_group, n_head_kv),
+            ggml_reshape_4d(l.ctx, k, k->ne[0], n_mem, n_sets*n_group, n_head_kv),
             v_t, nullptr, nullptr, h2o_without_sinks(l.softmax));
 
     // without the rows that are none
     const auto join = [&](ggml_tensor * t) {
-        t = ggml_reshape_3d(l.ctx, t, t->ne[0], n_block*n_sets, n_head_kv);
+        t = ggml_reshape_3d(l.ctx, swap(t, n_padded, n_group), t->ne[0], n_group*n_padded, n_head_kv);
         return ggml_cont(l.ctx, ggml_view_3d(l.ctx, t, t->ne[0], n_rows, n_head_kv, t->nb[1], t->nb[2], 0));
     };
     return { join(b.o), join(b.lse), nullptr };
@@ -259,11 +267,13 @@ h2o_attn_block h2o_build_inter(
         return h2o_build_fused(l, q, h2o_view_cells(l.ctx, l.k), h2o_view_cells(l.ctx, l.v), set, o, lse);
     }
 
-    h2o_attn_block res = set->ne[2] > 1
-        ? h2o_build_blocks_composed(l, q, set)
-        : h2o_build_attn_block(l.ctx, q,
+    const bool is_of_all = set->ne[1] == l.k->ne[1] && set->ne[2] == 1;
+
+    h2o_attn_block res = is_of_all
+        ? h2o_build_attn_block(l.ctx, q,
                 h2o_gather_k(l.ctx, l.k, set), h2o_gather_v_t(l.ctx, l.v, set), nullptr, l.ones,
-                h2o_without_sinks(l.softmax));
+                h2o_without_sinks(l.softmax))
+        : h2o_build_blocks_composed(l, q, set);
 
     res.o = h2o_build_fuse(l.ctx, o, lse, res.o, res.lse);
     return res;

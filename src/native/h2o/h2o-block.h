@@ -77,8 +77,8 @@ h2o_attn_block h2o_build_intra(
         int64_t           n_chunks,
         ggml_tensor     * mask);
 
-// attention of one chunk over a set I32 [n_mem, n_head_kv, n_sets] of cells, one for all queries or for each block of
-// GGML_H2O_BLOCK, merged with what came out over other keys
+// attention of one chunk over a set of cells, merged with what came out over other keys: I32 [n_mem, n_head_kv, 1], one
+// for all queries of a group, or [n_mem, n_head, n_sets], one for each head and block of GGML_H2O_BLOCK queries
 // q, o, lse as in a block, of one chunk -> o is that of all keys; lse and votes are of the set alone
 h2o_attn_block h2o_build_inter(
         const h2o_layer & l, ggml_tensor * q, ggml_tensor * set, ggml_tensor * o, ggml_tensor * lse);

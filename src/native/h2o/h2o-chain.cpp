@@ -85,11 +85,12 @@ static void h2o_build_chain(
         const llm_graph_input_h2o & inp,
         int32_t                     owner,
         std::vector<h2o_chunks>   & batches) {
-    const h2o_store & store = inp.cache.get_store();
+    const h2o_store  & store  = inp.cache.get_store();
+    const h2o_policy & policy = inp.cache.get_policy();
 
     std::vector<ggml_tensor *> & sets = inp.sets[owner];
 
-    const auto memory = inp.cache.get_policy().begin_layer(l, plan, {
+    const auto memory = policy.begin_layer(l, plan, {
             store.kept(owner, plan.src), store.kept(owner, plan.dst), store.index(owner),
             owner == l.il ? nullptr : &sets });
 
@@ -123,7 +124,7 @@ static void h2o_build_chain(
             h2o_expand(l, { chunks.intra.o });
 
             if (plan.trace) {
-                inp.cache.trace.keep(l, plan, ic, set, scores, inp.ones);
+                inp.cache.trace.keep(l, plan, ic, policy.has_set_per_head() ? l.q->ne[1] : l.k->ne[1], set, scores, inp.ones);
             }
         }
     }

@@ -18,17 +18,17 @@ int64_t h2o_mass_max_nodes(int64_t n_queries, int64_t n_per_sum, int64_t n_keys,
     return 8 + n_sums*(1 + 12*h2o_ceil_div(n_per_sum, h2o_mass_n_slice(n_per_sum, n_keys, n_head)));
 }
 
-// column sums of n neighbouring queries from position pos on over k [d_k, n_keys, n_head_kv] -> [n_keys, 1, n_head_kv]
+// column sums of n neighbouring queries from position pos on over k [d_k, n_keys, n_head_kv] -> [n_keys, 1, n_heads]
 static ggml_tensor * h2o_build_column_sums(
         ggml_context      * ctx,
         ggml_tensor       * q,
         ggml_tensor       * k,
         ggml_tensor       * ones,
         const h2o_softmax & softmax,
+        int64_t             n_heads,
         int64_t             pos) {
-    const int64_t n         = q->ne[2];
-    const int64_t n_head_kv = k->ne[2];
-    const int64_t n_group   = q->ne[1]/n_head_kv;
+    const int64_t n       = q->ne[2];
+    const int64_t n_group = q->ne[1]/n_heads;
 
     if (q->type != GGML_TYPE_F32) {
         q = ggml_cast(ctx, q, GGML_TYPE_F32);
@@ -45,9 +45,9 @@ static ggml_tensor * h2o_build_column_sums(
     ggml_soft_max_add_sinks(w, softmax.sinks);
 
     // the heads of a group are neighbours: their rows are summed like those of one head
-    w = ggml_reshape_3d(ctx, w, k->ne[1], n*n_group, n_head_kv);
+    w = ggml_reshape_3d(ctx, w, k->ne[1], n*n_group, n_heads);
 
-    ggml_tensor * one = ggml_view_3d(ctx, ones, 1, n*n_group, n_head_kv,
+    ggml_tensor * one = ggml_view_3d(ctx, ones, 1, n*n_group, n_heads,
             ggml_element_size(ones), n*n_group*ggml_element_size(ones), 0);
 
     return ggml_out_prod(ctx, w, one);
@@ -60,17 +60,17 @@ ggml_tensor * h2o_build_mass(
         ggml_tensor       * k,
         ggml_tensor       * ones,
         const h2o_softmax & softmax,
+        int64_t             n_heads,
         int64_t             pos,
         int64_t             n_per_sum) {
     const int64_t n_queries = q->ne[2];
-    const int64_t n_head_kv = k->ne[1];
     const int64_t n_keys    = pos + n_queries;
     const int64_t n_slice   = h2o_mass_n_slice(n_per_sum, n_keys, q->ne[1]);
 
     GGML_ASSERT(n_keys <= k->ne[2]);
 
     // cell i holds position i: a sparse call has checked that
-    k = ggml_view_3d(ctx, k, k->ne[0], n_keys, n_head_kv, k->nb[2], k->nb[1], 0);
+    k = ggml_view_3d(ctx, k, k->ne[0], n_keys, k->ne[1], k->nb[2], k->nb[1], 0);
 
     ggml_tensor * res = nullptr;
 
@@ -83,17 +83,17 @@ ggml_tensor * h2o_build_mass(
             const int64_t n = std::min(n_slice, end - i);
 
             ggml_tensor * qi   = ggml_view_3d(ctx, q, q->ne[0], q->ne[1], n, q->nb[1], q->nb[2], i*q->nb[2]);
-            ggml_tensor * part = h2o_build_column_sums(ctx, qi, k, ones, softmax, pos + i);
+            ggml_tensor * part = h2o_build_column_sums(ctx, qi, k, ones, softmax, n_heads, pos + i);
 
             sum = sum ? ggml_add(ctx, sum, part) : part;
             ggml_build_forward_expand(gf, sum);
         }
 
-        sum = ggml_reshape_3d(ctx, sum, n_keys, n_head_kv, 1);
+        sum = ggml_reshape_3d(ctx, sum, n_keys, n_heads, 1);
         res = res ? ggml_concat(ctx, res, sum, 2) : sum;
         ggml_build_forward_expand(gf, res);
     }
 
     // a tensor of its own: an output that is a view would not keep what it shows
-    return ggml_cont_3d(ctx, res, n_keys, n_head_kv, res->ne[2]);
+    return ggml_cont_3d(ctx, res, n_keys, n_heads, res->ne[2]);
 }

@@ -1,5 +1,5 @@
 // What dense attention would have looked at: how the full causal softmax of a chunk's queries spreads over all
-// positions up to the end of the chunk, per KV head. For introspection only (H2O_TRACE_MASS): it is the very work that
+// positions up to the end of the chunk, per head. For introspection only (H2O_TRACE_MASS): it is the very work that
 // the sparse path saves.
 
 #pragma once
@@ -11,9 +11,9 @@ int64_t h2o_mass_max_nodes(int64_t n_queries, int64_t n_per_sum, int64_t n_keys,
 
 // q [d_k, n_head, n_queries] of neighbouring positions from pos on, as handed to build_attn_mha; k as
 // llama_kv_cache::get_k returns it; ones: n_head*n_queries of them or more
-// -> F32 [pos + n_queries, n_head_kv, n_sums] column sums of the weights over each n_per_sum of the queries, the last
-// ones may be fewer, and the heads of the group. Puts its nodes into the graph as it goes, so that the logits of one
-// slice of queries are alive at a time.
+// -> F32 [pos + n_queries, n_heads, n_sums] column sums of the weights over each n_per_sum of the queries, the last ones
+// may be fewer, and over neighbouring query heads, so that n_heads are left. Puts its nodes into the graph as it goes, so
+// that the logits of one slice of queries are alive at a time.
 ggml_tensor * h2o_build_mass(
         ggml_context      * ctx,
         ggml_cgraph       * gf,
@@ -21,5 +21,6 @@ ggml_tensor * h2o_build_mass(
         ggml_tensor       * k,
         ggml_tensor       * ones,
         const h2o_softmax & softmax,
+        int64_t             n_heads,
         int64_t             pos,
         int64_t             n_per_sum);

@@ -1,4 +1,4 @@
-// The policy `query`: every block of a chunk's queries chooses its own set from all
+// The policy `query`: every block of a head's queries chooses its own set from all
 // positions before Local, by two searches over indexes of the keys (README.md, "query").
 // Nothing is handed from chunk to chunk: the indexes are functions of K alone, so a set
 // cannot depend on where a call begins, on what was read before it, or on a restored state.
@@ -12,8 +12,9 @@ public:
     h2o_policy_type type() const override { return H2O_POLICY_QUERY; }
 
     bool    wants_votes()       const override { return false; }
+    bool    has_set_per_head()  const override { return true; }
     bool    has_local_near()    const override { return true; }
-    int32_t n_nodes_per_chunk() const override { return 48; }
+    int32_t n_nodes_per_chunk() const override { return 56; }
 
     std::vector<h2o_tensor_spec> tensors(const h2o_layer_shape &)       const override { return {}; }
     std::vector<h2o_tensor_spec> index  (const h2o_layer_shape & shape) const override;

@@ -13,6 +13,7 @@ public:
     h2o_policy_type type() const override { return H2O_POLICY_VOTES; }
 
     bool    wants_votes()       const override { return true; }
+    bool    has_set_per_head()  const override { return false; }
     bool    has_local_near()    const override { return false; }
     int32_t n_nodes_per_chunk() const override { return 16; }
 

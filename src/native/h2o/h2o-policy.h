@@ -56,8 +56,8 @@ class h2o_policy_layer {
 public:
     virtual ~h2o_policy_layer() = default;
 
-    // The set that chunk ic attends to, I32 [plan.n_mem(ic), n_head_kv, n_sets], ascending per head; n_mem(ic) > 0. One
-    // for all queries, or one for each block of GGML_H2O_BLOCK.
+    // The set that chunk ic attends to, I32 [plan.n_mem(ic), n_head_kv, 1], ascending per head; n_mem(ic) > 0. With a set
+    // per head: [.., n_head, n_sets], one for each block of GGML_H2O_BLOCK queries.
     // q and intra: the chunk's queries and its intra attention, as h2o_build_inter takes them.
     virtual ggml_tensor * build_set(int32_t ic, ggml_tensor * q, const h2o_attn_block & intra) = 0;
 
@@ -78,6 +78,9 @@ public:
 
     // whether attention shall sum votes, which costs a second visit of the keys on a GPU
     virtual bool wants_votes() const = 0;
+
+    // whether each query head has sets of its own; else those of a KV head's group share them
+    virtual bool has_set_per_head() const = 0;
 
     // whether Local belongs to a chunk's intra attention, and not to the set
     virtual bool has_local_near() const = 0;

@@ -139,7 +139,9 @@ uint32_t h2o_max_nodes(const llama_context & lctx, const h2o_cache & cache) {
         }
         const int64_t n_per_sum = cparams.h2o.policy == H2O_POLICY_QUERY ? GGML_H2O_BLOCK : cparams.n_ubatch;
 
-        n_per_chunk += h2o_mass_max_nodes(cparams.n_ubatch, n_per_sum, cparams.n_ctx_seq, n_head_max);
+        if (n_head_max > 0) { // none where all layers have windows
+            n_per_chunk += h2o_mass_max_nodes(cparams.n_ubatch, n_per_sum, cparams.n_ctx_seq, n_head_max);
+        }
     }
 
     const uint64_t n_nodes = hparams.n_layer()*(128 + n_per_chunk*cache.get_n_graph_chunks());

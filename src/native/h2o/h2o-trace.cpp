@@ -14,17 +14,18 @@ void h2o_trace_log::keep(
         const h2o_layer  & l,
         const h2o_plan   & plan,
         int32_t            ic,
+        int64_t            n_heads,
         ggml_tensor      * set,
         const h2o_scores & scores,
         ggml_tensor      * ones) {
     node n = {};
-    n.entry.il        = l.il;
-    n.entry.pos       = plan.chunk_pos(ic);
-    n.entry.n_chunk   = plan.chunk_len(ic);
-    n.entry.n_head_kv = l.k->ne[1];
-    n.entry.n_near    = plan.n_near(ic);
-    n.entry.n_mem     = set ? set->ne[0] : 0;
-    n.entry.n_sets    = set ? set->ne[2] : 0;
+    n.entry.il      = l.il;
+    n.entry.pos     = plan.chunk_pos(ic);
+    n.entry.n_chunk = plan.chunk_len(ic);
+    n.entry.n_heads = n_heads;
+    n.entry.n_near  = plan.n_near(ic);
+    n.entry.n_mem   = set ? set->ne[0] : 0;
+    n.entry.n_sets  = set ? set->ne[2] : 0;
 
     n.mem_pos     = set;
     n.mem_score   = set ? scores.set : nullptr;
@@ -34,7 +35,7 @@ void h2o_trace_log::keep(
         ggml_tensor * q = ggml_view_3d(l.ctx, l.q, l.q->ne[0], l.q->ne[1], n.entry.n_chunk, l.q->nb[1], l.q->nb[2],
                 plan.chunk_token(ic)*l.q->nb[2]);
 
-        n.mass = h2o_build_mass(l.ctx, l.gf, q, l.k, ones, l.softmax, n.entry.pos,
+        n.mass = h2o_build_mass(l.ctx, l.gf, q, l.k, ones, l.softmax, n_heads, n.entry.pos,
                 n.entry.n_sets > 1 ? GGML_H2O_BLOCK : n.entry.n_chunk);
     }
 

@@ -15,12 +15,13 @@ public:
     // while a graph is built: forgets the tensors of the one before
     void begin_graph();
 
-    // keeps those of one layer and chunk; set null: the chunk has no memory. ones: see h2o_build_mass, for
-    // H2O_TRACE_MASS only
+    // keeps those of one layer and chunk; n_heads: with sets of their own; set null: the chunk has no memory. ones: see
+    // h2o_build_mass, for H2O_TRACE_MASS only
     void keep(
             const h2o_layer  & l,
             const h2o_plan   & plan,
             int32_t            ic,
+            int64_t            n_heads,
             ggml_tensor      * set,
             const h2o_scores & scores,
             ggml_tensor      * ones);

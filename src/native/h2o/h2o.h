@@ -55,7 +55,7 @@ struct h2o_params {
     enum h2o_schedule    schedule;
 
     uint32_t n_local; // L, the last positions before a chunk, per KV head
-    uint32_t n_heavy; // H, positions that the policy chooses, per KV head; L = H = 0 is off
+    uint32_t n_heavy; // H, positions that the policy chooses, per head; L = H = 0 is off
 
     // the last tokens of a prompt that are dense: for whoever cuts prompts into calls, llama_decode takes no notice
     uint32_t n_dense_tail;
@@ -187,7 +187,7 @@ LLAMA_API bool h2o_has_memory(const struct llama_context * ctx);
 LLAMA_API void h2o_reset_memory(struct llama_context * ctx);
 
 //
-// introspection: what every layer and KV head scored and kept, chunk by chunk, of the last sparse call
+// introspection: what every layer and head scored and kept, chunk by chunk, of the last sparse call
 //
 
 // takes effect with the next call; costs memory and one copy to the host per call. False for H2O_TRACE_MASS in a
@@ -200,16 +200,16 @@ struct h2o_trace {
     int32_t         il;          // layer
     llama_pos       pos;         // the chunk begins here
     int32_t         n_chunk;     // tokens in the chunk
-    int32_t         n_head_kv;
+    int32_t         n_heads;     // with sets of their own: KV heads by votes, query heads by query
     int32_t         n_near;      // positions before the chunk that it attended to besides: Local, where no set holds it
     int32_t         n_mem;       // positions in a memory set that the chunk attended to, 0 if none
-    int32_t         n_sets;      // sets of the chunk, one for each block of 64 queries; 1: for all of them
-    const int32_t * mem_pos;     // [n_mem,   n_head_kv, n_sets] ascending per head
-    const float   * mem_score;   // [n_mem,   n_head_kv] scores after this chunk's votes; null without votes
-    const float   * chunk_score; // [n_chunk, n_head_kv] initial scores of the chunk's own positions; null without votes
-    const float   * mass;        // [pos + n_chunk, n_head_kv, max(n_sets, 1)] column sums of the full causal softmax of
-                                 // the chunk's queries, set by set those that it is for, over the heads of the group;
-                                 // null unless H2O_TRACE_MASS
+    int32_t         n_sets;      // sets of a head, one for each block of 64 queries of the chunk; 1: for all of them
+    const int32_t * mem_pos;     // [n_mem,   n_heads, n_sets] ascending per head
+    const float   * mem_score;   // [n_mem,   n_heads] scores after this chunk's votes; null without votes
+    const float   * chunk_score; // [n_chunk, n_heads] initial scores of the chunk's own positions; null without votes
+    const float   * mass;        // [pos + n_chunk, n_heads, max(n_sets, 1)] column sums of the full causal softmax of
+                                 // the chunk's queries, set by set those that it is for, over the query heads that
+                                 // share it; null unless H2O_TRACE_MASS
 };
 
 // entries of the last call, ordered by layer, then chunk

@@ -51,16 +51,21 @@ export interface NativeModel {
   progress(): number
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Int32Array
   /** The same on a thread of its own. */
-  startTokenize(text: string, addSpecial: boolean, parseSpecial: boolean): NativeTokenizing
+  startTokenize(text: string, addSpecial: boolean, parseSpecial: boolean): NativeWork<Int32Array>
+  renderChat(request: NativeChatRequest): NativeRendering
+  startChat(request: NativeChatRequest): NativeWork<NativeRendering>
   detokenize(tokens: Int32Array, removeSpecial: boolean, unparseSpecial: boolean): string
   isEog(token: number): boolean
   dispose(): Promise<void>
 }
 
-export interface NativeTokenizing {
-  tokens: Promise<Int32Array>
+export interface NativeWork<T> {
+  result: Promise<T>
   abort(): void
 }
+
+/** What a NativeChat is made of; opaque. */
+export type NativeRendering = object & { readonly rendering: never }
 
 /** Checked; of texts '' is none. What is a list or an object is JSON. */
 export interface NativeChatRequest {
@@ -262,7 +267,7 @@ export interface NativeSystemInfo {
 export interface NativeBinding {
   NativeModel: new () => NativeModel
   NativeContext: new (model: NativeModel) => NativeContext
-  NativeChat: new (model: NativeModel, request: NativeChatRequest) => NativeChat
+  NativeChat: new (rendering: NativeRendering) => NativeChat
   NativeAnswer: new (chat: NativeChat) => NativeAnswer
   /** 1 debug, 2 info, 3 warn, 4 error, 5 nothing. */
   setLogLevel(level: number): void

@@ -1,4 +1,4 @@
-// The part of the API that `inspect` uses, without a model: one token per byte, two layers of two KV heads, and memory
+// The part of the API that `inspect` uses, without a model: one token per byte, two layers of two heads, and memory
 // sets that the test chooses. Every position gets the same dense mass unless it says otherwise.
 import {
   type Call,
@@ -12,7 +12,7 @@ import {
 } from '../../../src/ts/index.js'
 
 export const N_LAYER = 2
-export const N_HEAD_KV = 2
+export const N_HEADS = 2
 
 export interface Place {
   run: number
@@ -86,7 +86,7 @@ export function inspectApi(script: InspectScript = {}) {
         Array.from({ length: Math.ceil(n / nUbatch) }, (_, i) => {
           const pos = base + i * nUbatch
           const nChunk = Math.min(nUbatch, base + n - pos)
-          const heads = Array.from({ length: N_HEAD_KV }, (_, head) => ({ run, layer, head, pos }))
+          const heads = Array.from({ length: N_HEADS }, (_, head) => ({ run, layer, head, pos }))
           const sets = heads.map((place) => {
             if (pos === 0) return []
             const chosen = script.heavy?.(place) ?? Array.from({ length: heavy }, (_, j) => j)
@@ -98,13 +98,13 @@ export function inspectApi(script: InspectScript = {}) {
             layer,
             pos,
             nChunk,
-            nHeadKv: N_HEAD_KV,
+            nHeads: N_HEADS,
             nNear: select === 'votes' || pos === 0 ? 0 : local,
             nSets: nMem > 0 ? 1 : 0,
             nMem,
             memPos: Int32Array.from(sets.flat()),
-            memScore: new Float32Array(select === 'votes' ? N_HEAD_KV * nMem : 0).fill(2),
-            chunkScore: new Float32Array(select === 'votes' ? N_HEAD_KV * nChunk : 0).fill(1),
+            memScore: new Float32Array(select === 'votes' ? N_HEADS * nMem : 0).fill(2),
+            chunkScore: new Float32Array(select === 'votes' ? N_HEADS * nChunk : 0).fill(1),
             ...(trace === 'mass' && {
               mass: Float32Array.from(
                 heads.flatMap((place) =>

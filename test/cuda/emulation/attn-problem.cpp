@@ -16,7 +16,7 @@ attn_problem::attn_problem(const attn_shape & shape, emu_random & rnd) :
     k.reset(new test_cache({ shape.type_k, n_cells, n_head, shape.d, false,         shape.is_moved, false },         rnd));
     v.reset(new test_cache({ shape.type_v, n_cells, n_head, shape.d, shape.v_trans, shape.is_moved, shape.is_wide }, rnd));
 
-    for (int i = 0; i < shape.n_head*shape.n_sets() && shape.has_set; ++i) {
+    for (int i = 0; i < shape.n_set_heads()*shape.n_sets() && shape.has_set; ++i) {
         const std::vector<int32_t> of_head = rnd.ascending(shape.n_keys, n_cells);
         set.insert(set.end(), of_head.begin(), of_head.end());
     }
@@ -50,7 +50,7 @@ attn_result<float> attn_by_kernels(const attn_problem & p, bool votes) {
             emu_new_tensor(ctx, GGML_TYPE_F32, d, n_head, n_tokens, n_chunks, q.data()),
             p.k->view(ctx, p.cell0, n_cells, n_chunks, shape.stride()),
             p.v->view(ctx, p.cell0, n_cells, n_chunks, shape.stride()),
-            shape.has_set  ? emu_new_tensor(ctx, GGML_TYPE_I32, shape.n_keys, shape.n_head, shape.n_sets(), 1, set.data()) : nullptr,
+            shape.has_set  ? emu_new_tensor(ctx, GGML_TYPE_I32, shape.n_keys, shape.n_set_heads(), shape.n_sets(), 1, set.data()) : nullptr,
             shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, d, n_head, n_tokens, n_chunks, o.data())   : nullptr,
             shape.has_prev ? emu_new_tensor(ctx, GGML_TYPE_F32, 1, n_head, n_tokens, n_chunks, lse.data()) : nullptr,
             shape.v_trans, shape.is_causal, votes, p.scale);

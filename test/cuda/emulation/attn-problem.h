@@ -22,7 +22,7 @@ struct attn_shape {
     bool wants_split; // of the votes over blocks: with many multiprocessors
     bool is_causal;
     bool has_set;
-    bool has_blocks; // a set for each block of queries, and no votes
+    bool has_blocks; // a set for each query head and block of queries, and no votes
     bool has_prev;
     bool is_moved;
     bool v_trans;
@@ -36,6 +36,7 @@ struct attn_shape {
     size_t n_state() const { return (size_t) n_rows()*n_head*n_chunks; }
     size_t n_votes() const { return has_blocks ? 0 : (size_t) n_keys*n_head*n_chunks; }
     int    n_sets()  const { return has_blocks ? (n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK : 1; }
+    int    n_set_heads() const { return has_blocks ? n_head*n_group : n_head; }
 
     // cells from chunk to chunk
     int stride() const { return is_causal ? n_queries : n_keys; }
@@ -51,16 +52,19 @@ struct attn_problem {
     std::vector<float>          q; // [n_chunks][n_queries][n_head][n_group][d]
     std::unique_ptr<test_cache> k;
     std::unique_ptr<test_cache> v;
-    std::vector<int32_t>        set; // [n_sets][n_head][n_keys]
+    std::vector<int32_t>        set; // [n_sets][n_set_heads][n_keys]
     std::vector<float>          o_prev;
     std::vector<float>          lse_prev;
 
     attn_problem(const attn_shape & shape, emu_random & rnd);
 
-    int cell(int chunk, int head, int query, int key) const {
-        const int i_set = shape.has_blocks ? query/GGML_H2O_BLOCK : 0;
+    // of the head ig of a group
+    int cell(int chunk, int head, int ig, int query, int key) const {
+        const int i_set  = shape.has_blocks ? query/GGML_H2O_BLOCK : 0;
+        const int i_head = shape.has_blocks ? head*shape.n_group + ig : head;
 
-        return shape.has_set ? set[((size_t) i_set*shape.n_head + head)*shape.n_keys + key] : cell0 + chunk*shape.stride() + key;
+        return shape.has_set ? set[((size_t) i_set*shape.n_set_heads() + i_head)*shape.n_keys + key]
+                             : cell0 + chunk*shape.stride() + key;
     }
 };
 

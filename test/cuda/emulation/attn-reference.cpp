@@ -31,7 +31,7 @@ attn_result<double> attn_by_loops(const attn_problem & p) {
                 for (int j = 0; j < n_seen; ++j) {
                     s[j] = 0.0;
                     for (int i = 0; i < d; ++i) {
-                        s[j] += (double) q[row*d + i]*p.k->at(p.cell(ic, ih, ir/shape.n_group, j), ih, i);
+                        s[j] += (double) q[row*d + i]*p.k->at(p.cell(ic, ih, ir%shape.n_group, ir/shape.n_group, j), ih, i);
                     }
                     s[j] *= p.scale;
                     s_max = std::max(s_max, s[j]);
@@ -51,11 +51,11 @@ attn_result<double> attn_by_loops(const attn_problem & p) {
                 for (int j = 0; j < n_seen; ++j) {
                     const double w = exp(s[j] - lse);
 
-                    if (!shape.has_blocks) {
+                    if (!res.votes.empty()) {
                         votes[j] += w;
                     }
                     for (int i = 0; i < d; ++i) {
-                        res.o[row*d + i] += share*w*p.v->at(p.cell(ic, ih, ir/shape.n_group, j), ih, i);
+                        res.o[row*d + i] += share*w*p.v->at(p.cell(ic, ih, ir%shape.n_group, ir/shape.n_group, j), ih, i);
                     }
                 }
             }

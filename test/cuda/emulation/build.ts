@@ -68,7 +68,7 @@ export interface Result {
 /** kernel<<<grid, block, shared, stream>>>(args); is all that a host compiler cannot read. */
 function withoutLaunches(source: string): string {
   return source.replace(
-    /([\w<>]+)<<<(.*?)>>>\((.*?)\);/gs,
+    /(\w+(?:<[\w, ]+>)?)<<<(.*?)>>>\((.*?)\);/gs,
     (_, kernel, how, args) => `emu_launch((const void *) &${kernel}, ${how}, [&] { ${kernel}(${args}); });`,
   )
 }

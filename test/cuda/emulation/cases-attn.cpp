@@ -118,12 +118,12 @@ bool run_attn_case(int i, bool only_mma, emu_random & rnd, test_report & report)
     // the order of warps must not change a bit
     emu_seed(rnd.bits());
     const int n_launches = emu_n_launches();
-    const attn_result<float> got = attn_by_kernels(p, !shape.has_blocks);
+    const attn_result<float> got = attn_by_kernels(p, shape.n_votes() > 0);
     if (emu_n_launches() - n_launches == 3) { // the third one adds the partial votes up
         report.covered[shape.is_mma ? "mma split" : "plain split"]++;
     }
     emu_seed(rnd.bits());
-    const attn_result<float> again = attn_by_kernels(p, !shape.has_blocks);
+    const attn_result<float> again = attn_by_kernels(p, shape.n_votes() > 0);
 
     // nobody wants votes: one launch, the same output
     const int n_launches_before = emu_n_launches();

@@ -97,8 +97,8 @@ ggml_tensor * ggml_h2o_attn(
     GGML_ASSERT(k->ne[1] == v->ne[v_trans ? 0 : 1]);
     GGML_ASSERT(k->nb[0] == ggml_type_size(k->type) && v->nb[0] == ggml_type_size(v->type));
     GGML_ASSERT(!v_trans || !ggml_is_quantized(v->type));
-    GGML_ASSERT(!set || (set->type == GGML_TYPE_I32 && set->nb[0] == sizeof(int32_t) && set->ne[1] == n_head_kv && n_chunks == 1));
-    GGML_ASSERT(!set || set->ne[2] == 1 || (set->ne[2] == ggml_h2o_n_sets(n_queries) && !votes));
+    GGML_ASSERT(!set || (set->type == GGML_TYPE_I32 && set->nb[0] == sizeof(int32_t) && n_chunks == 1));
+    GGML_ASSERT(!set || (set->ne[1] == n_head_kv && set->ne[2] == 1) || (set->ne[1] == n_head && set->ne[2] == ggml_h2o_n_sets(n_queries) && !votes));
     GGML_ASSERT(!causal || (!set && n_queries <= n_keys));
     GGML_ASSERT(!o == !lse);
     GGML_ASSERT(!o || (ggml_is_contiguous(o)   && ggml_nelements(o)   == n_states*d_v));
@@ -182,12 +182,12 @@ ggml_tensor * ggml_h2o_query(
     params.n_by_need   = MIN(64, n_heavy/8);
     params.n_landmarks = MIN((n_cand + GGML_H2O_SPAN - 1)/GGML_H2O_SPAN, pos/GGML_H2O_SPAN)*GGML_H2O_LANDMARKS;
     params.n_pages     = n_cand/GGML_H2O_PAGE;
-    params.n_picked    = MIN(params.n_pages, MAX(32, (4*n_heavy + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE));
+    params.n_picked    = MIN(params.n_pages, MAX(32, (n_heavy + 5)/6));
     params.scale       = scale;
 
     GGML_ASSERT(params.n_pages <= pages->ne[1] && params.n_landmarks <= landmarks->ne[0]);
 
-    ggml_tensor * result = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, MIN(n_cand, n_heavy), n_head_kv, ggml_h2o_n_sets(q->ne[2]));
+    ggml_tensor * result = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, MIN(n_cand, n_heavy), q->ne[1], ggml_h2o_n_sets(q->ne[2]));
 
     ggml_set_op_params(result, &params, sizeof(params));
 

@@ -23,11 +23,11 @@ enum ggml_h2o_op {
 };
 
 // of the policy `query`
-#define GGML_H2O_BLOCK     64  // queries of a block: they share a memory set
+#define GGML_H2O_BLOCK     64  // queries of a block: those of a head share a memory set
 #define GGML_H2O_PAGE      64  // keys of a page
 #define GGML_H2O_SPAN      256 // keys of a span: whole pages
 #define GGML_H2O_LANDMARKS 16  // landmark keys of a span
-#define GGML_H2O_NEEDY     4   // needy queries of a block
+#define GGML_H2O_NEEDY     4   // needy queries of a block and head
 
 // The tracked positions that selection may choose from: the last memory set and the last chunk of the sparse path.
 // Their scores are the sources of the op:
@@ -72,8 +72,9 @@ GGML_API struct ggml_tensor * ggml_h2o_lookup(
 //   k        any [d_k, n_keys, n_head_kv, n_chunks]
 //   v        any [d_v, n_keys, n_head_kv, n_chunks], or with v_trans [n_keys, d_v, n_head_kv, n_chunks] and no
 //            quantised type
-//   set      I32 [n_mem, n_head_kv, n_sets] or null: the keys of a head are rows set[.] of k and v; n_chunks = 1 then.
-//            n_sets = 1: one set for all queries; else one for each block of GGML_H2O_BLOCK queries, and no votes
+//   set      I32 [n_mem, n_head_kv], or [n_mem, n_head, n_sets], or null: the keys are rows set[.] of k and v; n_chunks = 1
+//            then. One set for a KV head's group and all queries, or one for each query head and block of
+//            GGML_H2O_BLOCK queries, and no votes
 //   o, lse   F32 [d_v, n_head, n_queries, n_chunks] and [n_head, n_queries, n_chunks], contiguous: the state of the
 //            same queries over other keys, or both null. The output is then that of all keys together, while lse and
 //            votes are of this block alone
@@ -122,12 +123,12 @@ GGML_API struct ggml_tensor * ggml_h2o_landmarks(
         int32_t               begin,
         int32_t               end);
 
-// The memory sets of a chunk that begins at position pos, one for each block of its queries, of the candidates before
-// Local: all cells [0, pos - min(n_local, pos))
+// The memory sets of a chunk that begins at position pos, one for each query head and block of its queries, of the
+// candidates before Local: all cells [0, pos - min(n_local, pos))
 //   q   F32 [d_k, n_head, n_queries] contiguous
 //   lse F32 [n_head, n_queries] contiguous: of the same queries over Local and their own chunk
 //   pages, landmarks: complete up to pos
-// -> I32 [min(n_heavy, candidates), n_head_kv, n_sets], ascending per head and set
+// -> I32 [min(n_heavy, candidates), n_head, n_sets], ascending per head and set
 GGML_API struct ggml_tensor * ggml_h2o_query(
         struct ggml_context * ctx,
         struct ggml_tensor  * q,

@@ -6,7 +6,7 @@
 struct test_h2o_keys {
     int  n_mem;              // keys of a memory set; 0: causal attention over the chunk
     int  n_near     = 0;     // keys before the chunk, causal only
-    bool has_blocks = false; // a set for each block of queries, and no votes
+    bool has_blocks = false; // a set for each query head and block of queries, and no votes
 };
 
 // a chunk over its own keys and those before them, or over memory sets, read from a KV cache by strides
@@ -29,6 +29,7 @@ struct test_h2o_attn : public test_h2o_case {
     const int n_rows  = n_queries*n_group;
     const int n_keys  = n_mem ? n_mem : n_near + n_queries;
     const int n_cells = pos + n_near + n_chunks*n_queries + n_mem + 5;
+    const int n_set_heads = has_blocks ? n_head_kv*n_group : n_head_kv;
     const int n_sets  = has_blocks ? (n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK : 1;
 
     ggml_tensor * q       = nullptr;
@@ -58,7 +59,7 @@ struct test_h2o_attn : public test_h2o_case {
         k_cache = ggml_new_tensor_2d(ctx, type_k, d*n_head_kv, n_cells);
         v_cache = v_trans ? ggml_new_tensor_2d(ctx, type_v, n_cells, d*n_head_kv)
                           : ggml_new_tensor_2d(ctx, type_v, d*n_head_kv, n_cells);
-        set     = n_mem     ? ggml_new_tensor_3d(ctx, GGML_TYPE_I32, n_mem, n_head_kv, n_sets) : nullptr;
+        set     = n_mem     ? ggml_new_tensor_3d(ctx, GGML_TYPE_I32, n_mem, n_set_heads, n_sets) : nullptr;
         o       = has_state ? ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d, n_head_kv*n_group, n_queries, n_chunks) : nullptr;
         lse     = has_state ? ggml_new_tensor_3d(ctx, GGML_TYPE_F32, n_head_kv*n_group, n_queries, n_chunks) : nullptr;
 
@@ -90,7 +91,7 @@ struct test_h2o_attn : public test_h2o_case {
         std::mt19937 gen(n_keys);
         std::vector<int32_t> idxs;
         if (set) {
-            idxs = ascending_per_head(gen, n_mem, n_cells, n_head_kv*n_sets);
+            idxs = ascending_per_head(gen, n_mem, n_cells, n_set_heads*n_sets);
             set_data(set, idxs);
         }
         if (lse) {
@@ -114,8 +115,9 @@ struct test_h2o_attn : public test_h2o_case {
                     const size_t row    = ((size_t) (c*n_queries + r/n_group)*n_head_kv + h)*n_group + r%n_group;
                     const int    n_seen = n_mem ? n_mem : n_near + r/n_group + 1;
                     const int    i_set  = has_blocks ? r/n_group/GGML_H2O_BLOCK : 0;
+                    const int    i_head = has_blocks ? h*n_group + r%n_group : h;
                     const auto   cell   = [&](int j) {
-                        return n_mem ? idxs[((size_t) i_set*n_head_kv + h)*n_mem + j] : pos + c*n_queries + j;
+                        return n_mem ? idxs[((size_t) i_set*n_set_heads + i_head)*n_mem + j] : pos + c*n_queries + j;
                     };
 
                     double m = -INFINITY;

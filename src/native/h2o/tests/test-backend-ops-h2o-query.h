@@ -346,8 +346,8 @@ struct test_h2o_landmarks : public test_h2o_indexed {
     }
 };
 
-// GGML_OP_H2O, QUERY. Inputs are drawn anew until the choices on the way to a set are clear: of needy queries, of
-// landmarks and of pages. The last one is compared with tolerance.
+// GGML_OP_H2O, QUERY. The queries of a block and head are drawn anew until the choices on the way to their set are clear:
+// of needy queries, of landmarks and of pages. The last one is compared with tolerance.
 struct test_h2o_query : public test_h2o_indexed {
     const int n_group;
     const int n_queries;
@@ -355,6 +355,7 @@ struct test_h2o_query : public test_h2o_indexed {
     const int n_local;
     const int n_heavy;
 
+    const int n_head = n_head_kv*n_group;
     const int n_near = std::min(n_local, pos);
     const int n_cand = pos - n_near;
     const int n_set  = std::min(n_cand, n_heavy);
@@ -377,18 +378,18 @@ struct test_h2o_query : public test_h2o_indexed {
     ggml_tensor * pages     = nullptr;
     ggml_tensor * landmarks = nullptr;
 
-    std::vector<float>   qs;     // [n_queries][n_head_kv][n_group][d]
-    std::vector<float>   ls;     // [n_queries][n_head_kv][n_group]
+    std::vector<float>   qs;     // [n_queries][n_head][d]
+    std::vector<float>   ls;     // [n_queries][n_head]
     std::vector<float>   means;  // [n_head_kv][n_pages][d + 1]
     std::vector<int32_t> marks;  // [n_head_kv][n_spans*GGML_H2O_LANDMARKS]
 
-    // of a block and a KV head
+    // of a block and a head
     struct decision {
         std::vector<int32_t> by_need; // positions
         std::vector<int32_t> others;  // positions that `rest` is about
         test_h2o_choice      rest;
     };
-    std::vector<decision> decisions; // [n_sets][n_head_kv]
+    std::vector<decision> decisions; // [n_sets][n_head]
 
     std::string vars() override {
         return "h2o=query," + test_h2o_indexed::vars() + "," + VARS_TO_STR5(n_group, n_queries, pos, n_local, n_heavy);
@@ -413,11 +414,11 @@ struct test_h2o_query : public test_h2o_indexed {
         return out = ggml_h2o_query(ctx, q, lse, k, pages, landmarks, pos, n_local, n_heavy, scale());
     }
 
-    const float * query(int i, int h, int ig) const {
-        return qs.data() + (((size_t) i*n_head_kv + h)*n_group + ig)*d;
+    const float * query(int i, int h) const {
+        return qs.data() + ((size_t) i*n_head + h)*d;
     }
-    float lse_at(int i, int h, int ig) const {
-        return ls[((size_t) i*n_head_kv + h)*n_group + ig];
+    float lse_at(int i, int h) const {
+        return ls[(size_t) i*n_head + h];
     }
 
     template <typename X, typename Y>
@@ -436,18 +437,13 @@ struct test_h2o_query : public test_h2o_indexed {
     bool decide(int block, int h) {
         const int begin = block*GGML_H2O_BLOCK;
         const int n     = std::min(GGML_H2O_BLOCK, n_queries - begin);
+        const int h_kv  = h/n_group;
 
-        // 1: the queries that their surroundings give the least, and the averages over the group
+        // 1: the queries that their surroundings give the least
         std::vector<double> needs;
-        std::vector<double> near(n, 0.0);
-        std::vector<std::vector<double>> mean(n, std::vector<double>(d, 0.0));
+        std::vector<double> near;
         for (int i = 0; i < n; i++) {
-            for (int ig = 0; ig < n_group; ig++) {
-                near[i] += (double) lse_at(begin + i, h, ig)/n_group;
-                for (int j = 0; j < d; j++) {
-                    mean[i][j] += (double) query(begin + i, h, ig)[j]/n_group;
-                }
-            }
+            near.push_back(lse_at(begin + i, h));
             needs.push_back(std::log(n_near + begin + i + 1.0) - near[i]);
         }
         const test_h2o_choice needy(needs, GGML_H2O_NEEDY);
@@ -456,15 +452,13 @@ struct test_h2o_query : public test_h2o_indexed {
         std::vector<int32_t> at;
         std::vector<double>  wanted;
         for (int i = 0; i < pos/GGML_H2O_SPAN*GGML_H2O_LANDMARKS; i++) {
-            const int32_t x = marks[(size_t) h*n_spans()*GGML_H2O_LANDMARKS + i];
+            const int32_t x = marks[(size_t) h_kv*n_spans()*GGML_H2O_LANDMARKS + i];
             if (x >= n_cand) {
                 continue;
             }
             double best = -INFINITY;
             for (const int32_t r : needy.chosen()) {
-                for (int ig = 0; ig < n_group; ig++) {
-                    best = larger(best, dot(query(begin + r, h, ig), key(x, h))*scale() - lse_at(begin + r, h, ig));
-                }
+                best = larger(best, dot(query(begin + r, h), key(x, h_kv))*scale() - near[r]);
             }
             at.push_back(x);
             wanted.push_back(best);
@@ -482,16 +476,16 @@ struct test_h2o_query : public test_h2o_indexed {
 
                 std::vector<double> pair(d);
                 for (int j = 0; j < d; j++) {
-                    pair[j] = (mean[i][j] + mean[i2][j])/2*scale();
+                    pair[j] = (query(begin + i, h)[j] + query(begin + i2, h)[j])/2*scale();
                 }
-                const float * of_page = means.data() + ((size_t) h*n_pages() + page)*(d + 1);
+                const float * of_page = means.data() + ((size_t) h_kv*n_pages() + page)*(d + 1);
 
                 best = larger(best,
                         dot(pair.data(), of_page) + dot(pair.data(), pair.data())/2*of_page[d] - (near[i] + near[i2])/2);
             }
             of_pages.push_back(page == 0 ? INFINITY : best); // always
         }
-        const test_h2o_choice picked(of_pages, std::max(32, (4*n_heavy + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE));
+        const test_h2o_choice picked(of_pages, std::max(32, (n_heavy + 5)/6));
 
         std::vector<int32_t> searched;
         for (int32_t x = 0; x < n_cand; x++) {
@@ -506,7 +500,7 @@ struct test_h2o_query : public test_h2o_indexed {
             std::vector<double> logits;
             double max = near[i];
             for (const int32_t x : searched) {
-                logits.push_back(dot(mean[i].data(), key(x, h))*scale());
+                logits.push_back(dot(query(begin + i, h), key(x, h_kv))*scale());
                 max = larger(max, logits.back());
             }
             double sum = std::exp(near[i] - max);
@@ -535,20 +529,15 @@ struct test_h2o_query : public test_h2o_indexed {
         return needy.is_clear(tolerance) && by_need.is_clear(ranking) && picked.is_clear(ranking);
     }
 
-    void draw(std::mt19937 & gen) {
+    // queries of a block and head, and what their surroundings give them
+    void draw(std::mt19937 & gen, int block, int h) {
         std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
 
-        initialize_keys(gen);
-        means = all_pages();
-        marks = all_landmarks();
-
-        qs.resize((size_t) n_queries*n_head_kv*n_group*d);
-        ls.resize((size_t) n_queries*n_head_kv*n_group);
-        for (float & x : qs) {
-            x = 8.0f*uniform(gen);
-        }
-        for (float & x : ls) {
-            x = 5.0f + 4.0f*uniform(gen);
+        for (int i = block*GGML_H2O_BLOCK; i < std::min((block + 1)*GGML_H2O_BLOCK, n_queries); i++) {
+            for (int j = 0; j < d; j++) {
+                qs[((size_t) i*n_head + h)*d + j] = 8.0f*uniform(gen);
+            }
+            ls[(size_t) i*n_head + h] = 5.0f + 4.0f*uniform(gen);
         }
         if (kind == TEST_H2O_KEYS_SPECIAL) {
             qs[d/2]        = NAN; // the first query of the first head, as attention would have left it
@@ -563,18 +552,27 @@ struct test_h2o_query : public test_h2o_indexed {
 
         std::mt19937 gen(pos + n_heavy);
 
-        bool is_clear = false;
-        for (int i = 0; i < 200 && !is_clear; i++) {
-            draw(gen);
-            decisions.clear();
-            is_clear = true;
-            for (int block = 0; block < n_sets && is_clear && n_set < n_cand; block++) {
-                for (int h = 0; h < n_head_kv && is_clear; h++) {
+        initialize_keys(gen);
+        means = all_pages();
+        marks = all_landmarks();
+
+        qs.resize((size_t) n_queries*n_head*d);
+        ls.resize((size_t) n_queries*n_head);
+
+        decisions.clear();
+        for (int block = 0; block < n_sets; block++) {
+            for (int h = 0; h < n_head; h++) {
+                draw(gen, block, h);
+
+                bool is_clear = n_set == n_cand || decide(block, h);
+                for (int i = 0; i < 200 && !is_clear; i++) {
+                    decisions.pop_back();
+                    draw(gen, block, h);
                     is_clear = decide(block, h);
                 }
+                GGML_ASSERT(is_clear && "no inputs whose choices are clear");
             }
         }
-        GGML_ASSERT(is_clear && "no inputs whose choices are clear");
 
         set_data(q,   qs);
         set_data(lse, ls);
@@ -615,12 +613,12 @@ struct test_h2o_query : public test_h2o_indexed {
 
     // sets that either backend has wrong
     double err(const float * a, const float * b, size_t n) override {
-        if (n != (size_t) n_set*n_head_kv*n_sets) {
+        if (n != (size_t) n_set*n_head*n_sets) {
             return test_case::err(a, b, n);
         }
         double n_wrong = 0;
         for (const float * x : { a, b }) {
-            for (int i = 0; i < n_sets*n_head_kv; i++) {
+            for (int i = 0; i < n_sets*n_head; i++) {
                 const float * set = x + (size_t) i*n_set;
 
                 if (n_set < n_cand) {
@@ -695,6 +693,6 @@ static void h2o_add_test_cases_query(std::vector<std::unique_ptr<test_case>> & c
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 96, 2, 1,  66, 16900, 64, 64));
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 96, 1, 1,  66, 66000, 64, 64));
     // more pages to search than 32; a chunk of a real size
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 1, 100, 3400,  64, 600));
+    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 1, 100, 3400,  64, 240));
     cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 1, 512, 3000, 256, 256));
 }

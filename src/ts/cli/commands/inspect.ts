@@ -1,4 +1,4 @@
-// `h2o-prefill inspect`: which positions each layer and KV head keeps of a prompt, chunk by chunk, and how much of what
+// `h2o-prefill inspect`: which positions each layer and head keeps of a prompt, chunk by chunk, and how much of what
 // dense attention would have looked at they hold.
 
 import type {

@@ -1,4 +1,4 @@
-// The pictures of the HTML report: of one KV head chunk by position, and of all layers chunk by layer.
+// The pictures of the HTML report: of one head chunk by position, and of all layers chunk by layer.
 import { heatColour, heatIndices, heatPalette, kindIndices, kindPalette } from './palette.js'
 import { pngDataUri, type Rgb } from './png.js'
 import type { HeadChunk } from './recording.js'

@@ -79,7 +79,7 @@ function turnoverChart(report: Report): string {
     values: report.chunks.map((_, i) => value(heads, i, local)),
   }))
   return (
-    `<p>One line per layer, mean over its KV heads; first layer ${gradient(0.85)} last layer.</p>\n` +
+    `<p>One line per layer, mean over its heads; first layer ${gradient(0.85)} last layer.</p>\n` +
     `${chartSvg({ title: 'Heavy turnover by chunk', lines, ...ends(report) })}\n`
   )
 }
@@ -102,7 +102,7 @@ function* layerSection(report: Report, layer: number): Generator<string> {
     const { seen, score, mass, mostScore, mostMass } = headPictures(chunks)
     const height = Math.max(40, Math.min(10 * chunks.length, 200))
     const img = (what: string, uri: string) =>
-      `<img loading="lazy" style="height:${height}px" src="${uri}" title="${what}" alt="layer ${layer}, KV head ${head}: ${what}">`
+      `<img loading="lazy" style="height:${height}px" src="${uri}" title="${what}" alt="layer ${layer}, head ${head}: ${what}">`
     yield `<span>head ${head}</span>${img('seen positions', seen)}` +
       `${score === null ? '' : img(`scores, up to ${mostScore.toPrecision(4)}`, score)}` +
       `${img(`shares of dense mass, up to ${percent(mostMass)}`, mass)}\n`

@@ -20,7 +20,7 @@ export function toJson(report: Report, html: string): Record<string, unknown> {
     calls: report.calls.map(({ n, pos, path, reason, inherited }) => ({ n, pos, path, reason, inherited })),
     html,
     n_layer: layers.length,
-    n_head_kv: layers[0]?.length ?? 0,
+    n_heads: layers[0]?.length ?? 0,
     chunks: report.chunks,
     mean: figuresOf(report.all),
     layers: layers.map((heads, layer) => ({

@@ -9,7 +9,7 @@ import { heavyOf, jaccard, mean, turnover, union } from './sets.js'
 /** Queries that share a memory set, where a chunk has several. */
 const BLOCK = 64
 
-/** One chunk of one KV head. */
+/** One chunk of one head. */
 export interface HeadChunk {
   pos: number
   n: number
@@ -43,7 +43,7 @@ export interface RecordingOptions {
 }
 
 export class Recording {
-  /** by layer, then KV head, then chunk */
+  /** by layer, then head, then chunk */
   readonly layers: HeadChunk[][][] = []
   readonly options: RecordingOptions
 
@@ -54,7 +54,7 @@ export class Recording {
   /** The trace of one call of the run that all figures are of. */
   add(entries: readonly H2oTraceEntry[]): void {
     for (const entry of entries) {
-      this.layers[entry.layer] ??= Array.from({ length: entry.nHeadKv }, () => [])
+      this.layers[entry.layer] ??= Array.from({ length: entry.nHeads }, () => [])
       for (const [head, chunks] of (this.layers[entry.layer] as HeadChunk[][]).entries()) {
         chunks.push(this.#headChunk(entry, head, chunks.at(-1)))
       }
@@ -134,19 +134,19 @@ export class Recording {
   }
 }
 
-function setsOf({ memPos, nMem, nHeadKv, nSets }: H2oTraceEntry, head: number): Int32Array[] {
+function setsOf({ memPos, nMem, nHeads, nSets }: H2oTraceEntry, head: number): Int32Array[] {
   return Array.from({ length: nSets }, (_, set) => {
-    const at = (set * nHeadKv + head) * nMem
+    const at = (set * nHeads + head) * nMem
     return memPos.slice(at, at + nMem)
   })
 }
 
 /** Of the queries of each set; of all, where there is none. */
-function massesOf({ mass, pos, nChunk, nHeadKv, nSets }: H2oTraceEntry, head: number): Float32Array[] {
+function massesOf({ mass, pos, nChunk, nHeads, nSets }: H2oTraceEntry, head: number): Float32Array[] {
   if (!mass) throw new Error('the trace has no mass')
   const length = pos + nChunk
   return Array.from({ length: Math.max(nSets, 1) }, (_, set) => {
-    const at = (set * nHeadKv + head) * length
+    const at = (set * nHeads + head) * length
     return mass.subarray(at, at + length)
   })
 }

@@ -3,13 +3,13 @@ import type { Shares } from './coverage.js'
 import type { HeadChunk } from './recording.js'
 import { heavyOf, mean, meanPairJaccard } from './sets.js'
 
-/** Means over the KV heads and the chunks that had a memory; null where nothing was there to be measured. */
+/** Means over the heads and the chunks that had a memory; null where nothing was there to be measured. */
 export interface LayerFigures extends Nullable<Shares> {
   heavyTurnover: number | null
   chunkJaccard: number | null
-  /** of the Heavy of all pairs of KV heads; Local is the same for all */
+  /** of the Heavy of all pairs of heads; Local is the same for all */
   headJaccard: number | null
-  /** of the whole memory sets of all pairs of KV heads */
+  /** of the whole memory sets of all pairs of heads */
   headMemoryJaccard: number | null
   /** the least of all */
   runJaccard: number | null
@@ -19,7 +19,7 @@ type Nullable<T> = { [key in keyof T]: T[key] | null }
 
 const shareNames = ['own', 'local', 'heavy', 'lost', 'coverage', 'oracle', 'sink'] as const
 
-/** `heads`: the chunks of each KV head of the layer. */
+/** `heads`: the chunks of each head of the layer. */
 export function layerFigures(heads: readonly (readonly HeadChunk[])[], local: number): LayerFigures {
   const chunks = heads.flat().filter(hasMemory)
   const shares = Object.fromEntries(

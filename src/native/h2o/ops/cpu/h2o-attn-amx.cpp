@@ -101,8 +101,8 @@ static void h2o_pack_32(const h2o_amx_op & op, const h2o_amx_work & w, const h2o
 
     const auto cell = [&](int64_t i) -> int64_t { return keys.set ? keys.set[key0 + i] : key0 + i; };
 
-    const char * k = (const char *) op.k->data + keys.ih*op.k->nb[2] + keys.ic*op.k->nb[3];
-    const char * v = (const char *) op.v->data + keys.ih*op.v->nb[2] + keys.ic*op.v->nb[3];
+    const char * k = (const char *) op.k->data + op.kv_head(keys.ih)*op.k->nb[2] + keys.ic*op.k->nb[3];
+    const char * v = (const char *) op.v->data + op.kv_head(keys.ih)*op.v->nb[2] + keys.ic*op.v->nb[3];
 
     // channels past the head's and keys past the last are zeros
     std::fill(w.rows, w.rows + 32*op.pad_k, 0.0f);

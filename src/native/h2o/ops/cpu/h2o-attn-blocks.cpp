@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-// A thread takes a block and a KV head. It gathers the members' keys and values once, as F32 rows, and takes the rows
+// A thread takes a block and a head. It gathers the members' keys and values once, as F32 rows, and takes the rows
 // of the group's heads in panels: logits, softmax and output, with the queries side by side (h2o-columns.h).
 
 static constexpr size_t H2O_ALIGN = 64;
@@ -38,7 +38,7 @@ struct h2o_blocks_op : h2o_attn_inputs {
 // values of the members, whatever the layout
 static void h2o_gather_v(const h2o_blocks_op & op, int64_t ih, const int32_t * set, float * out) {
     if (!op.p.v_trans) {
-        const h2o_cells cells(op.v, ih);
+        const h2o_cells cells(op.v, op.kv_head(ih));
 
         for (int64_t i = 0; i < op.n_keys; ++i) {
             cells.read(set[i], out + i*op.ld_v);
@@ -46,7 +46,7 @@ static void h2o_gather_v(const h2o_blocks_op & op, int64_t ih, const int32_t * s
         return;
     }
 
-    const char * src = (const char *) op.v->data + ih*op.v->nb[2];
+    const char * src = (const char *) op.v->data + op.kv_head(ih)*op.v->nb[2];
 
     for (int64_t j = 0; j < op.d_v; ++j) {
         const char * channel = src + j*op.v->nb[1];
@@ -66,7 +66,7 @@ static void h2o_attn_of_block(const h2o_blocks_op & op, float * work, ggml_tenso
 
     const int32_t * set = (const int32_t *) ((const char *) op.set->data + ih*op.set->nb[1] + ib*op.set->nb[2]);
 
-    const h2o_cells keys(op.k, ih);
+    const h2o_cells keys(op.k, op.kv_head(ih));
     for (int64_t i = 0; i < op.n_keys; ++i) {
         keys.read(set[i], k + i*op.d_k);
     }

@@ -10,7 +10,8 @@ struct h2o_attn_inputs {
     explicit h2o_attn_inputs(const ggml_tensor * dst) :
         p(*ggml_h2o_get_attn_params(dst)),
         q(dst->src[0]), k(dst->src[1]), v(dst->src[2]), set(dst->src[3]), o_prev(dst->src[4]), lse_prev(dst->src[5]),
-        d_k(q->ne[0]), d_v(v->ne[p.v_trans ? 1 : 0]), n_head(k->ne[2]), n_group(q->ne[1]/n_head), n_queries(q->ne[2]),
+        d_k(q->ne[0]), d_v(v->ne[p.v_trans ? 1 : 0]), n_head(set ? set->ne[1] : k->ne[2]), n_per_kv(n_head/k->ne[2]),
+        n_group(q->ne[1]/n_head), n_queries(q->ne[2]),
         n_rows(n_queries*n_group), n_chunks(q->ne[3]), n_keys(set ? set->ne[0] : k->ne[1]) {}
 
     const ggml_h2o_attn_params & p;
@@ -24,15 +25,18 @@ struct h2o_attn_inputs {
 
     const int64_t d_k;
     const int64_t d_v;
-    const int64_t n_head;  // KV heads
-    const int64_t n_group; // query heads of each
+    const int64_t n_head;   // that share keys: KV heads, or query heads with a set each
+    const int64_t n_per_kv; // of these to a KV head
+    const int64_t n_group;  // query heads of each of these
     const int64_t n_queries;
-    const int64_t n_rows;  // of a KV head and chunk: query*n_group + head of the group
+    const int64_t n_rows;   // of a head and chunk: query*n_group + head of the group
     const int64_t n_chunks;
     const int64_t n_keys;
 
     // keys that the rows before row_end can see: those before the queries, and those up to the last row's own
     int64_t n_visible(int64_t row_end) const { return p.causal ? n_keys - n_queries + (row_end - 1)/n_group + 1 : n_keys; }
+
+    int64_t kv_head(int64_t ih) const { return ih/n_per_kv; }
 
     // a row's place in q, o and lse
     int64_t index(int64_t ic, int64_t ih, int64_t row) const {

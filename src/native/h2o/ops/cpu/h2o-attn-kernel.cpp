@@ -92,7 +92,7 @@ static const int32_t * h2o_set_at(const h2o_attn_op & op, int64_t ih) {
 
 // a panel of keys of one head: [d_k][H2O_PANEL], zeros past the last key
 static void h2o_pack_k(const h2o_attn_op & op, const h2o_attn_work & w, int64_t ic, int64_t ih, int64_t key0) {
-    const char    * src = (const char *) op.k->data + ih*op.k->nb[2] + ic*op.k->nb[3];
+    const char    * src = (const char *) op.k->data + op.kv_head(ih)*op.k->nb[2] + ic*op.k->nb[3];
     const int32_t * set = h2o_set_at(op, ih);
 
     float * dst = w.k + ih*op.size_k() + key0*op.d_k;
@@ -116,7 +116,7 @@ static void h2o_pack_k(const h2o_attn_op & op, const h2o_attn_work & w, int64_t 
 
 // the same keys' values: rows key0.. of each panel of d_v, zeros past d_v
 static void h2o_pack_v(const h2o_attn_op & op, const h2o_attn_work & w, int64_t ic, int64_t ih, int64_t key0) {
-    const char    * src = (const char *) op.v->data + ih*op.v->nb[2] + ic*op.v->nb[3];
+    const char    * src = (const char *) op.v->data + op.kv_head(ih)*op.v->nb[2] + ic*op.v->nb[3];
     const int32_t * set = h2o_set_at(op, ih);
 
     const int64_t n = std::min<int64_t>(H2O_PANEL, op.n_keys - key0);

@@ -40,10 +40,9 @@ struct h2o_query_op {
     explicit h2o_query_op(const ggml_tensor * dst) :
         p(*ggml_h2o_get_query_params(dst)),
         q(dst->src[0]), lse(dst->src[1]), k(dst->src[2]), pages(dst->src[3]), landmarks(dst->src[4]),
-        d(q->ne[0]), n_head(k->ne[2]), n_group(q->ne[1]/n_head), n_queries(q->ne[2]), n_blocks(dst->ne[2]),
+        d(q->ne[0]), n_head(q->ne[1]), n_group(n_head/k->ne[2]), n_queries(q->ne[2]), n_blocks(dst->ne[2]),
         n_set(dst->ne[0]),
         n_searched(p.n_picked*GGML_H2O_PAGE + p.n_cand - p.n_pages*GGML_H2O_PAGE),
-        n_needy_cols(h2o_col_pad(GGML_H2O_NEEDY*n_group)),
         scoring(h2o_choose_scoring(d)) {}
 
     const ggml_h2o_query_params & p;
@@ -55,29 +54,28 @@ struct h2o_query_op {
     const ggml_tensor * landmarks;
 
     const int64_t d;
-    const int64_t n_head; // KV heads
-    const int64_t n_group;
+    const int64_t n_head;  // each with a set of its own
+    const int64_t n_group; // of them read the keys of one KV head
     const int64_t n_queries;
     const int64_t n_blocks;
     const int64_t n_set;
     const int64_t n_searched; // candidates that are scored key by key
-    const int64_t n_needy_cols;
 
     const h2o_scoring scoring;
 
+    static constexpr int64_t n_needy_cols = (GGML_H2O_NEEDY + H2O_COL_STEP - 1)/H2O_COL_STEP*H2O_COL_STEP;
+
     // floats per thread
-    int64_t size_queries() const { return (d + 1)*std::max<int64_t>(H2O_PANEL, n_needy_cols); }
-    int64_t size_mean()    const { return GGML_H2O_BLOCK*d; }
+    int64_t size_queries() const { return (d + 1)*H2O_PANEL; }
+    int64_t size_scaled()  const { return GGML_H2O_BLOCK*d; }
     int64_t size_keys()    const { return GGML_H2O_PAGE*d; }
-    int64_t size_logits()  const {
-        return std::max<int64_t>(GGML_PAD(n_searched, GGML_H2O_PAGE)*H2O_PANEL, GGML_H2O_PAGE*n_needy_cols);
-    }
+    int64_t size_logits()  const { return GGML_PAD(n_searched, GGML_H2O_PAGE)*H2O_PANEL; }
 
     int64_t n_ranked() const { return std::max<int64_t>({ p.n_landmarks, p.n_pages, n_searched }); }
 
     size_t size_thread() const {
         const size_t n =
-            (size_queries() + size_mean() + size_keys() + size_logits())*sizeof(float) +
+            (size_queries() + size_scaled() + size_keys() + size_logits())*sizeof(float) +
             n_ranked()*sizeof(h2o_candidate) + n_searched*sizeof(int32_t);
 
         return GGML_PAD(n, align);
@@ -85,12 +83,14 @@ struct h2o_query_op {
 
     static constexpr size_t align = 64; // of the memory of a thread
 
-    float lse_at(int64_t query, int64_t ih, int64_t ig) const {
-        return ((const float *) lse->data)[(query*n_head + ih)*n_group + ig];
+    int64_t kv_head(int64_t ih) const { return ih/n_group; }
+
+    float lse_at(int64_t query, int64_t ih) const {
+        return ((const float *) lse->data)[query*n_head + ih];
     }
 
-    const float * q_at(int64_t query, int64_t ih, int64_t ig) const {
-        return (const float *) q->data + ((query*n_head + ih)*n_group + ig)*d;
+    const float * q_at(int64_t query, int64_t ih) const {
+        return (const float *) q->data + (query*n_head + ih)*d;
     }
 };
 
@@ -99,22 +99,22 @@ struct h2o_query_work {
         char * base = (char *) GGML_PAD((uintptr_t) params->wdata, h2o_query_op::align) + params->ith*op.size_thread();
 
         queries  = (float *) base;
-        mean     = queries + op.size_queries();
-        keys     = mean    + op.size_mean();
+        scaled   = queries + op.size_queries();
+        keys     = scaled  + op.size_scaled();
         logits   = keys    + op.size_keys();
         ranked   = (h2o_candidate *) (logits + op.size_logits());
         searched = (int32_t *) (ranked + op.n_ranked());
     }
 
     float         * queries; // as columns
-    float         * mean;    // [GGML_H2O_BLOCK][d] queries averaged over the group
+    float         * scaled;  // [GGML_H2O_BLOCK][d] queries
     float         * keys;    // [GGML_H2O_PAGE][d]
     float         * logits;
     h2o_candidate * ranked;
     int32_t       * searched;
 };
 
-// queries [begin, begin + n) of a KV head
+// queries [begin, begin + n) of a head
 struct h2o_query_block {
     int64_t ih;
     int64_t begin;

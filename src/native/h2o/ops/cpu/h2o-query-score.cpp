@@ -27,7 +27,7 @@ static void h2o_add_to_sums(float * logits, int64_t n, h2o_panel_sums & sums) {
 template <typename F>
 static void h2o_score_pages(
         const h2o_query_op & op, const h2o_query_work & w, int64_t ih, h2o_panel_sums & sums, F score) {
-    const h2o_cells keys(op.k, ih);
+    const h2o_cells keys(op.k, op.kv_head(ih));
 
     for (int64_t i = 0; i < op.n_searched; i += GGML_H2O_PAGE) {
         const int64_t n      = std::min<int64_t>(GGML_H2O_PAGE, op.n_searched - i);
@@ -43,7 +43,7 @@ static void h2o_score_pages(
 
 static void h2o_score_f32(
         const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, h2o_panel_sums & sums) {
-    h2o_pack_queries(w.queries, H2O_PANEL, op.d, b.n, 1.0f, [&](int64_t i) { return w.mean + i*op.d; });
+    h2o_pack_queries(w.queries, H2O_PANEL, op.d, b.n, 1.0f, [&](int64_t i) { return w.scaled + i*op.d; });
 
     h2o_score_pages(op, w, b.ih, sums, [&](int64_t n, float * logits) {
         h2o_gemm(n, H2O_PANEL, op.d, { w.keys, op.d, 1 }, w.queries, H2O_PANEL, logits, H2O_PANEL);
@@ -63,7 +63,7 @@ static void h2o_score_int16(
     float scale_k[GGML_H2O_PAGE];
 
     for (int64_t i = 0; i < H2O_PANEL; ++i) {
-        scale_q[i] = h2o_round_int16(w.mean + i*op.d, op.d, rows + i*n_pairs);
+        scale_q[i] = h2o_round_int16(w.scaled + i*op.d, op.d, rows + i*n_pairs);
 
         for (int64_t j = 0; j < n_pairs; ++j) {
             queries[j*H2O_PANEL + i] = rows[i*n_pairs + j];
@@ -93,7 +93,7 @@ static void h2o_score_tiles(
     uint16_t * queries = (uint16_t *) w.queries;
     uint16_t * rounded = queries + H2O_PANEL*op.d; // of the keys
 
-    h2o_amx_pack_rounded(w.mean, op.d, H2O_PANEL, queries);
+    h2o_amx_pack_rounded(w.scaled, op.d, H2O_PANEL, queries);
 
     h2o_score_pages(op, w, b.ih, sums, [&](int64_t n, float * logits) {
         h2o_amx_round(w.keys, rounded, n*op.d);

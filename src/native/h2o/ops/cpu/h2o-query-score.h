@@ -10,7 +10,6 @@ struct h2o_panel_sums {
     float sum[H2O_PANEL];
 };
 
-// The logits of w.searched for w.mean, the block's scaled queries averaged over the group: w.logits
-// [n_searched][H2O_PANEL], added to the sums
+// The logits of w.searched for w.scaled, the block's queries: w.logits [n_searched][H2O_PANEL], added to the sums
 void h2o_score_searched(
         const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, h2o_panel_sums & sums);

@@ -2,19 +2,17 @@
 
 #include "h2o-query-score.h"
 
-#include "vec.h"
-
 #include <cmath>
 
-// The pages where the block's queries, averaged over the group and in pairs, find most, into w.ranked: by the log of
-// the mean e^logit of a page's keys, to the second order around its mean key, over log-sum-exp of the surroundings.
-// Always the first page: an attention sink is one key unlike the others, and means do not show it.
-// means: [GGML_H2O_BLOCK][d] scaled; near: their log-sum-exp
+// The pages where the block's queries, averaged in pairs, find most, into w.ranked: by the log of the mean e^logit of a
+// page's keys, to the second order around its mean key, over log-sum-exp of the surroundings. Always the first page: an
+// attention sink is one key unlike the others, and means do not show it.
+// near: log-sum-exp of the queries' surroundings
 static int64_t h2o_pick_pages(
-        const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, const float * means, const float * near) {
+        const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, const float * near) {
     constexpr int64_t n_cols = H2O_PANEL/2;
 
-    const float * pages = (const float *) ((const char *) op.pages->data + b.ih*op.pages->nb[2]);
+    const float * pages = (const float *) ((const char *) op.pages->data + op.kv_head(b.ih)*op.pages->nb[2]);
     const int64_t n_row = op.pages->nb[1]/sizeof(float); // d + 1
 
     float * pairs = w.keys; // [n_cols][d + 1]
@@ -23,7 +21,7 @@ static int64_t h2o_pick_pages(
     std::fill(shift, shift + n_cols, -INFINITY);
     for (int64_t i = 0; i < b.n; i += 2) {
         const bool    is_pair = i + 1 < b.n;
-        const float * x       = means + i*op.d;
+        const float * x       = w.scaled + i*op.d;
         const float * y       = is_pair ? x + op.d : x;
         float       * out     = pairs + i/2*n_row;
 
@@ -53,9 +51,9 @@ static int64_t h2o_pick_pages(
 
 // the positions that are to be scored key by key: the best pages and what is left behind the last one, ascending
 static void h2o_find_searched(
-        const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, const float * means, const float * near) {
+        const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, const float * near) {
     const bool    is_choice = op.p.n_picked < op.p.n_pages;
-    const int64_t n_picked  = is_choice ? h2o_pick_pages(op, w, b, means, near) : op.p.n_pages;
+    const int64_t n_picked  = is_choice ? h2o_pick_pages(op, w, b, near) : op.p.n_pages;
 
     int32_t * out = w.searched;
     for (int64_t i = 0; i < n_picked; ++i) {
@@ -76,29 +74,20 @@ int64_t h2o_choose_by_all(
         const h2o_query_block & b,
         const int32_t         * taken,
         int64_t                 n_taken) {
-    const float inv_group = 1.0f/op.n_group;
-
     float near [H2O_PANEL]; // log-sum-exp of the surroundings
     float shift[H2O_PANEL];
 
     std::fill(near, near + H2O_PANEL, INFINITY); // no query
-    std::fill(w.mean + b.n*op.d, w.mean + H2O_PANEL*op.d, 0.0f);
+    std::fill(w.scaled + b.n*op.d, w.scaled + H2O_PANEL*op.d, 0.0f);
     for (int64_t i = 0; i < b.n; ++i) {
-        float * mean = w.mean + i*op.d;
+        const float * q = op.q_at(b.begin + i, b.ih);
 
-        std::fill(mean, mean + op.d, 0.0f);
-        near[i] = 0.0f;
-        for (int64_t ig = 0; ig < op.n_group; ++ig) {
-            const float * q = op.q_at(b.begin + i, b.ih, ig);
-            for (int64_t j = 0; j < op.d; ++j) {
-                mean[j] += q[j];
-            }
-            near[i] += op.lse_at(b.begin + i, b.ih, ig);
+        for (int64_t j = 0; j < op.d; ++j) {
+            w.scaled[i*op.d + j] = q[j]*op.p.scale;
         }
-        ggml_vec_scale_f32(op.d, mean, op.p.scale*inv_group);
-        near[i] *= inv_group;
+        near[i] = op.lse_at(b.begin + i, b.ih);
     }
-    h2o_find_searched(op, w, b, w.mean, near);
+    h2o_find_searched(op, w, b, near);
 
     // log-sum-exp of the surroundings and all that is searched
     h2o_panel_sums sums;

@@ -7,20 +7,15 @@
 #include <cmath>
 #include <optional>
 
-// A thread takes a block of queries and a KV head from its needs
-// to its set. Nothing is shared, so threads change no bit.
+// A thread takes a block of queries and a head from its needs to its
+// set. Nothing is shared, so threads change no bit.
 
-// The needy queries: those whose own surroundings give them the least, by log-sum-exp per key averaged over the group;
-// ties to the lower position.
+// The needy queries: those whose own surroundings give them the least, by log-sum-exp per key; ties to the lower position.
 static int64_t h2o_find_needy(const h2o_query_op & op, const h2o_query_block & b, int64_t n_near, int32_t * out) {
     h2o_candidate c[GGML_H2O_BLOCK];
 
     for (int64_t i = 0; i < b.n; ++i) {
-        float sum = 0.0f;
-        for (int64_t ig = 0; ig < op.n_group; ++ig) {
-            sum += op.lse_at(b.begin + i, b.ih, ig);
-        }
-        const float need = sum/op.n_group - logf(n_near + b.begin + i + 1);
+        const float need = op.lse_at(b.begin + i, b.ih) - logf(n_near + b.begin + i + 1);
 
         c[i] = { h2o_order_key(-need), (int32_t) (b.begin + i) };
     }
@@ -34,22 +29,21 @@ static int64_t h2o_find_needy(const h2o_query_op & op, const h2o_query_block & b
 
 // the landmarks that needy queries want most, into w.ranked
 static int64_t h2o_choose_by_need(const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, int64_t n_near) {
+    constexpr int64_t n_cols = h2o_query_op::n_needy_cols;
+
     int32_t needy[GGML_H2O_NEEDY];
     const int64_t n_needy = h2o_find_needy(op, b, n_near, needy);
-    const int64_t n_cols  = op.n_needy_cols;
 
-    h2o_pack_queries(w.queries, n_cols, op.d, n_needy*op.n_group, op.p.scale, [&](int64_t i) {
-        return op.q_at(needy[i/op.n_group], b.ih, i%op.n_group);
-    });
+    h2o_pack_queries(w.queries, n_cols, op.d, n_needy, op.p.scale, [&](int64_t i) { return op.q_at(needy[i], b.ih); });
 
-    float * shift = w.mean; // not used yet
+    float shift[n_cols];
     std::fill(shift, shift + n_cols, -INFINITY);
-    for (int64_t i = 0; i < n_needy*op.n_group; ++i) {
-        shift[i] = -op.lse_at(needy[i/op.n_group], b.ih, i%op.n_group);
+    for (int64_t i = 0; i < n_needy; ++i) {
+        shift[i] = -op.lse_at(needy[i], b.ih);
     }
 
-    const h2o_cells keys(op.k, b.ih);
-    const int32_t * at = (const int32_t *) ((const char *) op.landmarks->data + b.ih*op.landmarks->nb[1]);
+    const h2o_cells keys(op.k, op.kv_head(b.ih));
+    const int32_t * at = (const int32_t *) ((const char *) op.landmarks->data + op.kv_head(b.ih)*op.landmarks->nb[1]);
 
     // ascending, so that those past the candidates are the last
     int64_t n_all = op.p.n_landmarks;

@@ -4,8 +4,9 @@
 
 #include "h2o-kv.cuh"
 
-// A row is a query and a head of the group: row = query*n_group + head of the group. A block of queries that has a set
-// of its own is a chunk, too: all of them read the same cells, and the last one may be shorter.
+// A row is a query and a head of the group: row = query*n_group + head of the group. Heads that share their keys are a
+// group: those of a KV head, or each for itself where every query head has a set. A block of queries that has a set of
+// its own is a chunk, too: all of them read the same cells, and the last one may be shorter.
 struct h2o_attn_args {
     const float * q;   // [d, n_head*n_group, n_queries, n_chunks], as o and o_prev
 
@@ -27,11 +28,12 @@ struct h2o_attn_args {
     half  * q_scaled;    // [d, n_rows, n_head, n_chunks]: what the first one leaves for it; tensor-core path only
     float * votes_split; // [n_keys, n_head, n_chunks, n_split]: partial votes, to be summed in order; null if n_split = 1
 
-    int n_rows;     // of a KV head and chunk
-    int n_rows_all; // of a KV head
+    int n_rows;     // of a head and chunk
+    int n_rows_all; // of a head
     int n_keys;
     int n_near;     // keys before the first query; causal only
-    int n_head;     // KV heads
+    int n_head;     // that share their keys among n_group query heads
+    int n_per_kv;   // of these to a KV head
     int n_chunks;
     int n_group;
     int n_split;
@@ -40,7 +42,7 @@ struct h2o_attn_args {
     float scale;
 };
 
-// the rows of one KV head and chunk: where they are in q, o and lse
+// the rows of one head and chunk: where they are in q, o and lse
 struct h2o_rows {
     int64_t first;
     int     n_group;
@@ -60,7 +62,7 @@ static __device__ __forceinline__ const int32_t * h2o_set_at(const h2o_attn_args
     return args.set ? args.set + head*args.set_stride + chunk*args.set_stride_chunk : nullptr;
 }
 
-// rows of a KV head and this chunk
+// rows of a head and this chunk
 static __device__ __forceinline__ int h2o_n_rows(const h2o_attn_args & args, int chunk) {
     return min(args.n_rows, args.n_rows_all - chunk*args.n_rows);
 }

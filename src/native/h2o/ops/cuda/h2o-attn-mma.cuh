@@ -16,11 +16,13 @@
 typedef ggml_cuda_mma::tile<16,  8, half2> h2o_tile_ab; // 16 rows (or columns) x 16 of the inner dimension
 typedef ggml_cuda_mma::tile<16, 16, float> h2o_tile_c;  // element l: row (l/2)%2*8 + lane/4, column l/4*8 + lane%4*2 + l%2
 
-template <int D>
+// is_of_head: each query head has sets, so the rows of one are a block of queries
+template <int D, bool is_of_head>
 struct h2o_attn_shape {
     static constexpr int n_warps   = 4;
     static constexpr int n_threads = n_warps*WARP_SIZE;
-    static constexpr int n_m       = D <= 128 ? 2 : 1; // tiles of 16 rows per warp: two of them read K and V half as often
+    // tiles of 16 rows per warp: two of them read K and V half as often
+    static constexpr int n_m       = D <= 128 && !is_of_head ? 2 : 1;
     static constexpr int n_rows    = n_warps*n_m*16;
     static constexpr int n_keys    = D <= 128 ? 64 : 32;
 
@@ -30,13 +32,13 @@ struct h2o_attn_shape {
 };
 
 // s and o of a row are in the elements l of its tiles with (l/2)%2 = i
-template <int D>
+template <int D, int N>
 static __device__ __forceinline__ void h2o_softmax_step(
-        h2o_tile_c (&s)[h2o_attn_shape<D>::n_keys/16], h2o_tile_c (&o)[D/16], float & m, float & l_sum, int i) {
+        h2o_tile_c (&s)[N], h2o_tile_c (&o)[D/16], float & m, float & l_sum, int i) {
     float m_new = m;
 
 #pragma unroll
-    for (int n = 0; n < h2o_attn_shape<D>::n_keys/16; ++n) {
+    for (int n = 0; n < N; ++n) {
         m_new = fmaxf(m_new, fmaxf(fmaxf(s[n].x[2*i], s[n].x[2*i + 1]), fmaxf(s[n].x[2*i + 4], s[n].x[2*i + 5])));
     }
     m_new = h2o_lanes_max<4>(m_new);
@@ -45,7 +47,7 @@ static __device__ __forceinline__ void h2o_softmax_step(
     float       sum     = 0.0f;
 
 #pragma unroll
-    for (int n = 0; n < h2o_attn_shape<D>::n_keys/16; ++n) {
+    for (int n = 0; n < N; ++n) {
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
             float & x = s[n].x[2*i + j%2 + j/2*4];
@@ -104,12 +106,13 @@ static __device__ __forceinline__ void h2o_store_row(
     }
 }
 
-// grid: (KV heads, chunks, tiles of rows): what takes longest begins first, whatever its head and chunk; block: (32, 4)
-template <int D>
-static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_attn_mma(const h2o_attn_args args) {
+// grid: (heads, chunks, tiles of rows): what takes longest begins first, whatever its head and chunk;
+//       is_of_head: (KV heads, blocks of queries, query heads of each); block: (32, 4)
+template <int D, bool is_of_head>
+static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_threads, 2) h2o_attn_mma(const h2o_attn_args args) {
 #ifdef AMPERE_MMA_AVAILABLE
     using namespace ggml_cuda_mma;
-    using shape = h2o_attn_shape<D>;
+    using shape = h2o_attn_shape<D, is_of_head>;
 
     constexpr int stride = h2o_tile_stride<D>();
 
@@ -121,11 +124,11 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_at
     const int lane  = threadIdx.x;
     const int warp  = threadIdx.y;
     const int tid   = warp*WARP_SIZE + lane;
-    const int head  = blockIdx.x;
+    const int head  = is_of_head ? blockIdx.x*args.n_per_kv + blockIdx.z : blockIdx.x;
     const int chunk = blockIdx.y;
 
     // the last rows see the most keys
-    const int row0   = (gridDim.z - 1 - blockIdx.z)*shape::n_rows;
+    const int row0   = is_of_head ? 0 : (gridDim.z - 1 - blockIdx.z)*shape::n_rows;
     const int n_rows = min(shape::n_rows, h2o_n_rows(args, chunk) - row0);
     if (n_rows <= 0) {
         return; // behind a short chunk
@@ -134,8 +137,8 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D>::n_threads, 2) h2o_at
     const int64_t state = (int64_t) (chunk*args.n_head + head)*args.n_rows + row0; // in q_scaled
 
     const h2o_rows    rows(args, head, chunk);
-    const h2o_kv_head k(args.k, head, chunk, h2o_set_at(args, head, chunk));
-    const h2o_kv_head v(args.v, head, chunk, h2o_set_at(args, head, chunk));
+    const h2o_kv_head k(args.k, blockIdx.x, chunk, h2o_set_at(args, head, chunk));
+    const h2o_kv_head v(args.v, blockIdx.x, chunk, h2o_set_at(args, head, chunk));
 
     const int n_vis     = h2o_n_visible(args, row0 + n_rows); // of the last row
     const int n_vis_all = h2o_n_visible(args, row0 + 1);      // of every row

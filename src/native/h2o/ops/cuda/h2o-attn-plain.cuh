@@ -107,8 +107,8 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_attn
     const int n_vis  = h2o_n_visible(args, row0 + n_rows);
 
     const h2o_rows    rows(args, head, chunk);
-    const h2o_kv_head k(args.k, head, chunk, h2o_set_at(args, head, chunk));
-    const h2o_kv_head v(args.v, head, chunk, h2o_set_at(args, head, chunk));
+    const h2o_kv_head k(args.k, head/args.n_per_kv, chunk, h2o_set_at(args, head, chunk));
+    const h2o_kv_head v(args.v, head/args.n_per_kv, chunk, h2o_set_at(args, head, chunk));
 
     h2o_load_plain_q<D>(tile_q, args.q, rows, args.scale, row0, n_rows, tid);
 

@@ -36,7 +36,7 @@ static h2o_attn_args h2o_attn_args_of(const ggml_tensor * dst) {
     const ggml_tensor * v   = dst->src[2];
     const ggml_tensor * set = dst->src[3];
 
-    const int64_t n_head  = k->ne[2];
+    const int64_t n_head  = set ? set->ne[1] : k->ne[2];
     const int64_t n_group = q->ne[1]/n_head;
     const int64_t n_state = q->ne[1]*q->ne[2]*q->ne[3];
 
@@ -58,6 +58,7 @@ static h2o_attn_args h2o_attn_args_of(const ggml_tensor * dst) {
     args.n_keys           = set ? set->ne[0] : k->ne[1];
     args.n_near           = p.causal ? k->ne[1] - q->ne[2] : 0;
     args.n_head           = n_head;
+    args.n_per_kv         = n_head/k->ne[2];
     args.n_chunks         = q->ne[3];
     args.n_group          = n_group;
     args.n_split          = 1;

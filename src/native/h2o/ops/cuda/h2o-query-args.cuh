@@ -1,5 +1,5 @@
 // What the kernels of GGML_H2O_OP_QUERY are launched with; see ggml_h2o_query for shapes and meaning, and
-// ops/cpu/h2o-query.cpp for the steps. A thread block works for one KV head and block of queries: blockIdx.y and z.
+// ops/cpu/h2o-query.cpp for the steps. A thread block works for one head and block of queries: blockIdx.y and z.
 
 #pragma once
 
@@ -10,6 +10,8 @@
 
 #define H2O_QUERY_PAIRS (GGML_H2O_BLOCK/2)
 
+#define H2O_NEEDY_TILE 16 // rows, of which GGML_H2O_NEEDY are queries
+
 // log-sum-exp of a tile of keys for a query, in parts
 struct h2o_query_sum {
     float max;
@@ -19,32 +21,31 @@ struct h2o_query_sum {
 struct h2o_query_args {
     ggml_h2o_query_params p;
 
-    const float * q;   // [d, n_group*n_head, n_queries]
-    const float * lse; // [n_group*n_head, n_queries]
+    const float * q;   // [d, n_head, n_queries]
+    const float * lse; // [n_head, n_queries]
 
     h2o_kv k;
 
     const float   * pages;            // [d + 1] of each
-    int64_t         pages_stride;     // from head to head
+    int64_t         pages_stride;     // from KV head to KV head
     const int32_t * landmarks;
-    int64_t         landmarks_stride; // from head to head
+    int64_t         landmarks_stride; // from KV head to KV head
 
     int d;
-    int n_group;
-    int n_head; // KV heads
+    int n_head;     // each with a set of its own
+    int n_group;    // of them read the keys of one KV head
     int n_queries;
-    int n_needy_rows; // heads of needy queries, in whole tiles
     int n_searched;   // candidates that are scored key by key
     int n_tiles;      // tiles of GGML_H2O_PAGE of them
     int n_set;
 
-    // What the kernels hand on, for each KV head and block: scaled queries with what is added to their logits, scores
+    // What the kernels hand on, for each head and block: scaled queries with what is added to their logits, scores
     // as keys that order like them (0: not to be chosen), and choices, ascending.
-    float         * needy;       // [n_needy_rows][d]
-    float         * needy_shift; // [n_needy_rows]
-    float         * mean;        // [GGML_H2O_BLOCK][d] averaged over the group
-    float         * near;        // [GGML_H2O_BLOCK] log-sum-exp of the surroundings, averaged over the group
-    float         * pairs;       // [H2O_QUERY_PAIRS][d] two of mean, averaged
+    float         * needy;       // [H2O_NEEDY_TILE][d]
+    float         * needy_shift; // [H2O_NEEDY_TILE]
+    float         * scaled;      // [GGML_H2O_BLOCK][d] all queries
+    float         * near;        // [GGML_H2O_BLOCK] log-sum-exp of their surroundings
+    float         * pairs;       // [H2O_QUERY_PAIRS][d] two of them, averaged
     float2        * pair_parts;  // [H2O_QUERY_PAIRS] what is added to a logit, and half the square of the length
     uint32_t      * wants;       // [p.n_landmarks]
     uint32_t      * page_scores; // [p.n_pages]
@@ -61,20 +62,22 @@ struct h2o_query_args {
     int64_t   out_stride_block; // from block to block
 };
 
-// which KV head and block of queries a thread block works for
+// which head and block of queries a thread block works for
 struct h2o_query_part {
     int     head;
+    int     kv_head;
     int     query0;
     int     n;  // queries
     int64_t at; // in what the kernels hand on
 
     __device__ __forceinline__ h2o_query_part(const h2o_query_args & args) :
-        head(blockIdx.y), query0(blockIdx.z*GGML_H2O_BLOCK), n(min(GGML_H2O_BLOCK, args.n_queries - query0)),
+        head(blockIdx.y), kv_head(head/args.n_group), query0(blockIdx.z*GGML_H2O_BLOCK),
+        n(min(GGML_H2O_BLOCK, args.n_queries - query0)),
         at((int64_t) blockIdx.z*args.n_head + head) {}
 
-    // a query's head of the group, in lse; times d in q
-    __device__ __forceinline__ int64_t row(const h2o_query_args & args, int query, int ig) const {
-        return ((int64_t) (query0 + query)*args.n_head + head)*args.n_group + ig;
+    // a query in lse; times d in q
+    __device__ __forceinline__ int64_t row(const h2o_query_args & args, int query) const {
+        return (int64_t) (query0 + query)*args.n_head + head;
     }
 };
 

@@ -4,14 +4,14 @@
 
 #include "h2o-query-args.cuh"
 
-// grid: (1, KV heads, blocks of queries), and for the kernels below; block: 1024
+// grid: (1, heads, blocks of queries), and for the kernels below; block: 1024
 static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_landmarks(const h2o_query_args args) {
     __shared__ int warp_sums[WARP_SIZE];
 
     const h2o_query_part part(args);
 
     const uint32_t * keys = args.wants + part.at*args.p.n_landmarks;
-    const int32_t  * pos  = args.landmarks + part.head*args.landmarks_stride;
+    const int32_t  * pos  = args.landmarks + part.kv_head*args.landmarks_stride;
 
     int32_t * by_need = args.by_need + part.at*args.p.n_by_need;
 

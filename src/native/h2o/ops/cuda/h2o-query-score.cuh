@@ -13,7 +13,7 @@
 
 // Who asks. Needy are the queries whose own surroundings give them the least, by log-sum-exp per key; ties to the lower
 // one, NaN last.
-// grid: (1, KV heads, blocks of queries); block: H2O_ASKING_THREADS
+// grid: (1, heads, blocks of queries); block: H2O_ASKING_THREADS
 static __global__ void __launch_bounds__(H2O_ASKING_THREADS, 2) h2o_query_asking(const h2o_query_args args) {
     __shared__ uint32_t plenty[GGML_H2O_BLOCK]; // the largest key is the neediest
     __shared__ bool     is_needy[GGML_H2O_BLOCK];
@@ -23,18 +23,13 @@ static __global__ void __launch_bounds__(H2O_ASKING_THREADS, 2) h2o_query_asking
 
     const int tid = threadIdx.x;
 
-    const float inv_group = 1.0f/args.n_group;
-
     float * near = args.near + part.at*GGML_H2O_BLOCK;
 
     if (tid < GGML_H2O_BLOCK) {
-        float sum = 0.0f;
-        for (int ig = 0; ig < args.n_group && tid < part.n; ++ig) {
-            sum += args.lse[part.row(args, tid, ig)];
-        }
-        const float need = logf(args.p.n_near + part.query0 + tid + 1) - sum*inv_group;
+        const float lse  = tid < part.n ? args.lse[part.row(args, tid)] : 0.0f;
+        const float need = logf(args.p.n_near + part.query0 + tid + 1) - lse;
 
-        near  [tid] = sum*inv_group;
+        near  [tid] = lse;
         plenty[tid] = tid < part.n ? h2o_order_key(need) : 0;
     }
     __syncthreads();
@@ -57,43 +52,40 @@ static __global__ void __launch_bounds__(H2O_ASKING_THREADS, 2) h2o_query_asking
     }
     __syncthreads();
 
-    const int n_rows = min(GGML_H2O_NEEDY, part.n)*args.n_group;
+    const int n_rows = min(GGML_H2O_NEEDY, part.n);
 
-    for (int i = tid; i < args.n_needy_rows*args.d; i += H2O_ASKING_THREADS) {
+    for (int i = tid; i < H2O_NEEDY_TILE*args.d; i += H2O_ASKING_THREADS) {
         const int row = i/args.d;
 
         float x = 0.0f;
         if (row < n_rows) {
-            x = args.q[part.row(args, needy[row/args.n_group], row%args.n_group)*args.d + i%args.d]*args.p.scale;
+            x = args.q[part.row(args, needy[row])*args.d + i%args.d]*args.p.scale;
         }
-        args.needy[part.at*args.n_needy_rows*args.d + i] = x;
+        args.needy[part.at*H2O_NEEDY_TILE*args.d + i] = x;
     }
-    for (int row = tid; row < args.n_needy_rows; row += H2O_ASKING_THREADS) {
-        args.needy_shift[part.at*args.n_needy_rows + row] =
-            row < n_rows ? -args.lse[part.row(args, needy[row/args.n_group], row%args.n_group)] : -INFINITY;
+    for (int row = tid; row < H2O_NEEDY_TILE; row += H2O_ASKING_THREADS) {
+        args.needy_shift[part.at*H2O_NEEDY_TILE + row] =
+            row < n_rows ? -args.lse[part.row(args, needy[row])] : -INFINITY;
     }
 
     for (int i = tid; i < GGML_H2O_BLOCK*args.d; i += H2O_ASKING_THREADS) {
         const int query = i/args.d;
 
-        float sum = 0.0f;
-        for (int ig = 0; ig < args.n_group && query < part.n; ++ig) {
-            sum += args.q[part.row(args, query, ig)*args.d + i%args.d];
-        }
-        args.mean[part.at*GGML_H2O_BLOCK*args.d + i] = sum*(args.p.scale*inv_group);
+        args.scaled[part.at*GGML_H2O_BLOCK*args.d + i] =
+            query < part.n ? args.q[part.row(args, query)*args.d + i%args.d]*args.p.scale : 0.0f;
     }
     __syncthreads();
 
     // the last query of an odd number is its own partner
     const auto partner = [&](int pair) { return min(2*pair + 1, part.n - 1); };
 
-    const float * mean  = args.mean  + part.at*GGML_H2O_BLOCK *args.d;
-    float       * pairs = args.pairs + part.at*H2O_QUERY_PAIRS*args.d;
+    const float * scaled = args.scaled + part.at*GGML_H2O_BLOCK *args.d;
+    float       * pairs  = args.pairs  + part.at*H2O_QUERY_PAIRS*args.d;
 
     for (int i = tid; i < H2O_QUERY_PAIRS*args.d; i += H2O_ASKING_THREADS) {
         const int pair = i/args.d;
 
-        pairs[i] = 2*pair < part.n ? 0.5f*(mean[2*pair*args.d + i%args.d] + mean[partner(pair)*args.d + i%args.d]) : 0.0f;
+        pairs[i] = 2*pair < part.n ? 0.5f*(scaled[2*pair*args.d + i%args.d] + scaled[partner(pair)*args.d + i%args.d]) : 0.0f;
     }
     __syncthreads();
 
@@ -133,10 +125,8 @@ static __device__ __forceinline__ void h2o_best_of_rows(
     }
 }
 
-#define H2O_NEEDY_TILE 16 // rows
-
 // What needy queries give the landmarks before Local.
-// grid: (tiles of landmarks, KV heads, blocks of queries)
+// grid: (tiles of landmarks, heads, blocks of queries)
 template <typename P>
 static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_wants(const h2o_query_args args) {
     static_assert(P::n_x == H2O_NEEDY_TILE, "a tile of needy rows");
@@ -148,7 +138,7 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
     const int n    = args.p.n_landmarks;
     const int key0 = blockIdx.x*P::n_y;
 
-    const h2o_kv_head        k(args.k, part.head, 0, args.landmarks + part.head*args.landmarks_stride);
+    const h2o_kv_head        k(args.k, part.kv_head, 0, args.landmarks + part.kv_head*args.landmarks_stride);
     const h2o_cached_vectors keys = { args.k, k, key0, min(P::n_y, n - key0) };
 
     float best[P::n_rows];
@@ -157,12 +147,10 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
         best[i] = -INFINITY;
     }
 
-    for (int row0 = 0; row0 < args.n_needy_rows; row0 += P::n_x) {
-        const int64_t at = part.at*args.n_needy_rows + row0;
+    const int64_t at = part.at*H2O_NEEDY_TILE;
 
-        h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, h2o_rows_of(args, args.needy, at, P::n_x),
-                args.needy_shift + at, row0 > 0 ? H2O_KEEP_Y : H2O_KEEP_NONE);
-    }
+    h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, h2o_rows_of(args, args.needy, at, P::n_x),
+            args.needy_shift + at, H2O_KEEP_NONE);
 
     if (P::x(0) == 0) {
 #pragma unroll
@@ -177,7 +165,7 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
 
 // What the block's queries, in pairs, find in a page: the log of the mean of e^logit over its keys, to the second order
 // around the mean key, over that of the surroundings.
-// grid: (tiles of pages, KV heads, blocks of queries)
+// grid: (tiles of pages, heads, blocks of queries)
 template <typename P>
 static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_page_scores(
         const h2o_query_args args) {
@@ -191,7 +179,7 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
     const int page0 = blockIdx.x*P::n_y;
 
     const h2o_plain_vectors means = {
-        args.pages + part.head*args.pages_stride + (int64_t) page0*(args.d + 1), args.d + 1, min(P::n_y, n - page0),
+        args.pages + part.kv_head*args.pages_stride + (int64_t) page0*(args.d + 1), args.d + 1, min(P::n_y, n - page0),
     };
 
     P product;
@@ -227,14 +215,14 @@ static __device__ __forceinline__ h2o_cached_vectors h2o_searched_tile(
     const int32_t * picked = args.picked ? args.picked + part.at*args.p.n_picked : nullptr;
     const int       key0   = tile*GGML_H2O_PAGE;
 
-    const h2o_kv_head k(args.k, part.head, 0, nullptr);
+    const h2o_kv_head k(args.k, part.kv_head, 0, nullptr);
     return { args.k, k, h2o_searched_at(args, picked, key0), min(GGML_H2O_PAGE, args.n_searched - key0) };
 }
 
 #define H2O_TILES_PER_BLOCK 4 // of searched keys: the queries of all of them are loaded once
 
 // What a tile of the searched keys adds to the log-sum-exp of each query.
-// grid: (tiles of searched keys, so many to a block of threads, KV heads, blocks of queries)
+// grid: (tiles of searched keys, so many to a block of threads, heads, blocks of queries)
 template <typename P>
 static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_sums(const h2o_query_args args) {
     static_assert(P::n_x == GGML_H2O_PAGE && P::n_y == GGML_H2O_BLOCK, "a page for all queries of a block");
@@ -242,7 +230,7 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
     extern __shared__ uint4 h2o_smem[];
 
     const h2o_query_part    part(args);
-    const h2o_plain_vectors queries = h2o_rows_of(args, args.mean, part.at*P::n_y, P::n_y);
+    const h2o_plain_vectors queries = h2o_rows_of(args, args.scaled, part.at*P::n_y, P::n_y);
 
     const int tile0 = blockIdx.x*H2O_TILES_PER_BLOCK;
 
@@ -279,7 +267,7 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
 }
 
 // The sums of all tiles together, and of the surroundings.
-// grid: (1, KV heads, blocks of queries); block: GGML_H2O_BLOCK
+// grid: (1, heads, blocks of queries); block: GGML_H2O_BLOCK
 static __global__ void __launch_bounds__(GGML_H2O_BLOCK) h2o_query_all_shift(const h2o_query_args args) {
     const h2o_query_part part(args);
 
@@ -311,7 +299,7 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
 
     const h2o_query_part    part(args);
     const int64_t           at      = part.at*P::n_x;
-    const h2o_plain_vectors queries = h2o_rows_of(args, args.mean, at, P::n_x);
+    const h2o_plain_vectors queries = h2o_rows_of(args, args.scaled, at, P::n_x);
 
     const int32_t * taken   = args.by_need + part.at*args.p.n_by_need;
     const int       n_taken = args.n_by_need[part.at];

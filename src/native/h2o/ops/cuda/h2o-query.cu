@@ -34,10 +34,9 @@ static h2o_query_args h2o_query_args_of(const ggml_tensor * dst) {
     args.landmarks        = (const int32_t *) landmarks->data;
     args.landmarks_stride = landmarks->nb[1]/sizeof(int32_t);
     args.d                = k->ne[0];
-    args.n_head           = k->ne[2];
-    args.n_group          = q->ne[1]/args.n_head;
+    args.n_head           = q->ne[1];
+    args.n_group          = args.n_head/k->ne[2];
     args.n_queries        = q->ne[2];
-    args.n_needy_rows     = GGML_PAD(GGML_H2O_NEEDY*args.n_group, H2O_NEEDY_TILE);
     args.n_searched       = p.n_picked*GGML_H2O_PAGE + p.n_cand - p.n_pages*GGML_H2O_PAGE;
     args.n_tiles          = h2o_n_tiles(args.n_searched, GGML_H2O_PAGE);
     args.n_set            = dst->ne[0];
@@ -57,7 +56,7 @@ struct h2o_products_mma {
     template <int N_X> using tile = h2o_product_mma<D, N_X>;
 };
 
-// grid: (1, KV heads, blocks of queries)
+// grid: (1, heads, blocks of queries)
 template <typename P>
 static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cudaStream_t stream) {
     using rows  = typename P::template tile<H2O_NEEDY_TILE>;
@@ -97,7 +96,7 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
 
     const ggml_h2o_query_params & p = args.p;
 
-    const dim3 grid(1, dst->ne[1], dst->ne[2]); // KV heads, blocks of queries
+    const dim3 grid(1, dst->ne[1], dst->ne[2]); // heads, blocks of queries
 
     if (args.n_set == p.n_cand) {
         h2o_query_take_all<<<grid, H2O_TOP_THREADS, 0, ctx.stream()>>>(args);
@@ -108,9 +107,9 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
 
     const size_t n = (size_t) grid.y*grid.z;
 
-    ggml_cuda_pool_alloc<float>         needy      (ctx.pool(), n*args.n_needy_rows*args.d);
-    ggml_cuda_pool_alloc<float>         needy_shift(ctx.pool(), n*args.n_needy_rows);
-    ggml_cuda_pool_alloc<float>         mean       (ctx.pool(), n*GGML_H2O_BLOCK*args.d);
+    ggml_cuda_pool_alloc<float>         needy      (ctx.pool(), n*H2O_NEEDY_TILE*args.d);
+    ggml_cuda_pool_alloc<float>         needy_shift(ctx.pool(), n*H2O_NEEDY_TILE);
+    ggml_cuda_pool_alloc<float>         scaled     (ctx.pool(), n*GGML_H2O_BLOCK*args.d);
     ggml_cuda_pool_alloc<float>         near       (ctx.pool(), n*GGML_H2O_BLOCK);
     ggml_cuda_pool_alloc<float>         pairs      (ctx.pool(), n*H2O_QUERY_PAIRS*args.d);
     ggml_cuda_pool_alloc<float2>        pair_parts (ctx.pool(), n*H2O_QUERY_PAIRS);
@@ -126,7 +125,7 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
 
     args.needy       = needy.get();
     args.needy_shift = needy_shift.get();
-    args.mean        = mean.get();
+    args.scaled      = scaled.get();
     args.near        = near.get();
     args.pairs       = pairs.get();
     args.pair_parts  = pair_parts.get();
