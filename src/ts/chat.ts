@@ -4,11 +4,12 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { callNative, invalidArgument } from './errors.js'
+import { decodeInTurns, slicesOf } from './decode-in-turns.js'
+import { callNative, fromNative, invalidArgument } from './errors.js'
 import { grammarText, type JsonSchema, schemaText } from './grammar.js'
 import { abortable } from './native/abortable.js'
 import { native } from './native/binding.js'
-import type { NativeAnswer, NativeChat, NativeChatRequest, NativeModel } from './native/surface.js'
+import type { NativeChat, NativeChatRequest, NativeModel, NativeReading } from './native/surface.js'
 import { namesOf } from './read-options.js'
 import { boolean, oneOf } from './validate.js'
 import { wellFormedJson } from './well-formed.js'
@@ -110,9 +111,9 @@ export class Chat {
   readonly shown: ReadonlySet<number>
 
   /** Use Model.applyChatTemplate(). */
-  constructor(chat: NativeChat) {
+  constructor(chat: NativeChat, prompt: string) {
     natives.set(this, chat)
-    this.prompt = chat.text()
+    this.prompt = prompt
     this.stop = chat.stops()
     this.shown = new Set(chat.shown())
   }
@@ -129,18 +130,37 @@ export class Chat {
   /** An answer that grows: what each text adds to the one before. */
   answer(): ChatAnswer {
     const answer = new (native().NativeAnswer)(natives.get(this) as NativeChat)
-    return { read: (text, partial) => readAnswer(answer, text, partial) }
+    return {
+      read: (text, partial) => callNative(() => toReading(answer.read(answerText(text), partial))),
+      async readAsync(text, partial) {
+        try {
+          return toReading(await answer.readAsync(answerText(text), partial))
+        } catch (error) {
+          throw fromNative(error)
+        }
+      },
+    }
   }
+}
+
+export interface AnswerReading {
+  message: AssistantMessage
+  deltas: MessageDelta[]
 }
 
 export interface ChatAnswer {
   /** @param text all of the answer until now; `partial`: it may go on. Throws ERR_H2O_CHAT_ANSWER. */
-  read(text: string, partial: boolean): { message: AssistantMessage; deltas: MessageDelta[] }
+  read(text: string, partial: boolean): AnswerReading
+  /** The same off the main thread, for long answers; one at a time. */
+  readAsync(text: string, partial: boolean): Promise<AnswerReading>
 }
 
-function readAnswer(answer: NativeAnswer, text: string, partial: boolean): ReturnType<ChatAnswer['read']> {
+function answerText(text: unknown): string {
   if (typeof text !== 'string') throw invalidArgument('an answer is a text', { text: typeof text })
-  const { message, deltas } = callNative(() => answer.read(text, partial))
+  return text
+}
+
+function toReading({ message, deltas }: NativeReading): AnswerReading {
   const read = JSON.parse(message) as AssistantMessage
   if (read.tool_calls && read.content === '') read.content = null
   return { message: read, deltas: JSON.parse(deltas) }
@@ -153,7 +173,8 @@ export function applyChatTemplate(
   options: ChatOptions,
 ): Chat {
   const request = requestOf(messages, options)
-  return callNative(() => new Chat(new (native().NativeChat)(model.renderChat(request))))
+  const chat = callNative(() => new (native().NativeChat)(model.renderChat(request)))
+  return new Chat(chat, chat.text().toString())
 }
 
 /** The same off the main thread. */
@@ -166,7 +187,8 @@ export async function applyChatTemplateAsync(
   const request = requestOf(messages, options)
   await nextTurn() // writing megabytes down and handing them over are two long turns
   const rendering = await abortable(() => model.startChat(request), signal)
-  return callNative(() => new Chat(new (native().NativeChat)(rendering)))
+  const chat = new (native().NativeChat)(rendering)
+  return new Chat(chat, await decodeInTurns(slicesOf(chat.text())))
 }
 
 function requestOf(messages: readonly ChatMessage[], options: ChatOptions): NativeChatRequest {

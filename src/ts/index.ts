@@ -1,4 +1,5 @@
 export type {
+  AnswerReading,
   AssistantMessage,
   Chat,
   ChatAnswer,

@@ -126,9 +126,22 @@ describe('the text of an answer', () => {
     expect(parsed(apply({ tools }), deep, true).tool_calls?.[0]?.function.name).toBe('weather')
   })
 
-  it('is refused where it is not in the format', () => {
-    const parse = () => parsed(apply({ tools }), '~{"nam": 5}~')
-    expect(parse).toThrow(expect.objectContaining({ code: 'ERR_H2O_CHAT_ANSWER' }))
+  it('is read off the main thread, too', async () => {
+    const answer = apply({ tools }).answer()
+    const deep = `~{"name": "weather", "arguments": {"city": ${'['.repeat(100_000)}`
+    let turns = 0
+    const counter = setInterval(() => turns++, 1)
+    const [read] = await Promise.all([answer.readAsync(deep, true), answer.readAsync(deep, true)])
+    clearInterval(counter)
+    expect(read.message.tool_calls?.[0]?.function.name).toBe('weather')
+    expect(turns).toBeGreaterThan(5)
+    expect(answer.read(deep, true).deltas).toEqual([])
+  })
+
+  it('is refused where it is not in the format', async () => {
+    const error = expect.objectContaining({ code: 'ERR_H2O_CHAT_ANSWER' })
+    expect(() => parsed(apply({ tools }), '~{"nam": 5}~')).toThrow(error)
+    await expect(apply({ tools }).answer().readAsync('~{"nam": 5}~', false)).rejects.toEqual(error)
   })
 })
 

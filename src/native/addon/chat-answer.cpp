@@ -59,6 +59,8 @@ static size_t stack_bytes(const std::string & text) {
 }
 
 chat_answer::reading chat_answer::read(const std::string & text, bool is_partial) {
+    std::lock_guard<std::mutex> lock(mutex);
+
     reading result;
 
     const auto work = [&] {

@@ -6,6 +6,7 @@
 #include "chat-prompt.h"
 
 #include <memory>
+#include <mutex>
 
 namespace addon {
 
@@ -19,11 +20,12 @@ public:
     };
 
     // `text`: all of the answer until now; `is_partial`: it may go on. Throws failure, ERR_H2O_CHAT_ANSWER, where it is
-    // not in the model's format
+    // not in the model's format. Any thread, one at a time: others wait
     reading read(const std::string & text, bool is_partial);
 
 private:
     std::shared_ptr<const chat_prompt> prompt;
+    std::mutex                         mutex;
     common_chat_msg                    message;
     std::vector<std::string>           ids; // of its calls
 };

@@ -3,8 +3,36 @@
 #include "chat-job.h"
 #include "failure.h"
 #include "values.h"
+#include "worker.h"
 
 namespace addon {
+
+static Napi::Value to_js(Napi::Env env, const chat_answer::reading & reading) {
+    Napi::Object object = Napi::Object::New(env);
+    object.Set("message", Napi::String::New(env, reading.message));
+    object.Set("deltas",  Napi::String::New(env, reading.deltas));
+    return object;
+}
+
+namespace {
+
+class answer_job : public job {
+public:
+    answer_job(Napi::Env env, std::shared_ptr<chat_answer> answer, std::string text, bool is_partial) :
+        job(env), answer(std::move(answer)), text(std::move(text)), is_partial(is_partial) {}
+
+protected:
+    void        run() override { reading = answer->read(text, is_partial); }
+    Napi::Value result(Napi::Env env) override { return to_js(env, reading); }
+
+private:
+    std::shared_ptr<chat_answer> answer;
+    std::string                  text;
+    bool                         is_partial;
+    chat_answer::reading         reading;
+};
+
+} // namespace
 
 Napi::Function chat_object::define(Napi::Env env) {
     return DefineClass(env, "NativeChat", {
@@ -18,7 +46,7 @@ chat_object::chat_object(const Napi::CallbackInfo & info) :
     Napi::ObjectWrap<chat_object>(info), prompt(chat_prompt_of(info[0])) {}
 
 Napi::Value chat_object::text(const Napi::CallbackInfo & info) {
-    return Napi::String::New(info.Env(), prompt->text);
+    return Napi::Buffer<char>::Copy(info.Env(), prompt->text.data(), prompt->text.size());
 }
 
 Napi::Value chat_object::stops(const Napi::CallbackInfo & info) {
@@ -36,22 +64,23 @@ Napi::Value chat_object::shown(const Napi::CallbackInfo & info) {
 
 Napi::Function answer_object::define(Napi::Env env) {
     return DefineClass(env, "NativeAnswer", {
-        InstanceMethod("read", &answer_object::read),
+        InstanceMethod("read",      &answer_object::read),
+        InstanceMethod("readAsync", &answer_object::read_async),
     });
 }
 
 answer_object::answer_object(const Napi::CallbackInfo & info) :
     Napi::ObjectWrap<answer_object>(info),
-    answer(std::make_unique<chat_answer>(chat_object::Unwrap(info[0].As<Napi::Object>())->prompt)) {}
+    answer(std::make_shared<chat_answer>(chat_object::Unwrap(info[0].As<Napi::Object>())->prompt)) {}
 
 Napi::Value answer_object::read(const Napi::CallbackInfo & info) {
     const std::string text = info[0].ToString().Utf8Value();
-    const auto reading = or_throw(info.Env(), [&] { return answer->read(text, info[1].ToBoolean()); });
+    return to_js(info.Env(), or_throw(info.Env(), [&] { return answer->read(text, info[1].ToBoolean()); }));
+}
 
-    Napi::Object object = Napi::Object::New(info.Env());
-    object.Set("message", Napi::String::New(info.Env(), reading.message));
-    object.Set("deltas",  Napi::String::New(info.Env(), reading.deltas));
-    return object;
+Napi::Value answer_object::read_async(const Napi::CallbackInfo & info) {
+    return worker::run_once(info.Env(), "h2o_answer",
+        std::make_unique<answer_job>(info.Env(), answer, info[0].ToString().Utf8Value(), info[1].ToBoolean()));
 }
 
 } // namespace addon

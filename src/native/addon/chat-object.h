@@ -19,7 +19,7 @@ public:
     std::shared_ptr<const chat_prompt> prompt;
 
 private:
-    Napi::Value text (const Napi::CallbackInfo & info); // () -> string
+    Napi::Value text (const Napi::CallbackInfo & info); // () -> Buffer, UTF-8
     Napi::Value stops(const Napi::CallbackInfo & info); // () -> string[]
     Napi::Value shown(const Napi::CallbackInfo & info); // () -> Int32Array, tokens
 };
@@ -31,9 +31,10 @@ public:
     explicit answer_object(const Napi::CallbackInfo & info); // (chat)
 
 private:
-    Napi::Value read(const Napi::CallbackInfo & info); // (text, isPartial) -> { message, deltas }, JSON
+    Napi::Value read      (const Napi::CallbackInfo & info); // (text, isPartial) -> { message, deltas }, JSON
+    Napi::Value read_async(const Napi::CallbackInfo & info); // the same on a thread of its own -> Promise
 
-    std::unique_ptr<chat_answer> answer;
+    std::shared_ptr<chat_answer> answer;
 };
 
 } // namespace addon

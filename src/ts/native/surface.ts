@@ -83,14 +83,21 @@ export interface NativeChatRequest {
 }
 
 export interface NativeChat {
-  text(): string
+  /** UTF-8 */
+  text(): Buffer
   stops(): string[]
   shown(): Int32Array
 }
 
 export interface NativeAnswer {
-  /** JSON, both. */
-  read(text: string, isPartial: boolean): { message: string; deltas: string }
+  read(text: string, isPartial: boolean): NativeReading
+  readAsync(text: string, isPartial: boolean): Promise<NativeReading>
+}
+
+/** JSON, both. */
+export interface NativeReading {
+  message: string
+  deltas: string
 }
 
 /** Every number is an unsigned integer; `memoryLimit` is in bytes, 0 where unknown. */

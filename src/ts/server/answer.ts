@@ -138,7 +138,7 @@ class Job {
       likely.push(...token)
     })
     const { summary } = answered
-    const { message } = readingOf(this.prompt).end(summary)
+    const { message } = await readingOf(this.prompt).end(summary)
     return { ...this.shape.whole(this.#head(), { summary, message }, likely), ...this.#figures(answered) }
   }
 
@@ -156,10 +156,10 @@ class Job {
           await events.send(shape.piece(head, delta, i === 0 ? likely : []), signal)
         }
       }
-      const answered = await this.#run((text, likely) => tell(reading.push(text), likely))
+      const answered = await this.#run(async (text, likely) => tell(await reading.push(text), likely))
       const { usage, timings } = this.#figures(answered)
       const { summary } = answered
-      const { message, deltas } = reading.end(summary)
+      const { message, deltas } = await reading.end(summary)
       await tell(deltas, [])
       await events.send({ ...shape.last(head, { summary, message }), timings }, signal)
       const options = body.stream_options as { include_usage?: boolean } | undefined

@@ -2,6 +2,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { decodeInTurns, slicesOf } from '../decode-in-turns.js'
 import { ApiError } from './api-error.js'
 
 /** What takes some 50 milliseconds to parse at most. */
@@ -14,14 +15,11 @@ export function addJsonBody(app: FastifyInstance): void {
     'application/json',
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) => {
-      checkJson(body)
-      await nextTurn() // others have theirs between long ones
-      const text = body.toString()
-      await nextTurn()
+      const text = await decodeInTurns(counted(slicesOf(body)))
       const parsed = await new Promise((resolve, reject) => {
         parse(request, text, (error, value) => (error ? reject(error) : resolve(value)))
       })
-      await nextTurn()
+      await nextTurn() // others have theirs between long ones
       return parsed
     },
   )
@@ -31,23 +29,26 @@ const [quote, comma, colon, backslash] = [...'",:\\'].map((c) => c.charCodeAt(0)
 const [openList, closeList, openObject, closeObject] = [...'[]{}'].map((c) => c.charCodeAt(0))
 
 /** Throws ApiError 400 for what is nested too deeply or has too many parts. What is no JSON may pass. */
-export function checkJson(body: Uint8Array): void {
-  let [level, levels, brackets, names, items, isString] = [0, 0, 0, 0, 0, false]
-  for (let i = 0; i < body.length; i++) {
-    const c = body[i]
-    if (c === quote) isString = !isString
-    else if (isString) {
-      if (c === backslash) i++
-    } else if (c === openList || c === openObject) {
-      brackets++
-      if (++level > levels) levels = level
-    } else if (c === closeList || c === closeObject) level--
-    else if (c === colon) names++
-    else if (c === comma) items++
-  }
-  for (const [name, n] of Object.entries({ levels, brackets, names, items })) {
-    const limit = most[name as keyof typeof most]
-    if (n > limit)
-      throw new ApiError(400, 'request_too_complex', `the body has ${n} ${name}, ${limit} are the most`)
+function* counted(slices: Iterable<Buffer>): Generator<Buffer> {
+  let [level, levels, brackets, names, items, isString, isEscaped] = [0, 0, 0, 0, 0, false, false]
+  for (const bytes of slices) {
+    for (let i = 0; i < bytes.length; i++) {
+      const c = bytes[i]
+      if (isEscaped) isEscaped = false
+      else if (c === quote) isString = !isString
+      else if (isString) isEscaped = c === backslash
+      else if (c === openList || c === openObject) {
+        brackets++
+        if (++level > levels) levels = level
+      } else if (c === closeList || c === closeObject) level--
+      else if (c === colon) names++
+      else if (c === comma) items++
+    }
+    for (const [name, n] of Object.entries({ levels, brackets, names, items })) {
+      const limit = most[name as keyof typeof most]
+      if (n > limit)
+        throw new ApiError(400, 'request_too_complex', `the body has ${n} ${name}, ${limit} are the most`)
+    }
+    yield bytes
   }
 }

@@ -1,6 +1,6 @@
 /** How the text of an answer becomes what its client gets: a message of a chat, or the text as it is. */
 
-import type { AssistantMessage, Chat, MessageDelta } from '../chat.js'
+import type { AnswerReading, AssistantMessage, Chat, MessageDelta } from '../chat.js'
 import { H2oError } from '../errors.js'
 import type { GenerateSummary } from '../types.js'
 import type { ServedPrompt } from './prompt.js'
@@ -13,9 +13,9 @@ export interface Read {
 
 /** Of one answer. A delta is OpenAI's, of a message that holds text alone where there is no chat. */
 export interface Reading {
-  push(text: string): MessageDelta[]
+  push(text: string): Promise<MessageDelta[]>
   /** The message, and what has not been told of it. */
-  end(summary: GenerateSummary): { message: AssistantMessage; deltas: MessageDelta[] }
+  end(summary: GenerateSummary): Promise<AnswerReading>
 }
 
 export const readingOf = ({ chat }: ServedPrompt): Reading => (chat ? chatReading(chat) : textReading)
@@ -23,18 +23,26 @@ export const readingOf = ({ chat }: ServedPrompt): Reading => (chat ? chatReadin
 const textMessage = (content: string): AssistantMessage => ({ role: 'assistant', content })
 
 const textReading: Reading = {
-  push: (text) => (text === '' ? [] : [{ content: text }]),
-  end: ({ text }) => ({ message: textMessage(text), deltas: [] }),
+  push: async (text) => (text === '' ? [] : [{ content: text }]),
+  end: async ({ text }) => ({ message: textMessage(text), deltas: [] }),
 }
+
+/** So long an answer is read in 5 milliseconds at worst, and a longer one off the main thread. */
+const short = 4096
+/** Each time all of it is read: a longer one when it has grown by this share, or its time would grow with the square. */
+const growth = 1 / 256
 
 /** What is not in the model's format is told as text. */
 function chatReading(chat: Chat): Reading {
   const answer = chat.answer()
   let text = ''
+  let nRead = 0
   let told: AssistantMessage = textMessage('')
-  const read = (whole: string, partial: boolean) => {
+  const read = async (whole: string, partial: boolean) => {
+    nRead = whole.length
     try {
-      const next = answer.read(whole, partial)
+      const isShort = whole.length <= short
+      const next = isShort ? answer.read(whole, partial) : await answer.readAsync(whole, partial)
       told = next.message
       return next
     } catch (error) {
@@ -43,12 +51,14 @@ function chatReading(chat: Chat): Reading {
     }
   }
   return {
-    push(more) {
+    async push(more) {
       text += more
-      return (more !== '' && read(text, true)?.deltas) || []
+      const isDue =
+        text.length > nRead && (text.length <= short || text.length - nRead >= growth * text.length)
+      return (isDue && (await read(text, true))?.deltas) || []
     },
-    end({ text: whole, stop }) {
-      const next = read(whole, stop === 'length' || stop === 'context')
+    async end({ text: whole, stop }) {
+      const next = await read(whole, stop === 'length' || stop === 'context')
       if (next) return next
       const before = told.content ?? ''
       const isText = told.tool_calls === undefined && whole.startsWith(before)
