@@ -1,5 +1,6 @@
-// Requests of a stranger to the server: bodies that are cut, odd fields, hostile chats, tools and schemas, clients that
-// leave or stop reading. Each answer has OpenAI's form and no 500; nobody else waits for it, nor gets any text of it.
+// Requests of strangers to the server, one or a crowd at a time: bodies that are cut, odd fields, hostile chats, tools and
+// schemas, clients that leave or stop reading. Each answer has OpenAI's form and no 500; nobody else waits for it, nor gets
+// any text of it. What a healthy request of a crowd is answered, it is answered alone.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -55,13 +56,17 @@ const FIELDS =
     ' ',
   )
 
-const canaryOf = (seed) => `canary ${seed} of ${seed * 7}`
+/** What servers there are: without keys, with keys that share what was read, with keys that do not. */
+const SERVERS = ['open', 'keys', 'separate keys']
+const KEYS = Array.from({ length: 16 }, (_, i) => `key-${i}`)
 
-function bodyOf(draw, seed) {
+const canaryOf = (id) => `<canary ${id}>`
+
+function bodyOf(draw, id) {
   const text = draw.pick([
-    canaryOf(seed),
-    canaryOf(seed),
-    canaryOf(seed),
+    canaryOf(id),
+    canaryOf(id),
+    canaryOf(id),
     'ab'.repeat(draw.int(1, 300)),
     draw.pick(ODD),
   ])
@@ -97,12 +102,10 @@ function damaged(draw, text) {
   ])()
 }
 
-export function recipe(seed) {
-  const draw = new Draw('http', seed)
-  const json = JSON.stringify(bodyOf(draw, seed))
+function requestOf(draw, id) {
+  const json = JSON.stringify(bodyOf(draw, id))
   return {
-    kind: 'http',
-    seed,
+    id,
     path: draw.weighted([
       [9, PATHS[0]],
       [9, PATHS[1]],
@@ -121,74 +124,114 @@ export function recipe(seed) {
   }
 }
 
-let served
+/** One whose prompt holds its canary, and whose answer may have to. */
+function healthyRequest(draw, id) {
+  const text = `${draw.pick(['', 'b'.repeat(200)])}${canaryOf(id)}${'a'.repeat(draw.int(0, 200))}`
+  const isChat = draw.chance(0.5)
+  const body = {
+    ...(isChat ? { messages: [{ role: 'user', content: text }] } : { prompt: text }),
+    ...(draw.chance(0.5) && { grammar: `root ::= "${canaryOf(id)}"` }),
+    max_tokens: 24,
+    stream: draw.chance(0.5),
+  }
+  const path = PATHS[isChat ? 0 : 1]
+  const json = JSON.stringify(body)
+  return { id, path, method: 'POST', type: 'application/json', body: json, client: 'reads', isHealthy: true }
+}
 
-async function serve() {
+export function recipe(seed) {
+  const draw = new Draw('http', seed)
+  const id = (i) => seed * 100 + i
+  const crowd = (i) => (draw.chance(0.6) ? healthyRequest(draw, id(i)) : requestOf(draw, id(i)))
+  return {
+    kind: 'http',
+    seed,
+    server: draw.pick(SERVERS),
+    requests: draw.chance(0.1) ? draw.list(draw.int(8, 16), crowd) : [requestOf(draw, id(0))],
+  }
+}
+
+const servers = new Map()
+
+async function serve(name) {
   const contexts = [await tinyContext(), await tinyContext()]
   const failures = []
   const server = await makeServer({
     ...{ contexts, alias: 'tiny', version: '0', template, queue: 16, timeoutMs: 10_000, stalledMs: 300 },
     defaults: { nPredict: 8, temperature: 0 },
-    ...{ maxBodyBytes: 2 ** 22, apiKeys: [], corsOrigins: [], onFailure: (error) => failures.push(error) },
+    ...{ apiKeys: name === 'open' ? [] : KEYS, separateKeys: name === 'separate keys' },
+    ...{ maxBodyBytes: 2 ** 22, corsOrigins: [], onFailure: (error) => failures.push(error) },
   })
   await server.app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.app.server.address()
-  const delay = monitorEventLoopDelay({ resolution: 10 })
+  return { port, failures, probe: saidIn(await ask(port, PROBE)) }
+}
+
+const delay = monitorEventLoopDelay({ resolution: 10 })
+
+/** Its answer never changes. */
+const PROBE = {
+  ...{ id: 0, path: '/v1/completions', method: 'POST', type: 'application/json', client: 'reads' },
+  body: JSON.stringify({ prompt: 'what stays the same', max_tokens: 6, ignore_eos: true }),
+}
+
+export async function run({ seed, server, requests }) {
+  if (!servers.has(server)) servers.set(server, await serve(server))
   delay.enable()
-  const probe = await probeOf(port)
-  return { port, failures, delay, probe }
-}
-
-/** A fixed request; its answer never changes. */
-async function probeOf(port) {
-  const body = JSON.stringify({ prompt: 'what stays the same', max_tokens: 6, ignore_eos: true })
-  const headers = { 'content-type': 'application/json' }
-  const answer = await fetch(`http://127.0.0.1:${port}/v1/completions`, { method: 'POST', headers, body })
-  return (await answer.json()).choices[0].text
-}
-
-export async function run({ seed, path, method, type, body, client }) {
-  served ??= await serve()
-  const { port, failures, delay, probe } = served
+  const { port, failures, probe } = servers.get(server)
   delay.reset()
+  const answers = await Promise.all(requests.map((request) => ask(port, request)))
+  const began = performance.now()
+  promise((await fetch(`http://127.0.0.1:${port}/health`)).status === 200, 'the server is ill')
+  promise(performance.now() - began < 2000, `/health took ${performance.now() - began} ms`)
+  promise(delay.max < 1e9, `the event loop was held for ${delay.max / 1e6} ms`)
+  promise(failures.length === 0, String(failures.pop()?.stack))
+  const outcomes = requests.map((request, i) => outcomeOf(request, answers[i]))
+  for (const [i, request] of requests.entries()) {
+    if (!request.isHealthy || outcomes[i] !== '200') continue
+    const alone = await ask(port, request)
+    promise(saidIn(alone) === saidIn(answers[i]), `another answer in a crowd: ${saidIn(answers[i])}`)
+  }
+  if (seed % 20 === 0) promise(saidIn(await ask(port, PROBE)) === probe, 'another answer than before')
+  return requests.length > 1 ? `a crowd of ${requests.length}` : outcomes[0]
+}
+
+/** What came back, as it came. */
+async function ask(port, { id, path, method, type, body, client }) {
   const bytes = Buffer.from(body)
   const socket = connect(port, '127.0.0.1').on('error', () => {})
   const head = [
     `${method} ${path} HTTP/1.1`,
     'host: x',
     'connection: close',
+    `authorization: Bearer ${KEYS[id % KEYS.length]}`,
     `content-length: ${bytes.length}`,
   ]
   if (type) head.push(`content-type: ${type}`)
   socket.write(`${head.join('\r\n')}\r\n\r\n`)
   socket.write(client === 'is cut' ? bytes.subarray(0, bytes.length >> 1) : bytes)
-  const text = await outcomeOf(socket, client)
+  const parts = []
+  if (client === 'stalls') socket.pause()
+  else socket.on('data', (part) => parts.push(part))
+  if (client === 'reads') await once(socket, 'close', { signal: AbortSignal.timeout(15_000) })
+  else await sleep({ leaves: 15, stalls: 20, 'is cut': 50 }[client])
   socket.destroy()
-  const began = performance.now()
-  promise((await fetch(`http://127.0.0.1:${port}/health`)).status === 200, 'the server is ill')
-  promise(performance.now() - began < 2000, `/health took ${performance.now() - began} ms`)
-  promise(delay.max < 1e9, `the event loop was held for ${delay.max / 1e6} ms`)
-  promise(failures.length === 0, String(failures.pop()?.stack))
-  for (const [other] of text.matchAll(/canary \d+ of \d+/g))
-    promise(other === canaryOf(seed), `a text of another: ${other}`)
-  if (seed % 20 === 0) promise((await probeOf(port)) === probe, 'another answer than before')
+  return Buffer.concat(parts).toString()
+}
+
+/** The text of an answer, streamed or not. */
+function saidIn(text) {
+  const strings = text.matchAll(/"(?:text|content)":("(?:[^"\\]|\\.)*")/g)
+  return [...strings].map(([, json]) => JSON.parse(json)).join('')
+}
+
+function outcomeOf({ id, method, client }, text) {
+  for (const [other] of text.matchAll(/<canary \d+>/g))
+    promise(other === canaryOf(id), `a text of another: ${other}`)
   if (client !== 'reads') return client
   const status = Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1])
   promise(status > 0 && (status < 500 || status === 504), `status ${status}: ${text.slice(0, 200)}`)
   if (status >= 400 && method === 'POST')
     promise(text.includes('"error"'), `no error in ${text.slice(0, 200)}`)
   return String(status)
-}
-
-async function outcomeOf(socket, client) {
-  const parts = []
-  if (client === 'stalls') {
-    socket.pause()
-    await sleep(20)
-    return ''
-  }
-  socket.on('data', (part) => parts.push(part))
-  if (client === 'reads') await once(socket, 'close', { signal: AbortSignal.timeout(15_000) })
-  else await sleep(client === 'leaves' ? 15 : 50)
-  return Buffer.concat(parts).toString()
 }
