@@ -1,10 +1,11 @@
 // What is compared on real models: the default first, then what it is made of.
 
-const byQuery = { schedule: 'single-pass', select: 'query', S: 512, local: 128, heavy: 383, denseTail: 64 }
+// H by query is the default of the model
+const byQuery = { schedule: 'single-pass', select: 'query', S: 512, local: 128, denseTail: 64 }
 const byVotes = { schedule: 'single-pass', select: 'votes', S: 512, local: 256, heavy: 255 }
 
 /**
- * @type {(import('../quality/settings.mjs').Setting & { short?: boolean, inside?: boolean })[]}
+ * @type {(Omit<import('../quality/settings.mjs').Setting, 'heavy'> & { heavy?: number, short?: boolean, inside?: boolean })[]}
  *   short: at the shortest length only. inside: asked inside of prompts, too, where a tail would make the end of every
  *   call dense
  */
@@ -14,6 +15,6 @@ export const settings = [
   { ...byVotes, label: 'votes', inside: true },
   { ...byVotes, label: 'votes, tail 64', denseTail: 64 },
   { ...byVotes, label: 'Local only', local: 511, heavy: 0 },
-  { ...byQuery, label: 'query S=1024', S: 1024, heavy: 384 },
+  { ...byQuery, label: 'query S=1024', S: 1024 },
   { ...byVotes, label: 'votes, two-pass', schedule: 'two-pass', short: true },
 ]

@@ -23,7 +23,7 @@ export function labelOf({ schedule, select, S: chunk, local, heavy, denseTail = 
     ...(schedule === 'single-pass' ? [] : [schedule]),
     ...(select === base.select ? [] : [select]),
     ...(chunk === S ? [] : [`S=${chunk}`]),
-    `L=${local} H=${heavy}`,
+    `L=${local} H=${heavy ?? 'auto'}`,
     ...(denseTail === 0 ? [] : [`tail=${denseTail}`]),
   ].join(' ')
 }
@@ -88,7 +88,7 @@ export const front = [
   ['query', 1024, 128, 384],
   ['query', 2048, 512, 512],
   ['query', 2048, 256, 768],
-  ['query', 512, 128, 383],
+  ['query', 512, 128, 384],
   ['query', 512, 128, 128],
   ['votes', 2048, 512, 512],
 ].map(([select, chunk, local, heavy]) => setting({ select, S: chunk, local, heavy }))

@@ -93,6 +93,7 @@ export class Context {
       chunk: info.chunk,
       local: info.local,
       heavy: info.heavy,
+      heavyGrows: info.heavyGrows,
       denseTail: handle.denseTail,
       layers: info.layers as LayerKind[],
       cost: {

@@ -27,7 +27,10 @@ export type FlashAttn = (typeof flashAttnModes)[number]
 export interface H2oOptions {
   /** L, the last positions before a chunk: 128, at most a quarter of it; with 'votes' 256, at most a half */
   local?: number
-  /** H, the positions that `select` chooses: 384, with 'votes' 256. Less where L + H would not be below a chunk. */
+  /**
+   * H, the positions that `select` chooses: 384; 640, growing with the prompt, where three query heads or more share a
+   * KV head; 256 with 'votes', less where L + H would not be below a chunk.
+   */
   heavy?: number
   /** 'single-pass' */
   schedule?: Schedule
@@ -245,7 +248,7 @@ function warnAboutBudget(
   const sizes = ['local', 'heavy'] as const
   const wanted = sizes.map((name) => `${name} ${asked[name] ?? used[name]}`).join(' and ')
   const message =
-    `local + heavy must be below nUbatch (-ub) ${nUbatch}: ` +
+    `local, with votes local + heavy, must be below nUbatch (-ub) ${nUbatch}: ` +
     `${wanted} became ${used.local} and ${used.heavy}`
   warnings.push({ code: 'H2O_WARN_BUDGET_CLAMPED', message })
 }

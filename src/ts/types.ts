@@ -197,6 +197,8 @@ export interface ContextH2o {
   chunk: number
   local: number
   heavy: number
+  /** Whether H is that among 4096 positions and fewer, and grows with the square root of more. */
+  heavyGrows: boolean
   /** Tokens at the end of every prompt that are prefilled densely. */
   denseTail: number
   /** How each layer attends in a sparse call. */

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { type ContextOptions, createContext, type H2oWarning, loadModel } from '../../src/ts/index.js'
 import { checkContextOptions, resolveContextSize } from '../../src/ts/options.js'
-import { tinyContext, tinyModel } from './support.js'
+import { someTokens, tinyContext, tinyModel } from './support.js'
 
 const model = await loadModel(await tinyModel())
 afterAll(() => model.dispose())
@@ -88,9 +88,9 @@ describe('the sizes of H2O', () => {
   it.each<
     [ContextOptions['h2o'], number, { local: number; heavy: number; denseTail: number; select: string }]
   >([
-    [{}, 512, { local: 128, heavy: 383, denseTail: 64, select: 'query' }],
+    [{}, 512, { local: 128, heavy: 384, denseTail: 64, select: 'query' }],
     [{}, 1024, { local: 128, heavy: 384, denseTail: 64, select: 'query' }],
-    [{}, 64, { local: 16, heavy: 47, denseTail: 64, select: 'query' }],
+    [{}, 64, { local: 16, heavy: 384, denseTail: 64, select: 'query' }],
     [{ heavy: 8 }, 512, { local: 128, heavy: 8, denseTail: 64, select: 'query' }],
     [{ select: 'votes' }, 1024, { local: 256, heavy: 256, denseTail: 0, select: 'votes' }],
     [{ schedule: 'two-pass' }, 512, { local: 256, heavy: 255, denseTail: 0, select: 'votes' }],
@@ -99,6 +99,22 @@ describe('the sizes of H2O', () => {
     await using context = await createContext({ model, nCtx: 2048, nUbatch, ...(h2o && { h2o }) })
     expect(context.h2o).toMatchObject(expected)
   })
+})
+
+it('are larger for groups of three heads and more, and grow with the square root', async () => {
+  const wide = await tinyModel({ heads: 3, kvHeads: 1, hidden: 48, layers: 1, context: 8192 })
+  await using context = await createContext({ model: wide, nCtx: 8192, nThreads: 1, h2o: { trace: true } })
+  expect(context.h2o).toMatchObject({ heavy: 640, heavyGrows: true })
+  const { calls } = await context.prefill(someTokens(6100), { logits: 'none' })
+  expect(calls.every(({ path }) => path === 'h2o' || path === 'dense')).toBe(true)
+  const sizes = context.takeTrace().map(({ pos, nMem }) => [pos, nMem])
+  expect(sizes.length).toBeGreaterThan(0)
+  for (const [pos = 0, nMem] of sizes) {
+    const candidates = Math.max(0, pos - 128)
+    const most = Math.floor(640 * Math.sqrt(Math.max(1, candidates / 4096)))
+    expect(nMem).toBe(Math.min(candidates, most))
+  }
+  expect(Math.max(...sizes.map(([, nMem = 0]) => nMem))).toBeGreaterThan(700)
 })
 
 describe('warnings', () => {
@@ -111,7 +127,8 @@ describe('warnings', () => {
     [{ nUbatch: 64 }, []],
     [{ h2o: { local: 500 } }, []],
     [{ h2o: { local: 256, heavy: 256 }, nUbatch: 512 }, []],
-    [{ h2o: { local: 300, heavy: 300 }, nUbatch: 512 }, ['H2O_WARN_BUDGET_CLAMPED']],
+    [{ h2o: { local: 300, heavy: 300 }, nUbatch: 512 }, []],
+    [{ h2o: { local: 300, heavy: 300, select: 'votes' }, nUbatch: 512 }, ['H2O_WARN_BUDGET_CLAMPED']],
     [{ h2o: { local: 600, heavy: 0 }, nUbatch: 512 }, ['H2O_WARN_BUDGET_CLAMPED']],
     [{ nBatch: 1000, nUbatch: 300 }, ['H2O_WARN_BATCH_ROUNDED']],
     [{ nBatch: 1000, nUbatch: 300, h2o: false }, []],
@@ -143,7 +160,7 @@ describe('warnings', () => {
     const warnings: H2oWarning[] = []
     const context = await tinyContext({
       model,
-      h2o: { local: 500, heavy: 500 },
+      h2o: { local: 500, heavy: 500, select: 'votes' },
       onWarning: (warning) => warnings.push(warning),
     })
     expect(warnings).toEqual([{ code: 'H2O_WARN_BUDGET_CLAMPED', message: expect.any(String) }])

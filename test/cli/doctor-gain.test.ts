@@ -14,10 +14,12 @@ const demo = {
   window: 0,
 }
 
+const defaults = { covered: true, select: 'query', heavy: 384, heavyGrows: false } as const
+
 const cpu = RATIOS.indexOf(4)
 
 it('is near what was measured on a CPU without AMX', () => {
-  const [at8k, at32k] = predictGains({ covered: true, cost: demo }).map(({ times }) => times[cpu] as number)
+  const [at8k, at32k] = predictGains({ ...defaults, cost: demo }).map(({ times }) => times[cpu] as number)
   expect(at8k).toBeGreaterThan(2.59 / 1.2)
   expect(at8k).toBeLessThan(2.59 * 1.2)
   expect(at32k).toBeGreaterThan(8.26 / 1.2)
@@ -25,7 +27,7 @@ it('is near what was measured on a CPU without AMX', () => {
 })
 
 it('grows with the length, and with what attention costs', () => {
-  const gains = predictGains({ covered: true, cost: demo })
+  const gains = predictGains({ ...defaults, cost: demo })
   expect(gains.map(({ tokens }) => tokens)).toEqual([...LENGTHS])
   for (const [i, { times }] of gains.entries()) {
     expect(times).toEqual([...times].sort((a, b) => a - b))
@@ -33,9 +35,15 @@ it('grows with the length, and with what attention costs', () => {
   }
 })
 
+it('is less where sets are larger and grow', () => {
+  const grows = predictGains({ ...defaults, heavy: 640, heavyGrows: true, cost: demo })
+  for (const [i, { times }] of predictGains({ ...defaults, cost: demo }).entries())
+    expect(grows[i]?.times[0]).toBeLessThan(times[0] as number)
+})
+
 it('knows nothing to gain where little attention is over all positions', () => {
   const cost = { ...demo, pair: 1, windowPair: demo.pair, window: 1024 }
-  for (const { times } of predictGains({ covered: true, cost }))
+  for (const { times } of predictGains({ ...defaults, cost }))
     for (const time of times) expect(time).toBeCloseTo(1, 2)
-  expect(predictGains({ covered: false, cost: demo })).toEqual([])
+  expect(predictGains({ ...defaults, covered: false, cost: demo })).toEqual([])
 })

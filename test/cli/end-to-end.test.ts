@@ -176,6 +176,8 @@ describe('text and sizes', () => {
       '200',
       '--h2o-heavy',
       '200',
+      '--h2o-select',
+      'votes',
     ]
     const { code, err } = await cli(argv)
     expect(code).toBe(0)

@@ -87,7 +87,7 @@ static positions run(const problem & p, int n_threads) {
     ggml_tensor * q         = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, p.d, n_heads, p.n_queries);
     ggml_tensor * lse       = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_heads, p.n_queries);
     ggml_tensor * cells     = ggml_new_tensor_3d(ctx, p.type_k, p.d, p.n_head, p.n_cells);
-    ggml_tensor * all_pages = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, p.d + 1, std::max(1, n_pages) + 1, p.n_head);
+    ggml_tensor * all_pages = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, p.d, std::max(1, n_pages) + 1, p.n_head);
     ggml_tensor * all_marks = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, (n_spans + 1)*GGML_H2O_LANDMARKS, p.n_head);
 
     ggml_tensor * k         = ggml_permute(ctx, cells, 0, 2, 1, 3);

@@ -157,45 +157,60 @@ static void test_life() {
 }
 
 static void test_budget() {
-    const auto clamp = [](uint32_t l, uint32_t h, uint32_t s, uint32_t l_used, uint32_t h_used) {
+    const auto clamp = [](h2o_policy_type policy, uint32_t l, uint32_t h, uint32_t s, uint32_t l_used, uint32_t h_used) {
         h2o_params asked = h2o_default_params();
+        asked.policy  = policy;
         asked.n_local = l;
         asked.n_heavy = h;
 
-        const h2o_params used = h2o_resolve_params(asked, s);
-        CHECK(used.n_local == l_used && used.n_heavy == h_used);
+        const h2o_params used = h2o_resolve_params(asked, s, 4);
+        CHECK(used.n_local == l_used && used.n_heavy == h_used && used.heavy_grows == (policy == H2O_POLICY_QUERY && h == H2O_AUTO));
         return h2o_lowers_params(asked, s);
     };
-    const auto default_of = [](h2o_policy_type policy, uint32_t s, uint32_t l_used, uint32_t h_used, uint32_t n_tail) {
+    const auto default_of = [](h2o_policy_type policy, uint32_t s, uint32_t n_group, uint32_t l_used, uint32_t h_used, uint32_t n_tail) {
         h2o_params asked = h2o_default_params();
         asked.policy = policy;
 
-        const h2o_params used = h2o_resolve_params(asked, s);
+        const h2o_params used = h2o_resolve_params(asked, s, n_group);
         CHECK(used.n_local == l_used && used.n_heavy == h_used && used.n_dense_tail == n_tail);
         CHECK(!h2o_lowers_params(asked, s));
     };
+    const auto votes = H2O_POLICY_VOTES;
+    const auto query = H2O_POLICY_QUERY;
 
-    CHECK(!clamp(256, 256, 1024, 256, 256));
-    CHECK(!clamp(256, 256,  512, 256, 255));
-    CHECK(!clamp(511,   0,  512, 511,   0));
-    CHECK( clamp(512,   0,  512, 511,   0));
-    CHECK( clamp(600, 300,  512, 511,   0));
-    CHECK( clamp(  0, 900,  512,   0, 511));
-    CHECK(!clamp(  0,   0,  512,   0,   0));
-    CHECK( clamp(  5,   5,    1,   0,   0));
-    CHECK( clamp(UINT32_MAX - 1, UINT32_MAX - 1, 512, 511, 0));
-    CHECK( clamp(1, UINT32_MAX - 1, 512, 1, 510));
-    CHECK(!clamp(500, H2O_AUTO, 512, 500, 11));
-    CHECK( clamp(H2O_AUTO, 400, 512, 128, 383));
+    CHECK(!clamp(votes, 256, 256, 1024, 256, 256));
+    CHECK(!clamp(votes, 256, 256,  512, 256, 255));
+    CHECK(!clamp(votes, 511,   0,  512, 511,   0));
+    CHECK( clamp(votes, 512,   0,  512, 511,   0));
+    CHECK( clamp(votes, 600, 300,  512, 511,   0));
+    CHECK( clamp(votes,   0, 900,  512,   0, 511));
+    CHECK(!clamp(votes,   0,   0,  512,   0,   0));
+    CHECK( clamp(votes,   5,   5,    1,   0,   0));
+    CHECK( clamp(votes, UINT32_MAX - 1, UINT32_MAX - 1, 512, 511, 0));
+    CHECK( clamp(votes, 1, UINT32_MAX - 1, 512, 1, 510));
+    CHECK(!clamp(votes, 500, H2O_AUTO, 512, 500, 11));
+    CHECK( clamp(votes, H2O_AUTO, 400, 512, 256, 255));
 
-    default_of(H2O_POLICY_QUERY,    0, 128, 384, 64);
-    default_of(H2O_POLICY_QUERY, 1024, 128, 384, 64);
-    default_of(H2O_POLICY_QUERY,  512, 128, 383, 64);
-    default_of(H2O_POLICY_QUERY,   64,  16,  47, 64);
-    default_of(H2O_POLICY_AUTO,   512, 128, 383, 64);
-    default_of(H2O_POLICY_VOTES, 1024, 256, 256,  0);
-    default_of(H2O_POLICY_VOTES,  512, 256, 255,  0);
-    default_of(H2O_POLICY_VOTES,   64,  32,  31,  0);
+    // sets may be larger than chunks
+    CHECK(!clamp(query, 500, 900,      512, 500, 900));
+    CHECK( clamp(query, 600, 900,      512, 511, 900));
+    CHECK(!clamp(query, 500, H2O_AUTO, 512, 500, 640));
+    CHECK( clamp(query, 1, UINT32_MAX - 1, 512, 1, 1 << 30));
+
+    default_of(query,              0, 2, 128, 384, 64);
+    default_of(query,            512, 1, 128, 384, 64);
+    default_of(query,            512, 3, 128, 640, 64);
+    default_of(query,             64, 2,  16, 384, 64);
+    default_of(H2O_POLICY_AUTO,  512, 2, 128, 384, 64);
+    default_of(votes,           1024, 8, 256, 256,  0);
+    default_of(votes,            512, 8, 256, 255,  0);
+    default_of(votes,             64, 8,  32,  31,  0);
+
+    CHECK(h2o_heavy_among(640, true,  4096)    == 640);
+    CHECK(h2o_heavy_among(640, true,  8192)    == 905);
+    CHECK(h2o_heavy_among(640, true,  4*4096)  == 1280);
+    CHECK(h2o_heavy_among(640, false, 4*4096)  == 640);
+    CHECK(h2o_heavy_among(1 << 30, true, 5000) == 5000);
 }
 
 int main() {

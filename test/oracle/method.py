@@ -78,13 +78,9 @@ def choose(q, lse, k, p, a, begin, H):
     taken = landmarks[best(need, min(64, H // 8))]
 
     # by all
-    pairs = np.stack([q[i : i + 2].mean(0) for i in range(0, len(q), 2)])
-    pair_lse = np.stack([lse[i : i + 2].mean() for i in range(0, len(q), 2)])
     n_pages = C // 64
-    pages = k[: n_pages * 64].reshape(n_pages, 64, -1)
-    spread = pages.var(1).mean(-1)
-    scores = pairs @ pages.mean(1).T + (pairs**2).sum(-1)[:, None] * spread / 2 - pair_lse[:, None]
-    scores = scores.max(0, initial=-np.inf)
+    found = q @ k[: n_pages * 64].reshape(n_pages, 64, -1).mean(1).T
+    scores = (found - found.max(1, initial=-np.inf)[:, None]).max(0)
     scores[:1] = np.inf  # page 0
     searched = np.sort(best(scores, max(32, -(-H // 6))))[:, None] * 64 + np.arange(64)
     searched = np.concatenate([searched.ravel(), np.arange(n_pages * 64, C)])

@@ -21,15 +21,6 @@ export function meanKey(keys: Keys, page: number): Float64Array {
   return mean(keys.slice(page * PAGE, (page + 1) * PAGE))
 }
 
-/** var_P = 1/(64 d) sum of |k_j - kbar_P|^2 */
-export function variance(keys: Keys, page: number): number {
-  const centre = meanKey(keys, page)
-  const squares = keys
-    .slice(page * PAGE, (page + 1) * PAGE)
-    .map((key) => key.reduce((sum, x, k) => sum + (x - centre[k]!) ** 2, 0))
-  return squares.reduce((a, b) => a + b, 0) / (PAGE * centre.length)
-}
-
 /** The 16 positions of a span whose keys have the lowest cosine with the span's mean key; NaN is the highest. */
 export function landmarksOf(keys: Keys, span: number): Choice {
   const positions = range(span * SPAN, (span + 1) * SPAN)
@@ -37,7 +28,7 @@ export function landmarksOf(keys: Keys, span: number): Choice {
   return best(positions, LANDMARKS, (j) => -cosine(keys[j]!, centre))
 }
 
-export function mean(vectors: readonly Float64Array[]): Float64Array {
+function mean(vectors: readonly Float64Array[]): Float64Array {
   return vectors[0]!.map((_, k) => vectors.reduce((sum, v) => sum + v[k]!, 0) / vectors.length)
 }
 

@@ -5,7 +5,7 @@
 
 import { range } from './attention.js'
 import { best, type Choice, highest } from './best.js'
-import { type Keys, landmarksOf, mean, meanKey, PAGE, SPAN, variance } from './key-index.js'
+import { type Keys, landmarksOf, meanKey, PAGE, SPAN } from './key-index.js'
 import { dot } from './ops.js'
 
 /** queries that share a set */
@@ -91,16 +91,19 @@ function chooseByAll(ask: Question, taken: readonly number[]): Choice {
   return { taken: chosen.taken, margin: Math.min(searched.margin, chosen.margin) }
 }
 
-type Asking = Pick<Row, 'q' | 'lse'>
-
 /**
  * The positions of the best max(32, H / 6) whole pages of candidates, the first one always among them, and those
- * behind the last whole page.
+ * behind the last whole page. b(P) = max over i of (q_i . kbar_P - max over all pages P' of q_i . kbar_P') / sqrt(d)
  */
 function searchedPositions({ rows, keys, nCandidates, H }: Question): Choice {
   const nPages = Math.floor(nCandidates / PAGE)
+  const means = range(0, nPages).map((page) => meanKey(keys, page))
+  const regrets = rows.map(({ q }) => {
+    const found = means.map((key) => logit(q, key))
+    return found.map((x) => x - highest(found))
+  })
   const pages = best(range(0, nPages), Math.max(32, Math.ceil(H / 6)), (page) =>
-    page === 0 ? Infinity : pageScore(inPairs(rows), meanKey(keys, page), variance(keys, page)),
+    page === 0 ? Infinity : highest(regrets.map((row) => row[page]!)),
   )
   const taken = [
     ...pages.taken.flatMap((page) => range(page * PAGE, (page + 1) * PAGE)),
@@ -109,25 +112,8 @@ function searchedPositions({ rows, keys, nCandidates, H }: Question): Choice {
   return { taken, margin: pages.margin }
 }
 
-/** Rows 2i and 2i + 1, averaged; a last one without a partner stays as it is. */
-function inPairs(rows: readonly Asking[]): Asking[] {
-  return range(0, Math.ceil(rows.length / 2)).map((i) => {
-    const pair = rows.slice(2 * i, 2 * i + 2)
-    return { q: mean(pair.map(({ q }) => q)), lse: average(pair.map(({ lse }) => lse)) }
-  })
-}
-
-/**
- * b(P) = max over the pairs i of q_i . kbar_P / sqrt(d) + |q_i / sqrt(d)|^2 var_P / 2 - lse_i: what the mean of e^s
- * over the page's keys would be if they scattered normally, by as much in each direction.
- */
-function pageScore(pairs: readonly Asking[], key: Float64Array, variance: number): number {
-  const d = key.length
-  return highest(pairs.map(({ q, lse }) => logit(q, key) + (dot(q, 0, q, 0, d) / d) * (variance / 2) - lse))
-}
-
 /** t(x) = max over i of s(i, x) - log(e^lse(i) + sum over the searched y of e^s(i, y)) */
-function shares(keys: Keys, rows: readonly Asking[], searched: readonly number[]): Map<number, number> {
+function shares(keys: Keys, rows: readonly Row[], searched: readonly number[]): Map<number, number> {
   const ofRow = rows.map(({ q, lse }) => {
     const s = searched.map((x) => logit(q, keys[x]!))
     const all = logSumExp([lse, ...s])
@@ -143,8 +129,4 @@ export function logSumExp(logits: readonly number[]): number {
 
 function logit(q: Float64Array, key: Float64Array): number {
   return dot(q, 0, key, 0, key.length) / Math.sqrt(key.length)
-}
-
-function average(numbers: readonly number[]): number {
-  return numbers.reduce((a, b) => a + b, 0) / numbers.length
 }

@@ -35,9 +35,8 @@ test.each([
 test('the line at start names what applies and how to turn it off', async () => {
   const model = ['-m', await modelFile()]
 
-  // the defaults at the default chunk size: Heavy is cut to fit
   expect(h2oLines(await run('llama-completion', [...model, ...completion()]))).toEqual([
-    `h2o: prompts of more than 512 tokens (-ub) are prefilled sparsely: local = 128, heavy = 383, schedule = single-pass, select = query ${HINT}`,
+    `h2o: prompts of more than 512 tokens (-ub) are prefilled sparsely: local = 128, heavy = 384, schedule = single-pass, select = query ${HINT}`,
   ])
 
   const asked = ['-ub', '64', '--h2o-local', '7', '--h2o-heavy', '3', '--h2o-schedule', 'two-pass']

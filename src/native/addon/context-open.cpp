@@ -214,6 +214,7 @@ Napi::Value context_open_job::result(Napi::Env env) {
     object.Set("chunk",        Napi::Number::New(env, info.n_chunk));
     object.Set("local",        Napi::Number::New(env, info.n_local));
     object.Set("heavy",        Napi::Number::New(env, info.n_heavy));
+    object.Set("heavyGrows",   Napi::Boolean::New(env, info.heavy_grows));
     object.Set("stateBytes",   Napi::Number::New(env, (double) info.size_state));
     object.Set("indexBytes",   Napi::Number::New(env, (double) info.size_index));
     object.Set("intraBytes",   Napi::Number::New(env, (double) info.size_intra));

@@ -25,7 +25,7 @@ h2o_params h2o_params_from_js(const Napi::Object & object) {
 Napi::Value h2o_resolve(const Napi::CallbackInfo & info) {
     const h2o_params asked   = h2o_params_from_js(info[0].As<Napi::Object>());
     const uint32_t   n_chunk = info[1].As<Napi::Number>().Uint32Value();
-    const h2o_params used    = h2o_resolve_params(asked, n_chunk);
+    const h2o_params used    = h2o_resolve_params(asked, n_chunk, 1);
 
     Napi::Object object = Napi::Object::New(info.Env());
     object.Set("local",     used.n_local);

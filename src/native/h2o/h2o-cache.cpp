@@ -74,6 +74,7 @@ h2o_plan h2o_cache::new_plan(uint32_t n_tokens, llama_pos pos) const {
     plan.n_heavy  = cparams.h2o.n_heavy;
     plan.trace    = trace.level;
 
+    plan.heavy_grows   = cparams.h2o.heavy_grows;
     plan.is_local_near = policy->has_local_near();
     return plan;
 }

@@ -80,7 +80,7 @@ bool h2o_device_runs_query(ggml_backend_dev_t dev, int64_t d_k, ggml_type type_k
     ggml_tensor * q         = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, 1, GGML_H2O_BLOCK);
     ggml_tensor * lse       = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, 1, GGML_H2O_BLOCK);
     ggml_tensor * k         = ggml_new_tensor_3d(ctx.get(), type_k, d_k, n_cells, 1);
-    ggml_tensor * pages     = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k + 1, n_cells/GGML_H2O_PAGE, 1);
+    ggml_tensor * pages     = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, n_cells/GGML_H2O_PAGE, 1);
     ggml_tensor * landmarks = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_I32, 2*GGML_H2O_LANDMARKS, 1);
 
     pages     = ggml_h2o_pages    (ctx.get(), k, pages, 0, n_cells/GGML_H2O_PAGE);

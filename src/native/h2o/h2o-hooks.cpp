@@ -13,14 +13,23 @@
 #include <algorithm>
 #include <map>
 
-void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & params) {
+// query heads to a KV head, in the layer with the most
+static uint32_t h2o_max_group(const llama_hparams & hparams) {
+    uint32_t res = 1;
+    for (uint32_t il = 0; il < hparams.n_layer(); ++il) {
+        res = std::max(res, hparams.n_gqa(il));
+    }
+    return res;
+}
+
+void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & params, const llama_model & model) {
     const h2o_params asked = params.h2o ? *params.h2o : h2o_default_params();
-    const h2o_params used  = h2o_resolve_params(asked, cparams.n_ubatch);
+    const h2o_params used  = h2o_resolve_params(asked, cparams.n_ubatch, h2o_max_group(model.hparams));
 
     cparams.h2o = used;
 
     if (h2o_lowers_params(asked, cparams.n_ubatch)) {
-        LLAMA_LOG_WARN("%s: H2O needs local + heavy < n_ubatch (%u): using local = %u, heavy = %u\n",
+        LLAMA_LOG_WARN("%s: H2O needs local, with votes local + heavy, below n_ubatch (%u): using local = %u, heavy = %u\n",
                 __func__, cparams.n_ubatch, used.n_local, used.n_heavy);
     }
 }

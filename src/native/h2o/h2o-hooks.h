@@ -12,7 +12,7 @@ struct llama_context_params;
 
 // llama_context::llama_context, after n_batch and n_ubatch are final: the parameters go into cparams, resolved, with
 // a warning if L or H had to be lowered
-void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & params);
+void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & params, const llama_model & model);
 
 // llama_context::llama_context, after the memory was made: the context's record
 std::unique_ptr<h2o_record> h2o_create_record(

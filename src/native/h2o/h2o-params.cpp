@@ -3,6 +3,7 @@
 #include "h2o.h"
 
 #include <algorithm>
+#include <cmath>
 
 h2o_params h2o_default_params(void) {
     h2o_params res = {};
@@ -17,7 +18,7 @@ h2o_params h2o_default_params(void) {
 
 // chosen by what they cost and find (docs/quality.md). Local
 // has a part of the chunk at most, so that Heavy has one, too
-static void resolve_auto(h2o_params & params, uint32_t n_chunk) {
+static void resolve_auto(h2o_params & params, uint32_t n_chunk, uint32_t n_group) {
     const bool     by_query  = params.policy == H2O_POLICY_QUERY;
     const uint32_t max_local = n_chunk == 0 ? UINT32_MAX : n_chunk/(by_query ? 4 : 2);
 
@@ -25,18 +26,26 @@ static void resolve_auto(h2o_params & params, uint32_t n_chunk) {
         params.n_local = std::min<uint32_t>(by_query ? 128 : 256, max_local);
     }
     if (params.n_heavy == H2O_AUTO) {
-        params.n_heavy = by_query ? 384 : 256;
+        params.heavy_grows = by_query && n_group > 2;
+        params.n_heavy     = params.heavy_grows ? 640 : by_query ? 384 : 256;
     }
     if (params.n_dense_tail == H2O_AUTO) {
         params.n_dense_tail = by_query ? 64 : 0;
     }
 }
 
-h2o_params h2o_resolve_params(h2o_params params, uint32_t n_chunk) {
+h2o_params h2o_resolve_params(h2o_params params, uint32_t n_chunk, uint32_t n_group) {
     if (params.policy == H2O_POLICY_AUTO) {
         params.policy = params.schedule == H2O_SCHEDULE_TWO_PASS ? H2O_POLICY_VOTES : H2O_POLICY_QUERY;
     }
-    resolve_auto(params, n_chunk);
+    resolve_auto(params, n_chunk, n_group);
+
+    // nothing of `query` needs sets to be smaller than chunks; positions are 32 bits
+    if (params.policy == H2O_POLICY_QUERY) {
+        params.n_local = n_chunk == 0 ? params.n_local : std::min(params.n_local, n_chunk - 1);
+        params.n_heavy = std::min<uint32_t>(params.n_heavy, 1 << 30);
+        return params;
+    }
 
     // 64 bits: L and H come from the user
     if (n_chunk == 0 || (uint64_t) params.n_local + params.n_heavy < n_chunk) {
@@ -50,13 +59,22 @@ h2o_params h2o_resolve_params(h2o_params params, uint32_t n_chunk) {
 }
 
 bool h2o_lowers_params(h2o_params asked, uint32_t n_chunk) {
-    const h2o_params used = h2o_resolve_params(asked, n_chunk);
+    const h2o_params used = h2o_resolve_params(asked, n_chunk, 1);
 
     const bool fills_chunk = asked.n_local == asked.n_heavy && (uint64_t) asked.n_local + asked.n_heavy == n_chunk;
 
     return !fills_chunk &&
         ((asked.n_local != H2O_AUTO && asked.n_local != used.n_local) ||
          (asked.n_heavy != H2O_AUTO && asked.n_heavy != used.n_heavy));
+}
+
+int32_t h2o_heavy_among(int32_t n_heavy, bool heavy_grows, int32_t n_cand) {
+    constexpr int32_t n_grows_from = 4096;
+
+    if (!heavy_grows || n_cand <= n_grows_from) {
+        return n_heavy;
+    }
+    return std::min<double>(n_heavy*std::sqrt((double) n_cand/n_grows_from), n_cand);
 }
 
 const char * h2o_reason_name(h2o_reason reason) {

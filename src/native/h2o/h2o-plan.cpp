@@ -16,6 +16,7 @@ bool h2o_plan::operator==(const h2o_plan & other) const {
         n_chunk   == other.n_chunk  &&
         n_local   == other.n_local  &&
         n_heavy   == other.n_heavy  &&
+        heavy_grows   == other.heavy_grows   &&
         is_local_near == other.is_local_near &&
         ic_begin  == other.ic_begin &&
         ic_end    == other.ic_end   &&

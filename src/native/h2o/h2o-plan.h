@@ -38,6 +38,7 @@ struct h2o_plan {
     int32_t n_chunk = 0; // S
     int32_t n_local = 0; // L
     int32_t n_heavy = 0; // H
+    bool    heavy_grows = false;
 
     bool is_local_near = false; // Local is attended to together with the chunk, and no part of the set
 
@@ -78,11 +79,13 @@ struct h2o_plan {
         return !is_local_near ? 0 : p < n_local ? p : n_local;
     }
 
+    // positions that chunk ic chooses from
+    int32_t n_cand(int32_t ic) const { return chunk_pos(ic) - n_near(ic); }
+
     // size of the memory set that chunk ic attends to
     int32_t n_mem(int32_t ic) const {
-        const int32_t n_max  = is_local_near ? n_heavy : n_local + n_heavy;
-        const int32_t n_cand = chunk_pos(ic) - n_near(ic);
-        return n_cand < n_max ? n_cand : n_max;
+        const int32_t n_max = is_local_near ? h2o_heavy_among(n_heavy, heavy_grows, n_cand(ic)) : n_local + n_heavy;
+        return n_cand(ic) < n_max ? n_cand(ic) : n_max;
     }
 
     bool operator==(const h2o_plan & other) const;

@@ -6,7 +6,7 @@
 
 // of one layer
 enum {
-    H2O_PAGES,     // F32 [d_k + 1, pages, n_head_kv] mean keys, and the mean variance of a channel
+    H2O_PAGES,     // F32 [d_k, pages, n_head_kv] mean keys
     H2O_LANDMARKS, // I32 [landmarks, n_head_kv] positions
 };
 
@@ -15,7 +15,7 @@ std::vector<h2o_tensor_spec> h2o_policy_query::index(const h2o_layer_shape & sha
     const int64_t n_spans = std::max<int64_t>(1, shape.n_cells/GGML_H2O_SPAN);
 
     return {
-        { "pages",     GGML_TYPE_F32, { shape.d_k + 1, n_pages, shape.n_head_kv } },
+        { "pages",     GGML_TYPE_F32, { shape.d_k, n_pages, shape.n_head_kv } },
         { "landmarks", GGML_TYPE_I32, { n_spans*GGML_H2O_LANDMARKS, shape.n_head_kv, 1 } },
     };
 }
@@ -53,7 +53,7 @@ public:
             lse = h2o_unfold(l.ctx, lse, l.n_group);
         }
         return ggml_h2o_query(l.ctx, q, lse, keys, pages, landmarks,
-                plan.chunk_pos(ic), plan.n_local, plan.n_heavy, l.softmax.scale);
+                plan.chunk_pos(ic), plan.n_local, h2o_heavy_among(plan.n_heavy, plan.heavy_grows, plan.n_cand(ic)), l.softmax.scale);
     }
 
     h2o_scores build_learn(int32_t, ggml_tensor *, ggml_tensor *) override { return {}; }

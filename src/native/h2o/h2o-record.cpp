@@ -47,6 +47,7 @@ h2o_info h2o_get_info(const llama_context * ctx) {
         cparams.n_ubatch,
         cparams.h2o.n_local,
         cparams.h2o.n_heavy,
+        cparams.h2o.heavy_grows,
         size_state,
         size_index,
         size_intra,

@@ -57,6 +57,9 @@ struct h2o_params {
     uint32_t n_local; // L, the last positions before a chunk, per KV head
     uint32_t n_heavy; // H, positions that the policy chooses, per head; L = H = 0 is off
 
+    // H is that of a set among 4096 positions and fewer, and grows with the square root of more: `query` only
+    bool heavy_grows;
+
     // the last tokens of a prompt that are dense: for whoever cuts prompts into calls, llama_decode takes no notice
     uint32_t n_dense_tail;
 
@@ -64,12 +67,16 @@ struct h2o_params {
     enum h2o_trace_level trace;
 };
 
-// single-pass, no trace, and auto for the rest: L = 128, H =
-// 384 and a dense tail of 64 by query; 256, 256 and 0 by votes
+// Single-pass, no trace, and auto for the rest: L = 128, H = 384 and a dense tail of 64 by query, 256, 256 and 0 by votes.
+// By query, H is 640 and grows for models with three query heads or more to a KV head.
 LLAMA_API struct h2o_params h2o_default_params(void);
 
-// what a context with chunks of S tokens makes of them: nothing auto, and L + H < S (S = 0: no limit)
-LLAMA_API struct h2o_params h2o_resolve_params(struct h2o_params params, uint32_t n_chunk);
+// What a context makes of them, with chunks of S tokens (0: no limit) and a model with so many query heads to a KV head:
+// nothing auto. By query L < S, by votes L + H < S.
+LLAMA_API struct h2o_params h2o_resolve_params(struct h2o_params params, uint32_t n_chunk, uint32_t n_group);
+
+// H of a set among n_cand positions
+LLAMA_API int32_t h2o_heavy_among(int32_t n_heavy, bool heavy_grows, int32_t n_cand);
 
 // whether L or H are less than was asked for; an even split that
 // just fills the chunk (256 + 256 of 512) is not worth a word
@@ -133,6 +140,7 @@ struct h2o_info {
     uint32_t          n_chunk;       // S
     uint32_t          n_local;       // L after clamping
     uint32_t          n_heavy;       // H after clamping
+    bool              heavy_grows;   // as in h2o_params
     size_t            size_state;    // bytes of the persistent buffers, all layers and KV heads
     size_t            size_index;    // bytes of the policy's index of the keys; 0 for votes
     size_t            size_intra;    // bytes of the cached intra attention of one call; 0 unless two-pass

@@ -150,6 +150,7 @@ export interface NativeContextInfo {
   chunk: number
   local: number
   heavy: number
+  heavyGrows: boolean
   stateBytes: number
   indexBytes: number
   intraBytes: number

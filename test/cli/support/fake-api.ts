@@ -39,6 +39,7 @@ export const h2oInfo: Context['h2o'] = {
   chunk: 4,
   local: 2,
   heavy: 1,
+  heavyGrows: false,
   denseTail: 0,
   layers: ['sparse', 'sparse'],
   cost: { linear: 1, pair: 1, windowPair: 0, window: 0 },

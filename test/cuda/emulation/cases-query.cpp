@@ -93,7 +93,7 @@ static query_result run_query_ops(
 
     ggml_context * ctx = owner.get();
 
-    const size_t n_pages     = (size_t) (s.n_pages() + 1)*s.n_head*(s.d + 1);
+    const size_t n_pages     = (size_t) (s.n_pages() + 1)*s.n_head*s.d;
     const size_t n_landmarks = (size_t) (s.n_spans() + 1)*s.n_head*GGML_H2O_LANDMARKS;
 
     std::vector<int32_t> before(n_landmarks); // ascending, past every position
@@ -103,7 +103,7 @@ static query_result run_query_ops(
     const emu_buffer landmarks_data(before);
 
     ggml_tensor * keys      = k.view(ctx, 0, s.n_cells(), 1, s.n_cells());
-    ggml_tensor * pages     = emu_new_tensor(ctx, GGML_TYPE_F32, s.d + 1, s.n_pages() + 1, s.n_head, 1, pages_data.data());
+    ggml_tensor * pages     = emu_new_tensor(ctx, GGML_TYPE_F32, s.d, s.n_pages() + 1, s.n_head, 1, pages_data.data());
     ggml_tensor * landmarks = emu_new_tensor(ctx, GGML_TYPE_I32, (s.n_spans() + 1)*GGML_H2O_LANDMARKS, s.n_head, 1, 1,
             landmarks_data.data());
 

@@ -39,7 +39,7 @@ static bool is_query_supported(ggml_type type, int d) {
     ggml_tensor * q         = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d, 4, 100);
     ggml_tensor * lse       = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, 4, 100);
     ggml_tensor * k         = ggml_new_tensor_3d(ctx.get(), type, d, 600, 2);
-    ggml_tensor * pages     = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d + 1, 8, 2);
+    ggml_tensor * pages     = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d, 8, 2);
     ggml_tensor * landmarks = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_I32, 2*GGML_H2O_LANDMARKS, 2);
 
     const bool makes_pages = emu_supports(ggml_h2o_pages(ctx.get(), k, pages, 0, 8));

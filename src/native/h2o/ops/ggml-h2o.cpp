@@ -124,7 +124,7 @@ ggml_tensor * ggml_h2o_attn(
 static ggml_tensor * ggml_h2o_append(
         ggml_context * ctx, ggml_tensor * index, ggml_tensor * k, ggml_tensor * pages, ggml_h2o_index_params params) {
     GGML_ASSERT(0 <= params.begin && params.begin < params.end);
-    GGML_ASSERT(k->nb[0] == ggml_type_size(k->type) && k->ne[0] + 1 == pages->ne[0] && k->ne[2] == pages->ne[2]);
+    GGML_ASSERT(k->nb[0] == ggml_type_size(k->type) && k->ne[0] == pages->ne[0] && k->ne[2] == pages->ne[2]);
     GGML_ASSERT(pages->type == GGML_TYPE_F32 && ggml_is_contiguous(pages));
 
     ggml_tensor * result = ggml_view_tensor(ctx, index);
@@ -172,7 +172,7 @@ ggml_tensor * ggml_h2o_query(
     GGML_ASSERT(q->type == GGML_TYPE_F32 && ggml_is_contiguous(q) && q->ne[0] == k->ne[0] && q->ne[1] % n_head_kv == 0);
     GGML_ASSERT(lse->type == GGML_TYPE_F32 && ggml_is_contiguous(lse) && ggml_nelements(lse) == q->ne[1]*q->ne[2]);
     GGML_ASSERT(k->nb[0] == ggml_type_size(k->type) && q->ne[3] == 1 && k->ne[3] == 1);
-    GGML_ASSERT(pages->type == GGML_TYPE_F32 && ggml_is_contiguous(pages) && pages->ne[0] == k->ne[0] + 1 && pages->ne[2] == n_head_kv);
+    GGML_ASSERT(pages->type == GGML_TYPE_F32 && ggml_is_contiguous(pages) && pages->ne[0] == k->ne[0] && pages->ne[2] == n_head_kv);
     GGML_ASSERT(landmarks->type == GGML_TYPE_I32 && ggml_is_contiguous(landmarks) && landmarks->ne[1] == n_head_kv);
 
     ggml_h2o_query_params params = {};

@@ -98,10 +98,9 @@ GGML_API struct ggml_tensor * ggml_h2o_attn(
 // The policy `query` (README.md, "query"): two indexes, functions of K alone, and the sets that a chunk asks for.
 //
 
-// the mean key of a page, and behind it the mean variance of a
-// channel around it: pages [begin, end) of the index, in place
+// the mean keys of pages [begin, end), in place
 //   k     any [d_k, n_cells, n_head_kv], cell i holds position i
-//   pages F32 [d_k + 1, n_pages, n_head_kv]
+//   pages F32 [d_k, n_pages, n_head_kv]
 // -> a view of pages
 GGML_API struct ggml_tensor * ggml_h2o_pages(
         struct ggml_context * ctx,

@@ -158,28 +158,13 @@ struct test_h2o_indexed : public test_h2o_case {
         return mean;
     }
 
-    // the mean square of what a channel is away from its mean
-    double variance(int page, int h) const {
-        const std::vector<double> mean = mean_key(page, h);
-
-        double sum = 0.0;
-        for (int j = 0; j < GGML_H2O_PAGE; j++) {
-            for (int i = 0; i < d; i++) {
-                const double x = key(page*GGML_H2O_PAGE + j, h)[i] - mean[i];
-                sum += x*x;
-            }
-        }
-        return sum/(GGML_H2O_PAGE*d);
-    }
-
-    // [n_head_kv][n_pages][d + 1]
+    // [n_head_kv][n_pages][d]
     std::vector<float> all_pages() const {
         std::vector<float> res;
         for (int h = 0; h < n_head_kv; h++) {
             for (int page = 0; page < n_pages(); page++) {
                 const std::vector<double> mean = mean_key(page, h);
                 res.insert(res.end(), mean.begin(), mean.end());
-                res.push_back(variance(page, h));
             }
         }
         return res;
@@ -239,7 +224,7 @@ struct test_h2o_pages : public test_h2o_indexed {
 
     ggml_tensor * build_graph(ggml_context * ctx) override {
         ggml_tensor * k = build_keys(ctx);
-        pages = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d + 1, n_pages() + 1, n_head_kv);
+        pages = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, n_pages() + 1, n_head_kv);
         return out = ggml_h2o_pages(ctx, k, pages, begin, end);
     }
 
@@ -253,9 +238,7 @@ struct test_h2o_pages : public test_h2o_indexed {
         for (int h = 0; h < n_head_kv; h++) {
             for (int page = begin; page < end; page++) {
                 const std::vector<double> mean = mean_key(page, h);
-                const auto at = expected.begin() + ((size_t) h*(n_pages() + 1) + page)*(d + 1);
-                std::copy(mean.begin(), mean.end(), at);
-                at[d] = variance(page, h);
+                std::copy(mean.begin(), mean.end(), expected.begin() + ((size_t) h*(n_pages() + 1) + page)*d);
             }
         }
     }
@@ -293,7 +276,7 @@ struct test_h2o_landmarks : public test_h2o_indexed {
 
     ggml_tensor * build_graph(ggml_context * ctx) override {
         ggml_tensor * k = build_keys(ctx);
-        pages     = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d + 1, n_pages(), n_head_kv);
+        pages     = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, n_pages(), n_head_kv);
         landmarks = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_row(), n_head_kv);
         return out = ggml_h2o_landmarks(ctx, k, pages, landmarks, begin, end);
     }
@@ -380,7 +363,7 @@ struct test_h2o_query : public test_h2o_indexed {
 
     std::vector<float>   qs;     // [n_queries][n_head][d]
     std::vector<float>   ls;     // [n_queries][n_head]
-    std::vector<float>   means;  // [n_head_kv][n_pages][d + 1]
+    std::vector<float>   means;  // [n_head_kv][n_pages][d]
     std::vector<int32_t> marks;  // [n_head_kv][n_spans*GGML_H2O_LANDMARKS]
 
     // of a block and a head
@@ -408,7 +391,7 @@ struct test_h2o_query : public test_h2o_indexed {
         ggml_tensor * k = build_keys(ctx);
 
         // wider than what is complete
-        pages     = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d + 1, n_pages() + 2, n_head_kv);
+        pages     = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, n_pages() + 2, n_head_kv);
         landmarks = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, (n_spans() + 1)*GGML_H2O_LANDMARKS, n_head_kv);
 
         return out = ggml_h2o_query(ctx, q, lse, k, pages, landmarks, pos, n_local, n_heavy, scale());
@@ -468,22 +451,19 @@ struct test_h2o_query : public test_h2o_indexed {
         // 3: the pages to be searched, and what is left behind the last of them
         const int n_whole = n_cand/GGML_H2O_PAGE;
 
-        std::vector<double> of_pages;
-        for (int page = 0; page < n_whole; page++) {
-            double best = -INFINITY;
-            for (int i = 0; i < n; i += 2) { // in pairs
-                const int i2 = std::min(i + 1, n - 1);
-
-                std::vector<double> pair(d);
-                for (int j = 0; j < d; j++) {
-                    pair[j] = (query(begin + i, h)[j] + query(begin + i2, h)[j])/2*scale();
-                }
-                const float * of_page = means.data() + ((size_t) h_kv*n_pages() + page)*(d + 1);
-
-                best = larger(best,
-                        dot(pair.data(), of_page) + dot(pair.data(), pair.data())/2*of_page[d] - (near[i] + near[i2])/2);
+        std::vector<double> of_pages(n_whole, -INFINITY);
+        for (int i = 0; i < n; i++) {
+            std::vector<double> logits;
+            for (int page = 0; page < n_whole; page++) {
+                logits.push_back(dot(query(begin + i, h), means.data() + ((size_t) h_kv*n_pages() + page)*d)*scale());
             }
-            of_pages.push_back(page == 0 ? INFINITY : best); // always
+            const double most = std::accumulate(logits.begin(), logits.end(), (double) -INFINITY, larger);
+            for (int page = 0; page < n_whole; page++) {
+                of_pages[page] = larger(of_pages[page], logits[page] - most);
+            }
+        }
+        if (n_whole > 0) {
+            of_pages[0] = INFINITY; // always
         }
         const test_h2o_choice picked(of_pages, std::max(32, (n_heavy + 5)/6));
 

@@ -54,7 +54,7 @@ struct h2o_bench_params {
                         res.back().n_heavy  = h;
                         res.back().schedule = s;
                         res.back().policy   = p;
-                        res.back() = h2o_resolve_params(res.back(), 0); // nothing auto
+                        res.back() = h2o_resolve_params(res.back(), 0, 1); // nothing auto
                     }
                 }
             }

@@ -39,12 +39,12 @@ std::string h2o_defaults_text(uint32_t h2o_params::* count) {
     by_query.policy = H2O_POLICY_QUERY;
     by_votes.policy = H2O_POLICY_VOTES;
 
-    return std::to_string(h2o_resolve_params(by_query, 0).*count) + ", " +
-           std::to_string(h2o_resolve_params(by_votes, 0).*count) + " with votes";
+    return std::to_string(h2o_resolve_params(by_query, 0, 1).*count) + ", " +
+           std::to_string(h2o_resolve_params(by_votes, 0, 1).*count) + " with votes";
 }
 
 bool h2o_ends_call(const llama_context * ctx, const h2o_params & params, int n_call, int n_left) {
-    const int n_tail = h2o_resolve_params(params, 0).n_dense_tail;
+    const int n_tail = h2o_resolve_params(params, 0, 1).n_dense_tail;
 
     // asked for every token of a prompt
     if (n_left == 0 || n_left > n_tail) {
@@ -74,7 +74,7 @@ static std::string h2o_budget_text(uint32_t n_local, uint32_t n_heavy) {
 }
 
 void h2o_log_start(const llama_context * ctx, const llama_context_params & cparams) {
-    const h2o_params asked = h2o_resolve_params(cparams.h2o ? *cparams.h2o : h2o_default_params(), 0);
+    const h2o_params asked = h2o_resolve_params(cparams.h2o ? *cparams.h2o : h2o_default_params(), 0, 1);
     if (asked.n_local + asked.n_heavy == 0) {
         return;
     }

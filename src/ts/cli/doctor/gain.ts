@@ -5,10 +5,12 @@ import { resolvedH2o } from '../../options.js'
 
 const CHUNK = 1024
 
-/** What is predicted: the chunk of the README, and the defaults there. */
-export function predictedSettings() {
-  const { local, heavy } = resolvedH2o({}, CHUNK)
-  return { chunk: CHUNK, local, heavy }
+type Predicted = Pick<ContextH2o, 'covered' | 'cost' | 'select' | 'heavy' | 'heavyGrows'>
+
+/** What is predicted: the chunk of the README, and the defaults there, with the model's own H. */
+export function predictedSettings({ select, heavy }: Pick<Predicted, 'select' | 'heavy'>) {
+  const defaults = resolvedH2o({}, CHUNK)
+  return { chunk: CHUNK, local: defaults.local, heavy: select === 'query' ? heavy : defaults.heavy }
 }
 
 /**
@@ -25,12 +27,14 @@ export interface Gain {
 }
 
 /** Empty if the context is not covered. */
-export function predictGains({ covered, cost }: Pick<ContextH2o, 'covered' | 'cost'>): Gain[] {
-  if (!covered) return []
-  const { chunk, local, heavy } = predictedSettings()
+export function predictGains(h2o: Predicted): Gain[] {
+  if (!h2o.covered) return []
+  const { cost } = h2o
+  const { chunk, local, heavy } = predictedSettings(h2o)
   return LENGTHS.map((tokens) => {
     // on average: half of the own chunk, and the memory in all chunks but the first
-    const keys = chunk / 2 + (local + heavy) * (1 - chunk / tokens)
+    const set = heavy * (h2o.heavyGrows ? Math.sqrt(Math.max(1, tokens / 2 / 4096)) : 1)
+    const keys = chunk / 2 + (local + set) * (1 - chunk / tokens)
     return {
       tokens,
       times: RATIOS.map((ratio) => timeOf(cost, ratio, tokens / 2) / timeOf(cost, ratio, keys)),

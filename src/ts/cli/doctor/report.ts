@@ -74,7 +74,7 @@ function describeLayers({ layers }: ContextH2o): string {
 function describeGains(h2o: ContextH2o): string {
   const gains = predictGains(h2o)
   if (gains.length === 0) return 'none'
-  const { chunk, local, heavy } = predictedSettings()
+  const { chunk, local, heavy } = predictedSettings(h2o)
   const times = gains.map(({ tokens, times }) => `${times.map(factor).join(' to ')} at ${tokens}`)
   return `predicted for -ub ${chunk}, L=${local} H=${heavy}, against dense: ${times.join(', ')} tokens`
 }

@@ -86,7 +86,55 @@ static inline void h2o_columns_exp(float * x, int64_t n_rows, int64_t n_cols, co
 #endif
 }
 
-// the largest of x [n_cols] + shift [n_cols]; NaN does not count
+// Log-sum-exp of columns [H2O_PANEL], so far: max + log(sum).
+struct h2o_column_sums {
+    float max[H2O_PANEL];
+    float sum[H2O_PANEL];
+};
+
+// what is this far below the largest is not added: 1e-7 of it
+static constexpr float H2O_NEGLIGIBLE = 16.0f;
+
+// x [n_rows][H2O_PANEL] more
+static inline void h2o_columns_add(const float * x, int64_t n_rows, h2o_column_sums & sums) {
+#ifdef H2O_HAS_VEC
+    for (int64_t j = 0; j < H2O_PANEL; j += GGML_F32_EPR) {
+        const GGML_F32_VEC before = GGML_F32_VEC_LOAD(sums.max + j);
+
+        GGML_F32_VEC max = GGML_F32_VEC_SET1(-INFINITY);
+        for (int64_t i = 0; i < n_rows; ++i) {
+            max = h2o_vec_max(GGML_F32_VEC_LOAD(x + i*H2O_PANEL + j), max);
+        }
+        if (!h2o_vec_any_above(GGML_F32_VEC_ADD(max, GGML_F32_VEC_SET1(H2O_NEGLIGIBLE)), before)) {
+            continue;
+        }
+        max = h2o_vec_max(max, before);
+
+        const GGML_F32_VEC shift = GGML_F32_VEC_MUL(max, GGML_F32_VEC_SET1(-1.0f));
+
+        GGML_F32_VEC sum = GGML_F32_VEC_MUL(GGML_F32_VEC_LOAD(sums.sum + j), ggml_v_expf(GGML_F32_VEC_ADD(before, shift)));
+        for (int64_t i = 0; i < n_rows; ++i) {
+            sum = GGML_F32_VEC_ADD(sum, ggml_v_expf(GGML_F32_VEC_ADD(GGML_F32_VEC_LOAD(x + i*H2O_PANEL + j), shift)));
+        }
+        GGML_F32_VEC_STORE(sums.max + j, max);
+        GGML_F32_VEC_STORE(sums.sum + j, sum);
+    }
+#else
+    for (int64_t j = 0; j < H2O_PANEL; ++j) {
+        float max = sums.max[j];
+        for (int64_t i = 0; i < n_rows; ++i) {
+            max = x[i*H2O_PANEL + j] > max ? x[i*H2O_PANEL + j] : max;
+        }
+        sums.sum[j] *= expf(sums.max[j] - max);
+        for (int64_t i = 0; i < n_rows; ++i) {
+            sums.sum[j] += expf(x[i*H2O_PANEL + j] - max);
+        }
+        sums.max[j] = max;
+    }
+#endif
+}
+
+// the largest of x [n_cols] + shift [n_cols]; NaN does not count. Of one row:
 static inline float h2o_row_max_shifted(const float * x, const float * shift, int64_t n_cols) {
 #ifdef H2O_HAS_VEC
     GGML_F32_VEC max = GGML_F32_VEC_SET1(-INFINITY);
@@ -101,4 +149,32 @@ static inline float h2o_row_max_shifted(const float * x, const float * shift, in
     }
     return max;
 #endif
+}
+
+// The same of n_rows rows of H2O_PANEL: max [n_rows].
+static inline void h2o_rows_max_shifted(const float * x, int64_t n_rows, const float * shift, float * max) {
+    int64_t i = 0;
+#if defined(H2O_HAS_VEC) && defined(__AVX512F__)
+    __m512 add[H2O_PANEL/16];
+    for (int j = 0; j < H2O_PANEL/16; ++j) {
+        add[j] = _mm512_loadu_ps(shift + 16*j);
+    }
+    // sixteen rows to a vector each, whose maxima a transposition brings side by side
+    for (; i + 16 <= n_rows; i += 16) {
+        __m512 y[16];
+        for (int k = 0; k < 16; ++k) {
+            const float * row = x + (i + k)*H2O_PANEL;
+
+            __m512 most = _mm512_set1_ps(-INFINITY);
+            for (int j = 0; j < H2O_PANEL/16; ++j) {
+                most = h2o_vec_max(_mm512_add_ps(_mm512_loadu_ps(row + 16*j), add[j]), most);
+            }
+            y[k] = most;
+        }
+        _mm512_storeu_ps(max + i, h2o_vec_max_of_each(y));
+    }
+#endif
+    for (; i < n_rows; ++i) {
+        max[i] = h2o_row_max_shifted(x + i*H2O_PANEL, shift, H2O_PANEL);
+    }
 }

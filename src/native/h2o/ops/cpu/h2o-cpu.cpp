@@ -34,7 +34,7 @@ static size_t h2o_candidates_per_head(const ggml_tensor * dst) {
 static void h2o_forward_select(const ggml_compute_params * params, ggml_tensor * dst) {
     const ggml_h2o_op_params & p = *ggml_h2o_get_op_params(dst);
 
-    h2o_candidate * work = (h2o_candidate *) params->wdata + params->ith*h2o_candidates_per_head(dst);
+    char * work = (char *) params->wdata + params->ith*h2o_select_work_size(h2o_candidates_per_head(dst));
 
     for (int64_t ih = params->ith; ih < dst->ne[1]; ih += params->nth) {
         h2o_select_head(h2o_tracked_at(dst, ih), p, work,
@@ -88,7 +88,7 @@ size_t ggml_h2o_work_size(const ggml_tensor * dst, int n_tasks) {
         case GGML_H2O_OP_PAGES:
         case GGML_H2O_OP_LANDMARKS: return h2o_index_work_size(dst, n_tasks);
         case GGML_H2O_OP_QUERY:  return h2o_query_work_size(dst, n_tasks);
-        case GGML_H2O_OP_SELECT: return n_tasks*h2o_candidates_per_head(dst)*sizeof(h2o_candidate);
+        case GGML_H2O_OP_SELECT: return n_tasks*h2o_select_work_size(h2o_candidates_per_head(dst));
         default:                 return 0;
     }
 }

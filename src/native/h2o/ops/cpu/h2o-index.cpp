@@ -23,16 +23,6 @@ static void h2o_describe_page(const h2o_cells & keys, int64_t page, float * row,
         ggml_vec_acc_f32(keys.d, out, row);
     }
     ggml_vec_scale_f32(keys.d, out, 1.0f/GGML_H2O_PAGE);
-
-    float sum = 0.0f;
-    for (int64_t i = 0; i < GGML_H2O_PAGE; ++i) {
-        float square;
-        keys.read(page*GGML_H2O_PAGE + i, row);
-        ggml_vec_sub_f32(keys.d, row, row, out);
-        ggml_vec_dot_f32(keys.d, &square, 0, row, 0, row, 0, 1);
-        sum += square;
-    }
-    out[keys.d] = sum/(GGML_H2O_PAGE*keys.d);
 }
 
 void h2o_forward_pages(const ggml_compute_params * params, ggml_tensor * dst) {

@@ -65,18 +65,27 @@ struct h2o_query_op {
 
     static constexpr int64_t n_needy_cols = (GGML_H2O_NEEDY + H2O_COL_STEP - 1)/H2O_COL_STEP*H2O_COL_STEP;
 
-    // floats per thread
-    int64_t size_queries() const { return (d + 1)*H2O_PANEL; }
-    int64_t size_scaled()  const { return GGML_H2O_BLOCK*d; }
-    int64_t size_keys()    const { return GGML_H2O_PAGE*d; }
-    int64_t size_logits()  const { return GGML_PAD(n_searched, GGML_H2O_PAGE)*H2O_PANEL; }
+    // bytes that all threads share, of one KV head at a time: keys of the candidates as they are scored, and landmarks
+    int64_t n_keys()         const { return GGML_PAD(p.n_cand, GGML_H2O_PAGE); }
+    size_t  size_rows()      const { return n_keys()*d*(scoring == H2O_SCORING_F32 ? sizeof(float) : sizeof(int16_t)); }
+    size_t  size_scales()    const { return n_keys()*sizeof(float); }
+    size_t  size_landmarks() const { return p.n_landmarks*d*sizeof(float); }
+    size_t  size_shared()    const { return size_rows() + size_scales() + GGML_PAD(size_landmarks(), align); }
 
-    int64_t n_ranked() const { return std::max<int64_t>({ p.n_landmarks, p.n_pages, n_searched }); }
+    // floats per thread
+    int64_t size_queries() const { return d*H2O_PANEL; }
+    int64_t size_scaled()  const { return GGML_H2O_BLOCK*d; }
+    int64_t size_logits()  const {
+        return std::max<int64_t>({ GGML_PAD(n_searched, GGML_H2O_PAGE)*H2O_PANEL, p.n_pages*H2O_PANEL, p.n_landmarks*n_needy_cols });
+    }
+
+    int64_t n_searched_pages() const { return (n_searched + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE; }
+    int64_t n_ranked()         const { return std::max<int64_t>({ p.n_landmarks, p.n_pages, n_searched }); }
 
     size_t size_thread() const {
         const size_t n =
-            (size_queries() + size_scaled() + size_keys() + size_logits())*sizeof(float) +
-            n_ranked()*sizeof(h2o_candidate) + n_searched*sizeof(int32_t);
+            (size_queries() + size_scaled() + size_logits())*sizeof(float) +
+            n_ranked()*(sizeof(float) + 2*sizeof(int32_t)) + n_searched_pages()*sizeof(int32_t);
 
         return GGML_PAD(n, align);
     }
@@ -84,6 +93,17 @@ struct h2o_query_op {
     static constexpr size_t align = 64; // of the memory of a thread
 
     int64_t kv_head(int64_t ih) const { return ih/n_group; }
+
+    const int32_t * landmarks_of(int64_t ih_kv) const {
+        return (const int32_t *) ((const char *) landmarks->data + ih_kv*landmarks->nb[1]);
+    }
+
+    // they ascend, so those past the candidates are the last
+    int64_t n_landmarks_of(int64_t ih_kv) const {
+        const int32_t * at = landmarks_of(ih_kv);
+
+        return std::lower_bound(at, at + p.n_landmarks, p.n_cand) - at;
+    }
 
     float lse_at(int64_t query, int64_t ih) const {
         return ((const float *) lse->data)[query*n_head + ih];
@@ -94,24 +114,40 @@ struct h2o_query_op {
     }
 };
 
-struct h2o_query_work {
-    h2o_query_work(const h2o_query_op & op, const ggml_compute_params * params) {
-        char * base = (char *) GGML_PAD((uintptr_t) params->wdata, h2o_query_op::align) + params->ith*op.size_thread();
-
-        queries  = (float *) base;
-        scaled   = queries + op.size_queries();
-        keys     = scaled  + op.size_scaled();
-        logits   = keys    + op.size_keys();
-        ranked   = (h2o_candidate *) (logits + op.size_logits());
-        searched = (int32_t *) (ranked + op.n_ranked());
+// of one KV head: what all searches of its keys share
+struct h2o_query_keys {
+    h2o_query_keys(const h2o_query_op & op, const ggml_compute_params * params) {
+        rows      = (char *) GGML_PAD((uintptr_t) params->wdata, h2o_query_op::align);
+        scales    = (float *) (rows + op.size_rows());
+        landmarks = (float *) ((char *) scales + op.size_scales());
     }
 
-    float         * queries; // as columns
-    float         * scaled;  // [GGML_H2O_BLOCK][d] queries
-    float         * keys;    // [GGML_H2O_PAGE][d]
-    float         * logits;
-    h2o_candidate * ranked;
-    int32_t       * searched;
+    char  * rows;      // [n_keys][d], as h2o_scoring has them
+    float * scales;    // [n_keys], of H2O_SCORING_INT16
+    float * landmarks; // [n_landmarks][d]
+};
+
+struct h2o_query_work {
+    h2o_query_work(const h2o_query_op & op, const ggml_compute_params * params) {
+        char * base = (char *) GGML_PAD((uintptr_t) params->wdata, h2o_query_op::align) +
+            op.size_shared() + params->ith*op.size_thread();
+
+        queries = (float *) base;
+        scaled  = queries + op.size_queries();
+        logits  = scaled  + op.size_scaled();
+        scores  = logits  + op.size_logits();
+        keys    = (int32_t *) (scores + op.n_ranked());
+        best    = keys + op.n_ranked();
+        pages   = best + op.n_ranked();
+    }
+
+    float   * queries; // as columns
+    float   * scaled;  // [GGML_H2O_BLOCK][d] queries
+    float   * logits;
+    float   * scores;  // of what is ranked
+    int32_t * keys;
+    int32_t * best;    // of it, by index
+    int32_t * pages;   // that are searched key by key; the last may be none but what is left behind all whole ones
 };
 
 // queries [begin, begin + n) of a head

@@ -1,15 +1,12 @@
-// Logits of the keys that a block searches one by one.
+// Keys as a search reads them, and the logits of those that a block searches one by one.
 
 #pragma once
 
 #include "h2o-query-op.h"
 
-// log-sum-exp of a panel of columns, so far: max + log(sum)
-struct h2o_panel_sums {
-    float max[H2O_PANEL];
-    float sum[H2O_PANEL];
-};
+// keys [begin, end) of a KV head into those that its searches share; row [d] is working memory
+void h2o_round_keys(const h2o_query_op & op, const h2o_query_keys & keys, int64_t ih_kv, int64_t begin, int64_t end, float * row);
 
-// The logits of w.searched for w.scaled, the block's queries: w.logits [n_searched][H2O_PANEL], added to the sums
+// The logits of the keys of w.pages for w.scaled, the block's queries: w.logits [n_searched][H2O_PANEL], added to the sums
 void h2o_score_searched(
-        const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, h2o_panel_sums & sums);
+        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, h2o_column_sums & sums);

@@ -3,73 +3,48 @@
 #include "h2o-query-score.h"
 
 #include <cmath>
+#include <numeric>
 
-// The pages where the block's queries, averaged in pairs, find most, into w.ranked: by the log of the mean e^logit of a
-// page's keys, to the second order around its mean key, over log-sum-exp of the surroundings. Always the first page: an
-// attention sink is one key unlike the others, and means do not show it.
-// near: log-sum-exp of the queries' surroundings
-static int64_t h2o_pick_pages(
-        const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, const float * near) {
-    constexpr int64_t n_cols = H2O_PANEL/2;
-
+// The pages that some query of the block likes nearly as well as the page that it likes best, by their mean keys, into
+// w.pages. Always the first one: an attention sink is one key unlike the others, and means do not show it.
+static int64_t h2o_pick_pages(const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b) {
     const float * pages = (const float *) ((const char *) op.pages->data + op.kv_head(b.ih)*op.pages->nb[2]);
-    const int64_t n_row = op.pages->nb[1]/sizeof(float); // d + 1
 
-    float * pairs = w.keys; // [n_cols][d + 1]
-    float   shift[n_cols];
+    h2o_pack_queries(w.queries, H2O_PANEL, op.d, b.n, 1.0f, [&](int64_t i) { return w.scaled + i*op.d; });
+    h2o_gemm(op.p.n_pages, H2O_PANEL, op.d, { pages, op.d, 1 }, w.queries, H2O_PANEL, w.logits, H2O_PANEL);
 
-    std::fill(shift, shift + n_cols, -INFINITY);
-    for (int64_t i = 0; i < b.n; i += 2) {
-        const bool    is_pair = i + 1 < b.n;
-        const float * x       = w.scaled + i*op.d;
-        const float * y       = is_pair ? x + op.d : x;
-        float       * out     = pairs + i/2*n_row;
+    float shift[H2O_PANEL];
 
-        float square = 0.0f;
-        for (int64_t j = 0; j < op.d; ++j) {
-            out[j]  = 0.5f*(x[j] + y[j]);
-            square += out[j]*out[j];
-        }
-        out[op.d]  = 0.5f*square;
-        shift[i/2] = -0.5f*(near[i] + near[is_pair ? i + 1 : i]);
+    std::fill(shift, shift + H2O_PANEL, -INFINITY);
+    h2o_columns_max(w.logits, op.p.n_pages, H2O_PANEL, shift);
+    for (int64_t i = 0; i < H2O_PANEL; ++i) {
+        shift[i] = i < b.n ? -shift[i] : -INFINITY;
     }
-    h2o_pack_queries(w.queries, n_cols, n_row, (b.n + 1)/2, 1.0f, [&](int64_t i) { return pairs + i*n_row; });
 
-    for (int64_t i = 0; i < op.p.n_pages; i += GGML_H2O_PAGE) {
-        const int64_t n = std::min<int64_t>(GGML_H2O_PAGE, op.p.n_pages - i);
+    h2o_rows_max_shifted(w.logits, op.p.n_pages, shift, w.scores);
+    w.scores[0] = INFINITY; // the sink
 
-        h2o_gemm(n, n_cols, n_row, { pages + i*n_row, n_row, 1 }, w.queries, n_cols, w.logits, n_cols);
-
-        for (int64_t j = 0; j < n; ++j) {
-            w.ranked[i + j] = { h2o_row_max_shifted(w.logits + j*n_cols, shift, n_cols), (int32_t) (i + j) };
-        }
-    }
-    w.ranked[0].score = INFINITY; // the sink
-
-    return h2o_take_best(w.ranked, op.p.n_pages, op.p.n_picked);
+    h2o_order_keys(w.scores, op.p.n_pages, w.keys);
+    return h2o_take_best(w.keys, op.p.n_pages, op.p.n_picked, w.pages);
 }
 
-// the positions that are to be scored key by key: the best pages and what is left behind the last one, ascending
-static void h2o_find_searched(
-        const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, const float * near) {
-    const bool    is_choice = op.p.n_picked < op.p.n_pages;
-    const int64_t n_picked  = is_choice ? h2o_pick_pages(op, w, b, near) : op.p.n_pages;
+// the pages that are to be searched key by key, ascending, and what is left behind the last whole one
+static void h2o_find_searched(const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b) {
+    int64_t n_picked = op.p.n_pages;
 
-    int32_t * out = w.searched;
-    for (int64_t i = 0; i < n_picked; ++i) {
-        const int32_t page = is_choice ? w.ranked[i].pos : i;
-
-        for (int32_t j = 0; j < GGML_H2O_PAGE; ++j) {
-            *out++ = page*GGML_H2O_PAGE + j;
-        }
+    if (op.p.n_picked < op.p.n_pages) {
+        n_picked = h2o_pick_pages(op, w, b);
+    } else {
+        std::iota(w.pages, w.pages + n_picked, 0);
     }
-    for (int32_t pos = op.p.n_pages*GGML_H2O_PAGE; pos < op.p.n_cand; ++pos) {
-        *out++ = pos;
+    if (op.n_searched_pages() > n_picked) {
+        w.pages[n_picked] = op.p.n_pages;
     }
 }
 
 int64_t h2o_choose_by_all(
         const h2o_query_op    & op,
+        const h2o_query_keys  & keys,
         const h2o_query_work  & w,
         const h2o_query_block & b,
         const int32_t         * taken,
@@ -87,31 +62,33 @@ int64_t h2o_choose_by_all(
         }
         near[i] = op.lse_at(b.begin + i, b.ih);
     }
-    h2o_find_searched(op, w, b, near);
+    h2o_find_searched(op, w, b);
 
     // log-sum-exp of the surroundings and all that is searched
-    h2o_panel_sums sums;
+    h2o_column_sums sums;
     std::copy(near, near + H2O_PANEL, sums.max);
     std::fill(sums.sum, sums.sum + H2O_PANEL, 1.0f);
-    h2o_score_searched(op, w, b, sums);
+    h2o_score_searched(op, keys, w, sums);
 
     for (int64_t i = 0; i < H2O_PANEL; ++i) {
         shift[i] = i < b.n ? -(sums.max[i] + logf(sums.sum[i])) : -INFINITY;
     }
 
-    int64_t n_left = 0;
-    int64_t i_next = 0; // of taken
+    h2o_rows_max_shifted(w.logits, op.n_searched, shift, w.scores);
+    h2o_order_keys(w.scores, op.n_searched, w.keys);
 
-    for (int64_t i = 0; i < op.n_searched; ++i) {
-        const int32_t pos = w.searched[i];
+    const int64_t n_pages = op.n_searched_pages();
+    for (int64_t i = 0; i < n_taken; ++i) {
+        const int64_t page = std::lower_bound(w.pages, w.pages + n_pages, taken[i]/GGML_H2O_PAGE) - w.pages;
 
-        while (i_next < n_taken && taken[i_next] < pos) {
-            ++i_next;
+        if (page < n_pages && w.pages[page] == taken[i]/GGML_H2O_PAGE) {
+            w.keys[page*GGML_H2O_PAGE + taken[i]%GGML_H2O_PAGE] = H2O_KEY_NEVER;
         }
-        if (i_next < n_taken && taken[i_next] == pos) {
-            continue;
-        }
-        w.ranked[n_left++] = { h2o_row_max_shifted(w.logits + i*H2O_PANEL, shift, H2O_PANEL), pos };
     }
-    return h2o_take_best(w.ranked, n_left, op.n_set - n_taken);
+
+    const int64_t n = h2o_take_best(w.keys, op.n_searched, op.n_set - n_taken, w.best);
+    for (int64_t i = 0; i < n; ++i) {
+        w.best[i] = w.pages[w.best[i]/GGML_H2O_PAGE]*GGML_H2O_PAGE + w.best[i]%GGML_H2O_PAGE;
+    }
+    return n;
 }

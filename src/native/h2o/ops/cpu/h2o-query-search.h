@@ -4,11 +4,12 @@
 
 #include "h2o-query-op.h"
 
-// The best of the searched keys for the block's queries, into w.ranked: the largest share that a position has in what a
+// The best of the searched keys for the block's queries, into w.best: the largest share that a position has in what a
 // query would see, of its surroundings and of all that is searched. Without those in `taken`, ascending. Returns how many
 // these are.
 int64_t h2o_choose_by_all(
         const h2o_query_op    & op,
+        const h2o_query_keys  & keys,
         const h2o_query_work  & w,
         const h2o_query_block & b,
         const int32_t         * taken,

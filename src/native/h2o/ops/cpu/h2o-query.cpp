@@ -1,34 +1,38 @@
 #include "h2o-query.h"
 
 #include "h2o-query-op.h"
+#include "h2o-query-score.h"
 #include "h2o-query-search.h"
 #include "h2o-rows.h"
 
 #include <cmath>
+#include <numeric>
 #include <optional>
 
-// A thread takes a block of queries and a head from its needs to its
-// set. Nothing is shared, so threads change no bit.
+// All threads round the keys of a KV head. Then each takes blocks of queries of its
+// query heads from their needs to their sets, so the number of threads changes no bit.
 
 // The needy queries: those whose own surroundings give them the least, by log-sum-exp per key; ties to the lower position.
 static int64_t h2o_find_needy(const h2o_query_op & op, const h2o_query_block & b, int64_t n_near, int32_t * out) {
-    h2o_candidate c[GGML_H2O_BLOCK];
+    float   needs[GGML_H2O_BLOCK];
+    int32_t keys [GGML_H2O_BLOCK];
 
     for (int64_t i = 0; i < b.n; ++i) {
-        const float need = op.lse_at(b.begin + i, b.ih) - logf(n_near + b.begin + i + 1);
-
-        c[i] = { h2o_order_key(-need), (int32_t) (b.begin + i) };
+        needs[i] = logf(n_near + b.begin + i + 1) - op.lse_at(b.begin + i, b.ih);
     }
-    const int64_t n = h2o_take_best(c, b.n, GGML_H2O_NEEDY);
+    h2o_order_keys(needs, b.n, keys);
 
+    const int64_t n = h2o_take_best(keys, b.n, GGML_H2O_NEEDY, out);
     for (int64_t i = 0; i < n; ++i) {
-        out[i] = c[i].pos;
+        out[i] += b.begin;
     }
     return n;
 }
 
-// the landmarks that needy queries want most, into w.ranked
-static int64_t h2o_choose_by_need(const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, int64_t n_near) {
+// the landmarks that needy queries want most, into `out`
+static int64_t h2o_choose_by_need(
+        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, const h2o_query_block & b, int64_t n_near,
+        int32_t * out) {
     constexpr int64_t n_cols = h2o_query_op::n_needy_cols;
 
     int32_t needy[GGML_H2O_NEEDY];
@@ -42,55 +46,63 @@ static int64_t h2o_choose_by_need(const h2o_query_op & op, const h2o_query_work 
         shift[i] = -op.lse_at(needy[i], b.ih);
     }
 
-    const h2o_cells keys(op.k, op.kv_head(b.ih));
-    const int32_t * at = (const int32_t *) ((const char *) op.landmarks->data + op.kv_head(b.ih)*op.landmarks->nb[1]);
+    const int32_t * at    = op.landmarks_of(op.kv_head(b.ih));
+    const int64_t   n_all = op.n_landmarks_of(op.kv_head(b.ih));
 
-    // ascending, so that those past the candidates are the last
-    int64_t n_all = op.p.n_landmarks;
-    while (n_all > 0 && at[n_all - 1] >= op.p.n_cand) {
-        --n_all;
+    h2o_gemm(n_all, n_cols, op.d, { keys.landmarks, op.d, 1 }, w.queries, n_cols, w.logits, n_cols);
+
+    for (int64_t i = 0; i < n_all; ++i) {
+        w.scores[i] = h2o_row_max_shifted(w.logits + i*n_cols, shift, n_cols);
     }
+    h2o_order_keys(w.scores, n_all, w.keys);
 
-    for (int64_t i = 0; i < n_all; i += GGML_H2O_PAGE) {
-        const int64_t n = std::min<int64_t>(GGML_H2O_PAGE, n_all - i);
-
-        for (int64_t j = 0; j < n; ++j) {
-            keys.read(at[i + j], w.keys + j*op.d);
-        }
-        h2o_gemm(n, n_cols, op.d, { w.keys, op.d, 1 }, w.queries, n_cols, w.logits, n_cols);
-
-        for (int64_t j = 0; j < n; ++j) {
-            w.ranked[i + j] = { h2o_row_max_shifted(w.logits + j*n_cols, shift, n_cols), at[i + j] };
-        }
+    const int64_t n = h2o_take_best(w.keys, n_all, op.p.n_by_need, out);
+    for (int64_t i = 0; i < n; ++i) {
+        out[i] = at[out[i]];
     }
-    return h2o_take_best(w.ranked, n_all, op.p.n_by_need);
+    return n;
 }
 
-static void h2o_query_of_block(const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b, int64_t n_near, int32_t * out) {
-    if (op.n_set == op.p.n_cand) {
-        for (int64_t i = 0; i < op.n_set; ++i) {
-            out[i] = i;
-        }
-        return;
-    }
+static void h2o_query_of_block(
+        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, const h2o_query_block & b, int64_t n_near,
+        int32_t * out) {
+    const int64_t n_by_need = h2o_choose_by_need(op, keys, w, b, n_near, out);
+    const int64_t n_by_all  = h2o_choose_by_all (op, keys, w, b, out, n_by_need);
 
-    const int64_t n_by_need = h2o_choose_by_need(op, w, b, n_near);
-
-    // `out` keeps them while the others are chosen
-    for (int64_t i = 0; i < n_by_need; ++i) {
-        out[i] = w.ranked[i].pos;
-    }
-    const int64_t n_by_all = h2o_choose_by_all(op, w, b, out, n_by_need);
-
-    for (int64_t i = 0; i < n_by_all; ++i) {
-        out[n_by_need + i] = w.ranked[i].pos;
-    }
+    std::copy(w.best, w.best + n_by_all, out + n_by_need);
     std::inplace_merge(out, out + n_by_need, out + n_by_need + n_by_all);
+}
+
+// the keys of a KV head, a share of a thread
+static void h2o_read_keys(
+        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, int64_t ih_kv, int64_t ith, int64_t nth) {
+    h2o_round_keys(op, keys, ih_kv, op.p.n_cand*ith/nth, op.p.n_cand*(ith + 1)/nth, w.scaled);
+
+    const h2o_cells cells(op.k, ih_kv);
+    const int32_t * at = op.landmarks_of(ih_kv);
+    const int64_t   n  = op.n_landmarks_of(ih_kv);
+
+    for (int64_t i = n*ith/nth; i < n*(ith + 1)/nth; ++i) {
+        cells.read(at[i], keys.landmarks + i*op.d);
+    }
+}
+
+static int32_t * h2o_set_at(ggml_tensor * dst, int64_t ih, int64_t ib) {
+    return (int32_t *) ((char *) dst->data + ih*dst->nb[1] + ib*dst->nb[2]);
 }
 
 void h2o_forward_query(const ggml_compute_params * params, ggml_tensor * dst) {
     const h2o_query_op   op(dst);
+    const h2o_query_keys keys(op, params);
     const h2o_query_work w(op, params);
+
+    if (op.n_set == op.p.n_cand) {
+        for (int64_t i = params->ith; i < op.n_head*op.n_blocks; i += params->nth) {
+            int32_t * out = h2o_set_at(dst, i%op.n_head, i/op.n_head);
+            std::iota(out, out + op.n_set, 0);
+        }
+        return;
+    }
 
 #ifdef H2O_HAS_AMX
     std::optional<h2o_amx_scope> tiles;
@@ -99,17 +111,27 @@ void h2o_forward_query(const ggml_compute_params * params, ggml_tensor * dst) {
     }
 #endif
 
-    for (int64_t i = params->ith; i < op.n_head*op.n_blocks; i += params->nth) {
-        const int64_t ih    = i/op.n_blocks;
-        const int64_t ib    = i%op.n_blocks;
-        const int64_t begin = ib*GGML_H2O_BLOCK;
+    for (int64_t ih_kv = 0; ih_kv < op.n_head/op.n_group; ++ih_kv) {
+        if (ih_kv > 0) {
+            ggml_barrier(params->threadpool); // the keys before are still read
+        }
+        h2o_read_keys(op, keys, w, ih_kv, params->ith, params->nth);
+        ggml_barrier(params->threadpool);
 
-        const h2o_query_block b = { ih, begin, std::min<int64_t>(GGML_H2O_BLOCK, op.n_queries - begin) };
+        for (int64_t i = params->ith; i < op.n_group*op.n_blocks; i += params->nth) {
+            const int64_t ih    = ih_kv*op.n_group + i/op.n_blocks;
+            const int64_t ib    = i%op.n_blocks;
+            const int64_t begin = ib*GGML_H2O_BLOCK;
 
-        h2o_query_of_block(op, w, b, op.p.n_near, (int32_t *) ((char *) dst->data + ih*dst->nb[1] + ib*dst->nb[2]));
+            const h2o_query_block b = { ih, begin, std::min<int64_t>(GGML_H2O_BLOCK, op.n_queries - begin) };
+
+            h2o_query_of_block(op, keys, w, b, op.p.n_near, h2o_set_at(dst, ih, ib));
+        }
     }
 }
 
 size_t h2o_query_work_size(const ggml_tensor * dst, int n_tasks) {
-    return n_tasks*h2o_query_op(dst).size_thread() + h2o_query_op::align;
+    const h2o_query_op op(dst);
+
+    return op.size_shared() + n_tasks*op.size_thread() + h2o_query_op::align;
 }

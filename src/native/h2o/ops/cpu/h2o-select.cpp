@@ -2,31 +2,67 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <numeric>
 
-float h2o_order_key(float score) {
-    return std::isnan(score) ? -INFINITY : score;
-}
+void h2o_order_keys(const float * scores, int64_t n, int32_t * keys) {
+    for (int64_t i = 0; i < n; ++i) {
+        const float score = std::isnan(scores[i]) ? -INFINITY : scores[i] + 0.0f; // of two zeros one
 
-static bool h2o_is_heavier(const h2o_candidate & a, const h2o_candidate & b) {
-    return a.score != b.score ? a.score > b.score : a.pos < b.pos;
-}
-
-int64_t h2o_take_best(h2o_candidate * c, int64_t n, int64_t n_take) {
-    n_take = std::min(n, n_take);
-
-    if (n_take < n) {
-        std::nth_element(c, c + n_take, c + n, h2o_is_heavier);
+        int32_t x;
+        memcpy(&x, &score, sizeof(x));
+        keys[i] = x < 0 ? x ^ INT32_MAX : x;
     }
-    std::sort(c, c + n_take, [](const h2o_candidate & a, const h2o_candidate & b) { return a.pos < b.pos; });
-    return n_take;
+}
+
+static int64_t h2o_count_from(const int32_t * keys, int64_t n, int32_t least) {
+    int32_t res = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        res += keys[i] >= least;
+    }
+    return res;
+}
+
+int64_t h2o_take_best(const int32_t * keys, int64_t n, int64_t n_take, int32_t * out) {
+    if (n <= n_take) {
+        std::iota(out, out + n, 0);
+        return n;
+    }
+    if (n_take == 0) {
+        return 0;
+    }
+
+    // The largest key that n_take reach, bit by bit: each step is a count that vectors do.
+    int32_t least = h2o_count_from(keys, n, 0) >= n_take ? 0 : INT32_MIN;
+    for (int32_t bit = 1 << 30; bit > 0; bit >>= 1) {
+        if (h2o_count_from(keys, n, least + bit) >= n_take) {
+            least += bit;
+        }
+    }
+
+    // the first of those that are as good as the least
+    int64_t n_ties = n_take - (least == INT32_MAX ? 0 : h2o_count_from(keys, n, least + 1));
+    int64_t n_out  = 0;
+
+    for (int32_t i = 0; n_out < n_take; ++i) {
+        if (keys[i] > least || (keys[i] == least && n_ties-- > 0)) {
+            out[n_out++] = i;
+        }
+    }
+    return n_out;
 }
 
 void h2o_select_head(
         const h2o_tracked_head   & tracked,
         const ggml_h2o_op_params & params,
-        h2o_candidate            * work,
+        void                     * work,
         int32_t                  * out) {
     const ggml_h2o_tracked & n = tracked.n;
+
+    float   * score = (float *) work;
+    int32_t * keys  = (int32_t *) (score + n.n_mem + n.n_chunk);
+    int32_t * at    = keys + n.n_mem + n.n_chunk;
+    int32_t * best  = at   + n.n_mem + n.n_chunk;
 
     const int32_t pos         = params.pos;
     const int32_t local_begin = std::max(0, pos - params.n_local);
@@ -35,14 +71,17 @@ void h2o_select_head(
     int32_t n_cand = 0;
 
     for (int32_t i = 0; i < n.n_mem && tracked.mem_pos[i] < std::min(n.mem_end, local_begin); ++i) {
-        work[n_cand++] = { h2o_order_key(tracked.mem_score[i]), tracked.mem_pos[i] };
+        score[n_cand] = tracked.mem_score[i];
+        at   [n_cand++] = tracked.mem_pos[i];
     }
     for (int32_t i = 0; i < n.n_chunk && n.chunk_pos + i < local_begin; ++i) {
-        work[n_cand++] = { h2o_order_key(tracked.chunk_score[i]), n.chunk_pos + i };
+        score[n_cand] = tracked.chunk_score[i];
+        at   [n_cand++] = n.chunk_pos + i;
     }
 
     // Heavy: the top of them, ascending
-    const int32_t n_take = h2o_take_best(work, n_cand, params.n_heavy);
+    h2o_order_keys(score, n_cand, keys);
+    const int32_t n_take = h2o_take_best(keys, n_cand, params.n_heavy, best);
     const int32_t n_fill = std::min(params.n_heavy, local_begin) - n_take;
 
     // merge in the lowest positions that are left, until Heavy is full
@@ -51,7 +90,7 @@ void h2o_select_head(
     int32_t n_left = n_fill;
 
     for (int32_t p = 0; n_left > 0; ++p) {
-        if (i_take < n_take && work[i_take].pos == p) {
+        if (i_take < n_take && at[best[i_take]] == p) {
             ++i_take;
         } else {
             --n_left;
@@ -59,7 +98,7 @@ void h2o_select_head(
         out[n_out++] = p;
     }
     while (i_take < n_take) {
-        out[n_out++] = work[i_take++].pos;
+        out[n_out++] = at[best[i_take++]];
     }
 
     for (int32_t p = local_begin; p < pos; ++p) {

@@ -5,6 +5,7 @@
 
 #include "../ggml-h2o.h"
 
+#include <cstddef>
 #include <cstdint>
 
 struct h2o_tracked_head {
@@ -15,22 +16,25 @@ struct h2o_tracked_head {
     ggml_h2o_tracked n;
 };
 
-struct h2o_candidate {
-    float   score;
-    int32_t pos;
-};
+// keys [n] that order like the scores; NaN counts as -inf
+void h2o_order_keys(const float * scores, int64_t n, int32_t * keys);
 
-// NaN must order like -inf: a comparison that is not a strict weak order is undefined behaviour in std::nth_element
-float h2o_order_key(float score);
+// less than the key of any score
+static constexpr int32_t H2O_KEY_NEVER = INT32_MIN;
 
-// the n_take best of n to the front, ascending; ties to the lower position. Returns how many these are
-int64_t h2o_take_best(h2o_candidate * c, int64_t n, int64_t n_take);
+// The n_take best of n keys, by index, ascending; ties go to the lower index. Returns how many these are.
+int64_t h2o_take_best(const int32_t * keys, int64_t n, int64_t n_take, int32_t * out);
 
-// out [min(pos, n_local + n_heavy)] ascending; work holds n_mem + n_chunk candidates
+// of so many candidates
+static inline size_t h2o_select_work_size(int64_t n) {
+    return n*(sizeof(float) + 3*sizeof(int32_t));
+}
+
+// out [min(pos, n_local + n_heavy)] ascending; work is of n_mem + n_chunk candidates
 void h2o_select_head(
         const h2o_tracked_head   & tracked,
         const ggml_h2o_op_params & params,
-        h2o_candidate            * work,
+        void                     * work,
         int32_t                  * out);
 
 // out [n_set]: the score of each position of the ascending set, 0 if it is not tracked

@@ -1,4 +1,4 @@
-// What ggml's vector wrappers do not have, where ggml_v_expf takes their vectors: maxima.
+// What ggml's vector wrappers do not have, where ggml_v_expf takes their vectors: maxima, comparisons.
 
 #pragma once
 
@@ -17,6 +17,28 @@ static inline float h2o_vec_reduce_max(GGML_F32_VEC x) {
     return _mm512_reduce_max_ps(x);
 }
 
+// the largest value of each of sixteen vectors, which are changed
+static inline __m512 h2o_vec_max_of_each(__m512 * x) {
+    for (int k = 0; k < 8; ++k) { // halves of vectors k and k + 8
+        x[k] = _mm512_max_ps(_mm512_shuffle_f32x4(x[k], x[k + 8], 0x44), _mm512_shuffle_f32x4(x[k], x[k + 8], 0xee));
+    }
+    for (int k = 0; k < 4; ++k) { // quarters of k, k + 4, k + 8 and k + 12
+        x[k] = _mm512_max_ps(_mm512_shuffle_f32x4(x[k], x[k + 4], 0x88), _mm512_shuffle_f32x4(x[k], x[k + 4], 0xdd));
+    }
+    const __m512 a = _mm512_max_ps(_mm512_unpacklo_ps(x[0], x[1]), _mm512_unpackhi_ps(x[0], x[1]));
+    const __m512 b = _mm512_max_ps(_mm512_unpacklo_ps(x[2], x[3]), _mm512_unpackhi_ps(x[2], x[3]));
+
+    // a: 0 1 0 1 of each quarter, b: 2 3 2 3
+    const __m512 y = _mm512_max_ps(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
+
+    // quarters hold 0, 8, 4, 12 and the three behind each
+    return _mm512_shuffle_f32x4(y, y, 0xd8);
+}
+
+static inline bool h2o_vec_any_above(GGML_F32_VEC x, GGML_F32_VEC y) {
+    return _mm512_cmp_ps_mask(x, y, _CMP_GT_OQ) != 0;
+}
+
 #elif !defined(__AVX512F__) && defined(__AVX2__) && defined(__FMA__)
 #define H2O_HAS_VEC
 
@@ -30,6 +52,10 @@ static inline float h2o_vec_reduce_max(GGML_F32_VEC x) {
     return _mm_cvtss_f32(_mm_max_ss(y, _mm_movehdup_ps(y)));
 }
 
+static inline bool h2o_vec_any_above(GGML_F32_VEC x, GGML_F32_VEC y) {
+    return _mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_GT_OQ)) != 0;
+}
+
 #elif defined(__ARM_NEON) && defined(__aarch64__) && !defined(__ARM_FEATURE_SVE)
 #define H2O_HAS_VEC
 
@@ -39,6 +65,10 @@ static inline GGML_F32_VEC h2o_vec_max(GGML_F32_VEC x, GGML_F32_VEC y) {
 
 static inline float h2o_vec_reduce_max(GGML_F32_VEC x) {
     return vmaxnmvq_f32(x);
+}
+
+static inline bool h2o_vec_any_above(GGML_F32_VEC x, GGML_F32_VEC y) {
+    return vmaxvq_u32(vcgtq_f32(x, y)) != 0;
 }
 
 #endif

@@ -12,7 +12,7 @@ struct h2o_index_args {
     h2o_kv k;
     int    d;
 
-    float * pages;        // [d + 1, .., n_head]
+    float * pages;        // [d, .., n_head]
     int64_t pages_stride; // from head to head, in elements
 
     int32_t * landmarks; // [.., n_head]; null for PAGES
@@ -34,9 +34,7 @@ static __global__ void __launch_bounds__(WARP_SIZE*H2O_PAGES_OF_BLOCK) h2o_pages
 
     const h2o_kv_head k(args.k, blockIdx.y, 0, nullptr);
 
-    float * out = args.pages + blockIdx.y*args.pages_stride + (int64_t) page*(args.d + 1);
-
-    float square = 0.0f;
+    float * out = args.pages + blockIdx.y*args.pages_stride + (int64_t) page*args.d;
 
     // a lane has eight channels at a time
     for (int channel = threadIdx.x*8; channel < args.d; channel += WARP_SIZE*8) {
@@ -56,20 +54,6 @@ static __global__ void __launch_bounds__(WARP_SIZE*H2O_PAGES_OF_BLOCK) h2o_pages
             mean[j] *= 1.0f/GGML_H2O_PAGE;
             out[channel + j] = mean[j];
         }
-#pragma unroll 4
-        for (int key = 0; key < GGML_H2O_PAGE; ++key) {
-            float x[8];
-            h2o_read_8(args.k, k, page*GGML_H2O_PAGE + key, channel, x);
-#pragma unroll
-            for (int j = 0; j < 8; ++j) {
-                square += (x[j] - mean[j])*(x[j] - mean[j]);
-            }
-        }
-    }
-
-    square = h2o_lanes_sum<WARP_SIZE>(square);
-    if (threadIdx.x == 0) {
-        out[args.d] = square/(GGML_H2O_PAGE*args.d);
     }
 }
 
@@ -88,11 +72,11 @@ static __global__ void __launch_bounds__(GGML_H2O_SPAN) h2o_landmarks(const h2o_
     // its length does not matter: it is the same for all of them
     float * mean = (float *) h2o_smem;
 
-    const float * pages = args.pages + blockIdx.y*args.pages_stride + (int64_t) span*(GGML_H2O_SPAN/GGML_H2O_PAGE)*(args.d + 1);
+    const float * pages = args.pages + blockIdx.y*args.pages_stride + (int64_t) span*(GGML_H2O_SPAN/GGML_H2O_PAGE)*args.d;
     for (int i = tid; i < args.d; i += GGML_H2O_SPAN) {
         float sum = 0.0f;
         for (int j = 0; j < GGML_H2O_SPAN/GGML_H2O_PAGE; ++j) {
-            sum += pages[(int64_t) j*(args.d + 1) + i];
+            sum += pages[(int64_t) j*args.d + i];
         }
         mean[i] = sum;
     }

@@ -8,8 +8,6 @@
 
 #include "../ggml-h2o.h"
 
-#define H2O_QUERY_PAIRS (GGML_H2O_BLOCK/2)
-
 #define H2O_NEEDY_TILE 16 // rows, of which GGML_H2O_NEEDY are queries
 
 // log-sum-exp of a tile of keys for a query, in parts
@@ -26,7 +24,7 @@ struct h2o_query_args {
 
     h2o_kv k;
 
-    const float   * pages;            // [d + 1] of each
+    const float   * pages;            // [d] of each
     int64_t         pages_stride;     // from KV head to KV head
     const int32_t * landmarks;
     int64_t         landmarks_stride; // from KV head to KV head
@@ -45,8 +43,8 @@ struct h2o_query_args {
     float         * needy_shift; // [H2O_NEEDY_TILE]
     float         * scaled;      // [GGML_H2O_BLOCK][d] all queries
     float         * near;        // [GGML_H2O_BLOCK] log-sum-exp of their surroundings
-    float         * pairs;       // [H2O_QUERY_PAIRS][d] two of them, averaged
-    float2        * pair_parts;  // [H2O_QUERY_PAIRS] what is added to a logit, and half the square of the length
+    float         * page_most;   // [tiles of pages][GGML_H2O_BLOCK] the largest logit of a mean key
+    float         * page_shift;  // [GGML_H2O_BLOCK] less that of all pages
     uint32_t      * wants;       // [p.n_landmarks]
     uint32_t      * page_scores; // [p.n_pages]
     uint32_t      * shares;      // [n_searched]

@@ -22,7 +22,7 @@ struct h2o_cached_vectors {
     }
 };
 
-// vectors of F32, `stride` apart
+// vectors of F32, `stride` apart, a multiple of four
 struct h2o_plain_vectors {
     const float * data;
     const int64_t stride;
@@ -33,19 +33,11 @@ struct h2o_plain_vectors {
             return;
         }
         const float * src = data + i*stride + channel;
+        const float4 a = ((const float4 *) src)[0];
+        const float4 b = ((const float4 *) src)[1];
 
-        if (stride % 4 == 0) {
-            const float4 a = ((const float4 *) src)[0];
-            const float4 b = ((const float4 *) src)[1];
-
-            x[0] = a.x; x[1] = a.y; x[2] = a.z; x[3] = a.w;
-            x[4] = b.x; x[5] = b.y; x[6] = b.z; x[7] = b.w;
-            return;
-        }
-#pragma unroll
-        for (int j = 0; j < 8; ++j) {
-            x[j] = src[j];
-        }
+        x[0] = a.x; x[1] = a.y; x[2] = a.z; x[3] = a.w;
+        x[4] = b.x; x[5] = b.y; x[6] = b.z; x[7] = b.w;
     }
 };
 

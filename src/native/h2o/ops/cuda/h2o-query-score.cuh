@@ -74,30 +74,6 @@ static __global__ void __launch_bounds__(H2O_ASKING_THREADS, 2) h2o_query_asking
         args.scaled[part.at*GGML_H2O_BLOCK*args.d + i] =
             query < part.n ? args.q[part.row(args, query)*args.d + i%args.d]*args.p.scale : 0.0f;
     }
-    __syncthreads();
-
-    // the last query of an odd number is its own partner
-    const auto partner = [&](int pair) { return min(2*pair + 1, part.n - 1); };
-
-    const float * scaled = args.scaled + part.at*GGML_H2O_BLOCK *args.d;
-    float       * pairs  = args.pairs  + part.at*H2O_QUERY_PAIRS*args.d;
-
-    for (int i = tid; i < H2O_QUERY_PAIRS*args.d; i += H2O_ASKING_THREADS) {
-        const int pair = i/args.d;
-
-        pairs[i] = 2*pair < part.n ? 0.5f*(scaled[2*pair*args.d + i%args.d] + scaled[partner(pair)*args.d + i%args.d]) : 0.0f;
-    }
-    __syncthreads();
-
-    if (tid < H2O_QUERY_PAIRS) {
-        float square = 0.0f;
-        for (int i = 0; i < args.d; ++i) {
-            square += pairs[tid*args.d + i]*pairs[tid*args.d + i];
-        }
-        const float shift = 2*tid < part.n ? -0.5f*(near[2*tid] + near[partner(tid)]) : -INFINITY;
-
-        args.pair_parts[part.at*H2O_QUERY_PAIRS + tid] = make_float2(shift, 0.5f*square);
-    }
 }
 
 // what n of a block's rows are in memory, one after the other
@@ -163,48 +139,87 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
     }
 }
 
-// What the block's queries, in pairs, find in a page: the log of the mean of e^logit over its keys, to the second order
-// around the mean key, over that of the surroundings.
+// the mean keys of a tile of pages
+static __device__ __forceinline__ h2o_plain_vectors h2o_page_tile(
+        const h2o_query_args & args, const h2o_query_part & part, int page0, int n_tile) {
+    return { args.pages + part.kv_head*args.pages_stride + (int64_t) page0*args.d, args.d, min(n_tile, args.p.n_pages - page0) };
+}
+
+// The largest logit that each query has with the mean key of a page, by tiles of pages.
 // grid: (tiles of pages, heads, blocks of queries)
+template <typename P>
+static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_page_most(const h2o_query_args args) {
+    static_assert(P::n_x == GGML_H2O_PAGE && P::n_y == GGML_H2O_BLOCK, "a tile of pages for all queries of a block");
+
+    extern __shared__ uint4 h2o_smem[];
+
+    const h2o_query_part    part(args);
+    const h2o_plain_vectors means = h2o_page_tile(args, part, blockIdx.x*P::n_x, P::n_x);
+
+    P product;
+    product.multiply(h2o_smem, args.d, h2o_rows_of(args, args.scaled, part.at*P::n_y, P::n_y), means, H2O_KEEP_NONE);
+
+#pragma unroll
+    for (int i = 0; i < P::n_rows; ++i) {
+        float max = -FLT_MAX; // a number, even where no logit is
+#pragma unroll
+        for (int j = 0; j < P::n_cols; ++j) {
+            max = P::x(j) < means.n ? fmaxf(max, product.at(i, j)) : max;
+        }
+        max = h2o_lanes_max<P::n_lanes>(max);
+
+        if (P::x(0) == 0) {
+            args.page_most[(part.at*gridDim.x + blockIdx.x)*P::n_y + P::y(i)] = max;
+        }
+    }
+}
+
+// The same of all pages.
+// grid: (1, heads, blocks of queries); block: GGML_H2O_BLOCK
+static __global__ void __launch_bounds__(GGML_H2O_BLOCK) h2o_query_page_shift(const h2o_query_args args) {
+    const h2o_query_part part(args);
+
+    const int query   = threadIdx.x;
+    const int n_tiles = (args.p.n_pages + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE;
+
+    float max = -FLT_MAX;
+    for (int i = 0; i < n_tiles; ++i) {
+        max = fmaxf(max, args.page_most[(part.at*n_tiles + i)*GGML_H2O_BLOCK + query]);
+    }
+    args.page_shift[part.at*GGML_H2O_BLOCK + query] = query < part.n ? -max : -INFINITY;
+}
+
+// How much less than in the page that it likes best a query finds in a page, by mean keys: the least of all queries.
+// grid: as for h2o_query_page_most
 template <typename P>
 static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_page_scores(
         const h2o_query_args args) {
-    static_assert(P::n_x == H2O_QUERY_PAIRS, "all pairs of a block");
+    static_assert(P::n_x == GGML_H2O_BLOCK && P::n_y == GGML_H2O_PAGE, "all queries of a block for a tile of pages");
 
     extern __shared__ uint4 h2o_smem[];
 
     const h2o_query_part part(args);
 
-    const int n     = args.p.n_pages;
-    const int page0 = blockIdx.x*P::n_y;
+    const int     page0 = blockIdx.x*P::n_y;
+    const int64_t at    = part.at*P::n_x;
 
-    const h2o_plain_vectors means = {
-        args.pages + part.kv_head*args.pages_stride + (int64_t) page0*(args.d + 1), args.d + 1, min(P::n_y, n - page0),
-    };
+    float best[P::n_rows];
+#pragma unroll
+    for (int i = 0; i < P::n_rows; ++i) {
+        best[i] = -INFINITY;
+    }
+    h2o_best_of_rows<P>(best, h2o_smem, args.d, h2o_page_tile(args, part, page0, P::n_y),
+            h2o_rows_of(args, args.scaled, at, P::n_x), args.page_shift + at, H2O_KEEP_NONE);
 
-    P product;
-    product.multiply(h2o_smem, args.d, means, h2o_rows_of(args, args.pairs, part.at*P::n_x, P::n_x), H2O_KEEP_NONE);
-
-    const float2 * parts = args.pair_parts + part.at*P::n_x;
-
+    if (P::x(0) != 0) {
+        return;
+    }
 #pragma unroll
     for (int i = 0; i < P::n_rows; ++i) {
         const int page = page0 + P::y(i);
 
-        // behind the mean key: the mean variance of a channel
-        const float variance = page < n ? means.data[P::y(i)*means.stride + args.d] : 0.0f;
-
-        float max = -INFINITY;
-#pragma unroll
-        for (int j = 0; j < P::n_cols; ++j) {
-            const float2 of_pair = parts[P::x(j)];
-
-            max = fmaxf(max, product.at(i, j) + of_pair.y*variance + of_pair.x);
-        }
-        max = h2o_lanes_max<P::n_lanes>(max);
-
-        if (P::x(0) == 0 && page < n) {
-            args.page_scores[part.at*n + page] = h2o_order_key(page == 0 ? INFINITY : max); // 0: the sink
+        if (page < args.p.n_pages) {
+            args.page_scores[part.at*args.p.n_pages + page] = h2o_order_key(page == 0 ? INFINITY : best[i]); // 0: the sink
         }
     }
 }

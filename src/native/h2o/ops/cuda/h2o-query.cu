@@ -60,11 +60,11 @@ struct h2o_products_mma {
 template <typename P>
 static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cudaStream_t stream) {
     using rows  = typename P::template tile<H2O_NEEDY_TILE>;
-    using pairs = typename P::template tile<H2O_QUERY_PAIRS>;
     using page  = typename P::template tile<GGML_H2O_PAGE>;
 
     CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_wants<rows>,        rows ::size_smem());
-    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_page_scores<pairs>, pairs::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_page_most<page>,    page ::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_page_scores<page>,  page ::size_smem());
     CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_sums<page>,         page ::size_smem());
     CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_shares<page>,       page ::size_smem());
 
@@ -79,8 +79,10 @@ static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cud
     h2o_query_choose_landmarks<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
 
     if (args.picked) {
-        const dim3 grid_pages = grid_of(h2o_n_tiles(args.p.n_pages, pairs::n_y));
-        h2o_query_page_scores<pairs><<<grid_pages, pairs::block(), pairs::size_smem(), stream>>>(args);
+        const dim3 grid_pages = grid_of(h2o_n_tiles(args.p.n_pages, page::n_y));
+        h2o_query_page_most<page><<<grid_pages, page::block(), page::size_smem(), stream>>>(args);
+        h2o_query_page_shift<<<grid, GGML_H2O_BLOCK, 0, stream>>>(args);
+        h2o_query_page_scores<page><<<grid_pages, page::block(), page::size_smem(), stream>>>(args);
         h2o_query_choose_pages<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
     }
 
@@ -111,8 +113,8 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     ggml_cuda_pool_alloc<float>         needy_shift(ctx.pool(), n*H2O_NEEDY_TILE);
     ggml_cuda_pool_alloc<float>         scaled     (ctx.pool(), n*GGML_H2O_BLOCK*args.d);
     ggml_cuda_pool_alloc<float>         near       (ctx.pool(), n*GGML_H2O_BLOCK);
-    ggml_cuda_pool_alloc<float>         pairs      (ctx.pool(), n*H2O_QUERY_PAIRS*args.d);
-    ggml_cuda_pool_alloc<float2>        pair_parts (ctx.pool(), n*H2O_QUERY_PAIRS);
+    ggml_cuda_pool_alloc<float>         page_most  (ctx.pool(), n*h2o_n_tiles(p.n_pages, GGML_H2O_PAGE)*GGML_H2O_BLOCK);
+    ggml_cuda_pool_alloc<float>         page_shift (ctx.pool(), n*GGML_H2O_BLOCK);
     ggml_cuda_pool_alloc<uint32_t>      wants      (ctx.pool(), n*std::max(1, p.n_landmarks));
     ggml_cuda_pool_alloc<uint32_t>      page_scores(ctx.pool(), n*std::max(1, p.n_pages));
     ggml_cuda_pool_alloc<uint32_t>      shares     (ctx.pool(), n*args.n_searched);
@@ -127,8 +129,8 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     args.needy_shift = needy_shift.get();
     args.scaled      = scaled.get();
     args.near        = near.get();
-    args.pairs       = pairs.get();
-    args.pair_parts  = pair_parts.get();
+    args.page_most   = page_most.get();
+    args.page_shift  = page_shift.get();
     args.wants       = wants.get();
     args.page_scores = page_scores.get();
     args.shares      = shares.get();
