@@ -24,6 +24,7 @@ const F32 = { H2O_AMX: '0', H2O_INT16: '0' }
 const TESTS = [
   ['test-h2o-fused-attn', 40, [AMX, F32]],
   ['test-h2o-query-op', 20, [AMX, INT16, F32]],
+  ['test-h2o-linear-op', 1, [AMX, F32]],
   ['test-h2o-select-op', 500, [F32]],
 ]
 

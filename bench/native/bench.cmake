@@ -2,7 +2,7 @@
 #
 #   h2o_add_bench(NAME [H2O])   prefill-bench. Twice the same program: stock-bench on the unpatched pin
 #                               (test/parity/stock), h2o-bench with the option H2O on the patched tree
-#   h2o_add_attn_bench()        attn-bench, on the patched tree
+#   h2o_add_kernel_bench(NAME)  attn-bench, linear-bench: on the patched tree, beside the machine's F32 peak
 
 set(H2O_BENCH_DIR ${CMAKE_CURRENT_LIST_DIR})
 
@@ -24,10 +24,10 @@ function(h2o_add_bench NAME)
     endif()
 endfunction()
 
-function(h2o_add_attn_bench)
-    h2o_add_bench_program(attn-bench)
-    target_sources(attn-bench PRIVATE ${H2O_BENCH_DIR}/attn-bench.cpp ${H2O_BENCH_DIR}/fma-peak.cpp)
+function(h2o_add_kernel_bench NAME)
+    h2o_add_bench_program(${NAME})
+    target_sources(${NAME} PRIVATE ${H2O_BENCH_DIR}/${NAME}.cpp ${H2O_BENCH_DIR}/fma-peak.cpp)
     set_source_files_properties(${H2O_BENCH_DIR}/fma-peak.cpp PROPERTIES COMPILE_OPTIONS "-O3;-march=native")
     find_package(Threads REQUIRED)
-    target_link_libraries(attn-bench PRIVATE Threads::Threads)
+    target_link_libraries(${NAME} PRIVATE Threads::Threads)
 endfunction()

@@ -80,6 +80,11 @@ export interface ContextOptions {
   /** false: stock attention. Local and heavy of 0 mean the same. */
   h2o?: false | H2oOptions
   /**
+   * Linear layers by llama.cpp's own matrix products: false. Ours are faster from 64 tokens at once, and round otherwise.
+   * With true, what is dense has unpatched llama.cpp's logits to the bit.
+   */
+  upstreamProducts?: boolean
+  /**
    * As an embedding context of llama.cpp: every token becomes an
    * output, and the prefill is dense. Nothing here returns them.
    */
@@ -104,6 +109,7 @@ const contextOptionNames = namesOf<ContextOptions>({
   kvOffload: true,
   rope: true,
   h2o: true,
+  upstreamProducts: true,
   embeddings: true,
   nSeqMax: true,
   onWarning: true,
@@ -162,6 +168,7 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
       kvOffload: boolean('kvOffload', options.kvOffload, true),
       rope: checkRope(options.rope),
       h2o,
+      upstreamProducts: boolean('upstreamProducts', options.upstreamProducts, false),
       embeddings: boolean('embeddings', options.embeddings, false),
       memoryLimit: hostMemory(),
     },

@@ -30,6 +30,7 @@ async function ours(model: string, tokens: number[], settings: Settings, h2o: Co
     typeK: type,
     typeV: type,
     h2o: h2o ?? false,
+    upstreamProducts: true,
   })
   const logits: number[] = []
   const calls = []

@@ -28,6 +28,7 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.embeddings      = get_bool  (object, "embeddings", o.embeddings);
     o.kv_offload      = get_bool  (object, "kvOffload",  o.kv_offload);
     o.h2o             = h2o_params_from_js(object.Get("h2o").As<Napi::Object>());
+    o.h2o.upstream_products = get_bool(object, "upstreamProducts", o.h2o.upstream_products);
     o.rope            = rope_options_from_js(object.Get("rope").As<Napi::Object>());
 
     return o;

@@ -6,6 +6,8 @@
 #include "h2o-families.h"
 #include "h2o-probe.h"
 
+#include "ops/ggml-h2o.h"
+
 #include "llama-context.h"
 #include "llama-impl.h"
 #include "llama-model.h"
@@ -31,6 +33,12 @@ void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & para
     if (h2o_lowers_params(asked, cparams.n_ubatch)) {
         LLAMA_LOG_WARN("%s: H2O needs local, with votes local + heavy, below n_ubatch (%u): using local = %u, heavy = %u\n",
                 __func__, cparams.n_ubatch, used.n_local, used.n_heavy);
+    }
+}
+
+void h2o_mark_linear(const llm_graph_context & g, ggml_tensor * mul_mat) {
+    if (!g.cparams.h2o.upstream_products) {
+        ggml_h2o_mark_linear(mul_mat);
     }
 }
 

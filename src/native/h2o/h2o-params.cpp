@@ -13,6 +13,8 @@ h2o_params h2o_default_params(void) {
     res.n_heavy      = H2O_AUTO;
     res.n_dense_tail = H2O_AUTO;
     res.trace        = H2O_TRACE_OFF;
+
+    res.upstream_products = false;
     return res;
 }
 

@@ -65,10 +65,14 @@ struct h2o_params {
 
     // from the first call on; graphs are reserved for it. See h2o_set_trace
     enum h2o_trace_level trace;
+
+    // linear layers by upstream's products alone, however many rows they have (ops/cpu/linear): what is dense then has
+    // unpatched llama.cpp's logits to the bit
+    bool upstream_products;
 };
 
-// Single-pass, no trace, and auto for the rest: L = 128, H = 384 and a dense tail of 64 by query, 256, 256 and 0 by votes.
-// By query, H is 640 and grows for models with three query heads or more to a KV head.
+// Single-pass, no trace, our products, and auto for the rest: L = 128, H = 384 and a dense tail of 64 by query, 256, 256
+// and 0 by votes. By query, H is 640 and grows for models with three query heads or more to a KV head.
 LLAMA_API struct h2o_params h2o_default_params(void);
 
 // What a context makes of them, with chunks of S tokens (0: no limit) and a model with so many query heads to a KV head:

@@ -32,6 +32,7 @@ export interface RunFlags extends ModelFlags, PromptCacheFlags, SamplingFlags {
   cacheTypeK: KvType
   cacheTypeV: KvType
   swaFull?: boolean
+  upstreamProducts?: boolean
   ropeScaling?: 'none' | 'linear' | 'yarn'
   ropeScale?: number
   ropeFreqBase?: number
@@ -74,6 +75,7 @@ export type ContextFlags = ContextSizeFlags &
     | 'cacheTypeK'
     | 'cacheTypeV'
     | 'swaFull'
+    | 'upstreamProducts'
     | 'kvOffload'
     | keyof RopeFlags
     | 'h2o'
@@ -100,6 +102,7 @@ export function contextOptions(
     typeK: flags.cacheTypeK,
     typeV: flags.cacheTypeV,
     swaFull: flags.swaFull ?? false,
+    upstreamProducts: flags.upstreamProducts ?? false,
     kvOffload: flags.kvOffload ?? true,
     rope: ropeOptions(flags),
     h2o: flags.h2o && budget(flags),

@@ -115,6 +115,7 @@ export interface NativeContextOptions {
   kvOffload: boolean
   rope: RopeOptions
   h2o: NativeH2oOptions
+  upstreamProducts: boolean
   embeddings: boolean
   memoryLimit: number
 }

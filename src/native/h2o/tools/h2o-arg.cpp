@@ -56,5 +56,14 @@ std::vector<common_arg> h2o_args(const common_params & params) {
         }
     ).set_examples({LLAMA_EXAMPLE_COMPLETION}).set_env("LLAMA_ARG_H2O_DENSE_TAIL"));
 
+    args.push_back(common_arg(
+        {"--h2o-upstream-products"},
+        "linear layers by llama.cpp's own matrix products, however many tokens there are at once: with H2O off the logits "
+        "are those of an unpatched build",
+        [](common_params & params) {
+            params.h2o.upstream_products = true;
+        }
+    ).set_env("LLAMA_ARG_H2O_UPSTREAM_PRODUCTS"));
+
     return args;
 }

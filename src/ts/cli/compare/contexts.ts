@@ -40,7 +40,7 @@ export async function openGroup(
   const dispose = async () => {
     for (const context of opened) await context.dispose()
   }
-  const open = async ({ nBatch, nUbatch }: Setting, h2o: ContextOptions['h2o'] & {}) => {
+  const open = async ({ nBatch, nUbatch, off }: Setting, h2o: ContextOptions['h2o'] & {}) => {
     const context = await api.createContext({
       model,
       nCtx: layout.nWindow,
@@ -51,6 +51,7 @@ export async function openGroup(
       typeK: flags.cacheTypeK,
       typeV: flags.cacheTypeV,
       h2o,
+      upstreamProducts: off ?? false,
       onWarning: ({ message }) => warn(message),
     })
     opened.push(context)

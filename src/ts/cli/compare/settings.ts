@@ -6,7 +6,7 @@ import { UsageError } from '../usage-error.js'
 import type { CompareFlags } from './options.js'
 
 export interface Setting {
-  /** stock attention, whatever the rest says */
+  /** stock attention and stock's products, whatever the rest says */
   off?: true
   schedule: Schedule
   /** undefined: the API's default */

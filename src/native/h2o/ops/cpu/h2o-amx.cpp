@@ -188,6 +188,13 @@ static inline void h2o_zero_2x2() {
     H2O_TILE_ZERO(3);
 }
 
+static inline void h2o_load_2x2(const float * c, int64_t ldc) {
+    H2O_TILE_LOAD(0, c,               4*ldc);
+    H2O_TILE_LOAD(1, c + 16,          4*ldc);
+    H2O_TILE_LOAD(2, c + 16*ldc,      4*ldc);
+    H2O_TILE_LOAD(3, c + 16*ldc + 16, 4*ldc);
+}
+
 static inline void h2o_store_2x2(float * c, int64_t ldc) {
     H2O_TILE_STORE(0, c,               4*ldc);
     H2O_TILE_STORE(1, c + 16,          4*ldc);
@@ -228,6 +235,50 @@ void h2o_amx_gemm_rounded(
         H2O_TILE_LOAD(5, a + k + 16*lda, 2*lda);
         H2O_TILE_LOAD(6, bk,             64);
         H2O_TILE_LOAD(7, bk + stride,    64);
+        H2O_TILE_DOT_2X2;
+    }
+
+    h2o_store_2x2(c, ldc);
+}
+
+static inline void h2o_begin_2x2(const float * sum) {
+    if (sum) {
+        h2o_load_2x2(sum, H2O_AMX_COLS);
+    } else {
+        h2o_zero_2x2();
+    }
+}
+
+void h2o_amx_gemm_tiles(
+        h2o_split a, int64_t stride_a, h2o_split b, int64_t stride_b, int64_t n_k, const float * sum, float * c, int64_t ldc) {
+    h2o_begin_2x2(sum);
+
+    for (int64_t k = 0; k < n_k*16; k += H2O_AMX_TILE) {
+        H2O_TILE_LOAD(6, b.hi + k,            64);
+        H2O_TILE_LOAD(7, b.hi + k + stride_b, 64);
+        H2O_TILE_LOAD(4, a.lo + k,            64);
+        H2O_TILE_LOAD(5, a.lo + k + stride_a, 64);
+        H2O_TILE_DOT_2X2;
+        H2O_TILE_LOAD(4, a.hi + k,            64);
+        H2O_TILE_LOAD(5, a.hi + k + stride_a, 64);
+        H2O_TILE_DOT_2X2;
+        H2O_TILE_LOAD(6, b.lo + k,            64);
+        H2O_TILE_LOAD(7, b.lo + k + stride_b, 64);
+        H2O_TILE_DOT_2X2;
+    }
+
+    h2o_store_2x2(c, ldc);
+}
+
+void h2o_amx_gemm_tiles_rounded(const uint16_t * a, int64_t stride_a, const uint16_t * b, int64_t stride_b, int64_t n_k,
+        const float * sum, float * c, int64_t ldc) {
+    h2o_begin_2x2(sum);
+
+    for (int64_t k = 0; k < n_k*16; k += H2O_AMX_TILE) {
+        H2O_TILE_LOAD(4, a + k,            64);
+        H2O_TILE_LOAD(5, a + k + stride_a, 64);
+        H2O_TILE_LOAD(6, b + k,            64);
+        H2O_TILE_LOAD(7, b + k + stride_b, 64);
         H2O_TILE_DOT_2X2;
     }
 

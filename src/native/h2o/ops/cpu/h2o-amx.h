@@ -69,4 +69,11 @@ void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t
 void h2o_amx_gemm_rounded(
         const uint16_t * a, int64_t lda, const uint16_t * b, int64_t stride, int64_t n_k, float * c, int64_t ldc);
 
+// c [32][ldc] = a * b + sum, where sum [32][32] may be null: a tiles [n_k/32] of the first 16 rows, those of the second
+// at stride_a, b likewise of columns
+void h2o_amx_gemm_tiles(
+        h2o_split a, int64_t stride_a, h2o_split b, int64_t stride_b, int64_t n_k, const float * sum, float * c, int64_t ldc);
+void h2o_amx_gemm_tiles_rounded(const uint16_t * a, int64_t stride_a, const uint16_t * b, int64_t stride_b, int64_t n_k,
+        const float * sum, float * c, int64_t ldc);
+
 #endif

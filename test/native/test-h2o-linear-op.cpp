@@ -1,0 +1,160 @@
+// Products of linear layers (ops/cpu/linear) against float64: every type of weights, in every buffer that ggml has for
+// them, random shapes, 1 to 4 threads. They are to be no further off than ggml's own, and the same bits with any number
+// of threads. With few rows, or without the mark, they are ggml's.
+
+#include "testing.h"
+
+#include "ops/ggml-h2o.h"
+
+#include <cmath>
+#include <cstring>
+
+static const ggml_type TYPES[] = {
+    GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0,
+    GGML_TYPE_Q5_1, GGML_TYPE_Q2_K, GGML_TYPE_Q3_K, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_IQ4_NL,
+    GGML_TYPE_IQ4_XS,
+};
+
+struct problem {
+    ggml_type type;
+
+    int n_in;
+    int n_out;
+    int n_rows;
+    int n_batch; // rows in another dimension
+
+    std::vector<uint8_t> w;
+    std::vector<float>   w_f32; // what w holds
+    std::vector<float>   x;
+};
+
+static problem random_problem(test_random & rnd, ggml_type type, int n_in, int n_out, int n_rows, int n_batch) {
+    problem p = { type, n_in, n_out, n_rows, n_batch, {}, {}, {} };
+
+    p.x    .resize(n_in*n_rows*n_batch);
+    p.w_f32.resize(n_in*n_out);
+    for (float & v : p.x)     { v = rnd.uniform(-1.0f, 1.0f); }
+    for (float & v : p.w_f32) { v = rnd.uniform(-1.0f, 1.0f); }
+
+    p.w.resize(ggml_row_size(type, n_in)*n_out);
+    ggml_quantize_chunk(type, p.w_f32.data(), p.w.data(), 0, n_out, n_in, nullptr);
+    if (type != GGML_TYPE_F32) {
+        ggml_get_type_traits(type)->to_float(p.w.data(), p.w_f32.data(), p.w_f32.size());
+    }
+    return p;
+}
+
+static std::vector<double> in_float64(const problem & p) {
+    std::vector<double> res;
+    for (int i = 0; i < p.n_rows*p.n_batch; ++i) {
+        for (int j = 0; j < p.n_out; ++j) {
+            double sum = 0.0;
+            for (int k = 0; k < p.n_in; ++k) {
+                sum += (double) p.w_f32[j*p.n_in + k]*p.x[i*p.n_in + k];
+            }
+            res.push_back(sum);
+        }
+    }
+    return res;
+}
+
+// normalised mean square error
+static double error_of(const std::vector<float> & got, const std::vector<double> & want) {
+    double diff = 0.0;
+    double norm = 0.0;
+    for (size_t i = 0; i < want.size(); ++i) {
+        diff += (got[i] - want[i])*(got[i] - want[i]);
+        norm += want[i]*want[i];
+    }
+    return diff/norm;
+}
+
+// empty where weights in this buffer do not serve the product
+static std::vector<float> product(const problem & p, ggml_backend_buffer_type_t buft, bool marked, int n_threads) {
+    ggml_context_ptr weights { ggml_init({ 2*ggml_tensor_overhead(), nullptr, true }) };
+
+    ggml_tensor * w = ggml_new_tensor_2d(weights.get(), p.type, p.n_in, p.n_out);
+
+    ggml_backend_buffer_ptr buf { ggml_backend_alloc_ctx_tensors_from_buft(weights.get(), buft) };
+
+    test_graph g;
+    ggml_tensor * x = ggml_new_tensor_3d(g.ctx.get(), GGML_TYPE_F32, p.n_in, p.n_rows, p.n_batch);
+    ggml_tensor * y = ggml_mul_mat(g.ctx.get(), w, x);
+    if (!ggml_backend_supports_op(g.backend.get(), y)) {
+        return {};
+    }
+    if (marked) {
+        ggml_h2o_mark_linear(y);
+    }
+    g.alloc();
+    ggml_backend_tensor_set(w, p.w.data(), 0, p.w.size());
+    test_set(x, p.x);
+    g.compute({ y }, n_threads);
+    return test_get<float>(y);
+}
+
+static std::vector<ggml_backend_buffer_type_t> buffer_types() {
+    ggml_backend_ptr   backend { ggml_backend_cpu_init() };
+    ggml_backend_dev_t dev = ggml_backend_get_device(backend.get());
+
+    std::vector<ggml_backend_buffer_type_t> res = { ggml_backend_cpu_buffer_type() };
+
+    const auto extra = (ggml_backend_dev_get_extra_bufts_t)
+        ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(dev), "ggml_backend_dev_get_extra_bufts");
+    for (ggml_backend_buffer_type_t * buft = extra(dev); *buft; ++buft) {
+        res.push_back(*buft);
+    }
+    return res;
+}
+
+static bool same(const std::vector<float> & a, const std::vector<float> & b) {
+    return a.size() == b.size() && memcmp(a.data(), b.data(), a.size()*sizeof(float)) == 0;
+}
+
+static void check(const problem & p) {
+    const std::vector<double> want = in_float64(p);
+
+    for (ggml_backend_buffer_type_t buft : buffer_types()) {
+        const std::vector<float> theirs = product(p, buft, false, 1);
+        if (theirs.empty()) {
+            continue;
+        }
+        const std::vector<float> ours = product(p, buft, true, 1);
+
+        if (p.n_rows*p.n_batch < 64 || p.type == GGML_TYPE_F32) {
+            CHECK(same(ours, theirs));
+            continue;
+        }
+        // F16 in ggml's buffer for AMX is summed in F32 throughout, which two BF16 do not quite reach
+        if (error_of(ours, want) > 1.1*error_of(theirs, want) + 1e-10) {
+            fprintf(stderr, "%s in %s, %d x %d x %d: %g, ggml's %g\n", ggml_type_name(p.type), ggml_backend_buft_name(buft),
+                    p.n_in, p.n_out, p.n_rows*p.n_batch, error_of(ours, want), error_of(theirs, want));
+            exit(1);
+        }
+        for (int n_threads = 2; n_threads <= 4; ++n_threads) {
+            CHECK(same(ours, product(p, buft, true, n_threads)));
+        }
+    }
+}
+
+int main(int argc, char ** argv) {
+    const int n_random = argc > 1 ? atoi(argv[1]) : 4; // of each type
+
+    test_random rnd;
+
+    for (const ggml_type type : TYPES) {
+        const int n_block = ggml_blck_size(type);
+        const int n_in    = n_block > 1 ? n_block : 8; // F16 and BF16: rows that no tile divides
+
+        for (int i = 0; i < n_random; ++i) {
+            const int n_out = i % 2 ? rnd.integer(1, 9)*32 : rnd.integer(1, 300); // ggml packs multiples of 32
+            check(random_problem(rnd, type, rnd.integer(1, 800/n_in)*n_in, n_out, rnd.integer(64, 200), 1));
+        }
+        // several panels of every dimension, more rows than are prepared at once, rows in two dimensions, few rows
+        check(random_problem(rnd, type, 2304, 64, 70,   1));
+        check(random_problem(rnd, type, 256,  96, 1100, 1));
+        check(random_problem(rnd, type, 256,  64, 40,   3));
+        check(random_problem(rnd, type, 256,  64, 63,   1));
+    }
+    return 0;
+}
