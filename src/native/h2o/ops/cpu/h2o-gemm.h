@@ -52,16 +52,16 @@ struct h2o_gemm_f32 {
     static void store(value * x, vec y)       { GGML_F32_VEC_STORE(x, y); }
 };
 
-// c [RM][ldc] = a [RM] * b [n_k][ldb], for RN vectors of columns
+// c [RM][ldc] = a [RM] * b [n_k][ldb], or added to what is there, for RN vectors of columns
 template <typename T, int RM, int RN>
 static inline void h2o_gemm_kernel(
         int n_k, h2o_gemm_rows_of<typename T::value> a, const typename T::value * b, int64_t ldb,
-        typename T::value * c, int64_t ldc) {
+        typename T::value * c, int64_t ldc, bool add) {
     typename T::vec acc[RM][RN];
 
     for (int i = 0; i < RM; ++i) {
         for (int j = 0; j < RN; ++j) {
-            acc[i][j] = T::zero();
+            acc[i][j] = add ? T::load(c + i*ldc + j*GGML_F32_EPR) : T::zero();
         }
     }
 
@@ -88,25 +88,25 @@ static inline void h2o_gemm_kernel(
 template <typename T, int RM>
 static inline void h2o_gemm_columns(
         int n_cols, int n_k, h2o_gemm_rows_of<typename T::value> a, const typename T::value * b, int64_t ldb,
-        typename T::value * c, int64_t ldc) {
+        typename T::value * c, int64_t ldc, bool add) {
     int j = 0;
     for (; j + H2O_GEMM_RN*GGML_F32_EPR <= n_cols; j += H2O_GEMM_RN*GGML_F32_EPR) {
-        h2o_gemm_kernel<T, RM, H2O_GEMM_RN>(n_k, a, b + j, ldb, c + j, ldc);
+        h2o_gemm_kernel<T, RM, H2O_GEMM_RN>(n_k, a, b + j, ldb, c + j, ldc, add);
     }
     for (; j < n_cols; j += GGML_F32_EPR) {
-        h2o_gemm_kernel<T, RM, 1>(n_k, a, b + j, ldb, c + j, ldc);
+        h2o_gemm_kernel<T, RM, 1>(n_k, a, b + j, ldb, c + j, ldc, add);
     }
 }
 
-// c [n_rows][ldc] = a [n_rows] * b [n_k][ldb]; n_cols is a multiple of H2O_GEMM_COLS
+// c [n_rows][ldc] = a [n_rows] * b [n_k][ldb], or added to what is there; n_cols is a multiple of H2O_GEMM_COLS
 template <typename T = h2o_gemm_f32>
 static void h2o_gemm(
         int n_rows, int n_cols, int n_k, h2o_gemm_rows_of<typename T::value> a, const typename T::value * b, int64_t ldb,
-        typename T::value * c, int64_t ldc) {
+        typename T::value * c, int64_t ldc, bool add = false) {
     int i = 0;
     const auto take = [&](auto rm) {
         for (; i + rm <= n_rows; i += rm) {
-            h2o_gemm_columns<T, rm>(n_cols, n_k, { a.data + i*a.row, a.row, a.col }, b, ldb, c + i*ldc, ldc);
+            h2o_gemm_columns<T, rm>(n_cols, n_k, { a.data + i*a.row, a.row, a.col }, b, ldb, c + i*ldc, ldc, add);
         }
     };
     take(std::integral_constant<int, H2O_GEMM_RM>());

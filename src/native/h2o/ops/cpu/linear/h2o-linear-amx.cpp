@@ -34,6 +34,9 @@ static constexpr size_t H2O_ALIGN = 64;
 static constexpr int64_t H2O_PANEL_IN  = 1024; // a multiple of every block size
 static constexpr int64_t H2O_PANEL_OUT = 256;
 
+// from so many rows on, unpacking the weights costs less than it saves
+static constexpr int64_t H2O_MIN_ROWS = 64;
+
 // values of 16 rows of activations whose tiles stay in the L1 cache until they are full
 static constexpr int64_t H2O_PIECE = 256;
 
@@ -176,7 +179,7 @@ static void h2o_amx_panel(
 bool h2o_linear_amx_supported(const ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0];
 
-    return h2o_amx_available() && (h2o_amx_packed(w) || h2o_amx_plain(w));
+    return ggml_nrows(dst) >= H2O_MIN_ROWS && w->type != GGML_TYPE_F32 && h2o_amx_available() && (h2o_amx_packed(w) || h2o_amx_plain(w));
 }
 
 void h2o_linear_amx_forward(const ggml_compute_params * params, ggml_tensor * dst) {

@@ -1,0 +1,170 @@
+#include "h2o-linear-f32.h"
+
+#if !defined(__AVX2__) || !defined(__FMA__)
+
+bool h2o_linear_f32_supported(const ggml_tensor *) {
+    return false;
+}
+
+void h2o_linear_f32_forward(const ggml_compute_params *, ggml_tensor *) {
+}
+
+size_t h2o_linear_f32_work_size(const ggml_tensor *, int) {
+    return 0;
+}
+
+#else
+
+#include "h2o-linear-op.h"
+
+#include "../h2o-gemm.h"
+#include "../h2o-rows.h"
+
+#include "ggml-backend.h"
+#include "ggml-cpu-impl.h"
+
+#include <algorithm>
+#include <immintrin.h>
+
+// A thread takes a panel of outputs, and of it as many values of the inner dimension at a time as fit its L2 cache
+// unpacked. All rows pass over this, a few at a time, which fit the L1 cache.
+
+static constexpr size_t H2O_ALIGN = 64;
+
+static constexpr int64_t H2O_PANEL_IN  = 512; // a multiple of every block size
+static constexpr int64_t H2O_PANEL_OUT = 128;
+
+// from so many rows on, unpacking the weights costs less than it saves
+static constexpr int64_t H2O_MIN_ROWS = 128;
+
+// rows of weights that are unpacked before they are turned
+static constexpr int64_t H2O_TURN = 4;
+
+static constexpr int64_t H2O_LINEAR_TAIL = H2O_GEMM_COLS;
+
+namespace {
+
+struct h2o_f32_linear_work {
+    h2o_f32_linear_work(const h2o_linear_op & op, const ggml_compute_params * params) {
+        char * base = (char *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN);
+
+        panel = (float *) (base + params->ith*size(op));
+        rows  = panel + H2O_PANEL_IN*H2O_PANEL_OUT;
+        tail  = rows + H2O_TURN*H2O_PANEL_IN;
+    }
+
+    // of a thread
+    static size_t size(const h2o_linear_op & op) {
+        return GGML_PAD((H2O_PANEL_IN*H2O_PANEL_OUT + H2O_TURN*H2O_PANEL_IN + op.n_rows*H2O_LINEAR_TAIL)*sizeof(float), H2O_ALIGN);
+    }
+
+    float * panel; // weights [in][H2O_PANEL_OUT]
+    float * rows;  // some of them as they are unpacked
+    float * tail;  // the last outputs, [rows][H2O_LINEAR_TAIL], where they are no whole vector
+};
+
+}
+
+// four rows of weights from row n on, values [k, k + n_k), to columns of the panel; zeros where there are no more
+static void h2o_unpack_columns(const h2o_linear_op & op, int64_t n, int64_t k, int64_t n_k, float * rows, float * panel) {
+    for (int64_t i = 0; i < H2O_TURN; ++i) {
+        if (n + i < op.n_out) {
+            h2o_row_to_float(op.w->type, op.weights(n + i, k), rows + i*H2O_PANEL_IN, n_k);
+        } else {
+            std::fill_n(rows + i*H2O_PANEL_IN, n_k, 0.0f);
+        }
+    }
+    int64_t j = 0;
+    for (; j + 4 <= n_k; j += 4) {
+        __m128 a = _mm_loadu_ps(rows + 0*H2O_PANEL_IN + j);
+        __m128 b = _mm_loadu_ps(rows + 1*H2O_PANEL_IN + j);
+        __m128 c = _mm_loadu_ps(rows + 2*H2O_PANEL_IN + j);
+        __m128 d = _mm_loadu_ps(rows + 3*H2O_PANEL_IN + j);
+        _MM_TRANSPOSE4_PS(a, b, c, d);
+        _mm_storeu_ps(panel + (j + 0)*H2O_PANEL_OUT, a);
+        _mm_storeu_ps(panel + (j + 1)*H2O_PANEL_OUT, b);
+        _mm_storeu_ps(panel + (j + 2)*H2O_PANEL_OUT, c);
+        _mm_storeu_ps(panel + (j + 3)*H2O_PANEL_OUT, d);
+    }
+    for (; j < n_k; ++j) {
+        for (int64_t i = 0; i < H2O_TURN; ++i) {
+            panel[j*H2O_PANEL_OUT + i] = rows[i*H2O_PANEL_IN + j];
+        }
+    }
+}
+
+// outputs [begin, end) of all rows
+static void h2o_f32_panel(const h2o_linear_op & op, const h2o_f32_linear_work & work, int64_t begin, int64_t end) {
+    const int64_t n_cols  = end - begin;
+    const int64_t n_whole = n_cols/H2O_GEMM_COLS*H2O_GEMM_COLS;
+
+    for (int64_t k = 0; k < op.n_in; k += H2O_PANEL_IN) {
+        const int64_t n_k = std::min(H2O_PANEL_IN, op.n_in - k);
+
+        for (int64_t j = 0; j < GGML_PAD(n_cols, H2O_GEMM_COLS); j += H2O_TURN) {
+            h2o_unpack_columns(op, begin + j, k, n_k, work.rows, work.panel + j);
+        }
+        const auto multiply = [&](int64_t n, int64_t from, float * c, int64_t ldc) {
+            for (int64_t i = 0; i < op.n_rows; i += H2O_GEMM_RM) {
+                const int64_t n_here = std::min<int64_t>(H2O_GEMM_RM, op.n_rows - i);
+                h2o_gemm(n_here, n, n_k, { op.row(i) + k, op.n_in, 1 }, work.panel + from, H2O_PANEL_OUT, c + i*ldc, ldc, k > 0);
+            }
+        };
+        multiply(n_whole, 0, op.out + begin, op.n_out);
+        if (n_whole < n_cols) {
+            multiply(H2O_LINEAR_TAIL, n_whole, work.tail, H2O_LINEAR_TAIL);
+        }
+    }
+    for (int64_t i = 0; n_whole < n_cols && i < op.n_rows; ++i) {
+        std::copy_n(work.tail + i*H2O_LINEAR_TAIL, n_cols - n_whole, op.out + i*op.n_out + begin + n_whole);
+    }
+}
+
+// ggml's own kernel is slower; of the other types it was faster, or not measured
+static bool h2o_f32_is_faster(ggml_type type) {
+    switch (type) {
+        case GGML_TYPE_F16:
+        case GGML_TYPE_BF16:
+        case GGML_TYPE_Q8_0:
+        case GGML_TYPE_Q4_0:
+        case GGML_TYPE_Q4_1:
+        case GGML_TYPE_Q5_0:
+        case GGML_TYPE_Q5_1:
+        case GGML_TYPE_Q3_K:
+        case GGML_TYPE_Q4_K:
+        case GGML_TYPE_Q5_K:
+        case GGML_TYPE_Q6_K: return true;
+        default:             return false;
+    }
+}
+
+bool h2o_linear_f32_supported(const ggml_tensor * dst) {
+    const ggml_tensor * w = dst->src[0];
+
+    // buffers that are not the host's hold packed weights
+    return ggml_nrows(dst) >= H2O_MIN_ROWS && h2o_f32_is_faster(w->type) && w->buffer && ggml_backend_buffer_is_host(w->buffer);
+}
+
+void h2o_linear_f32_forward(const ggml_compute_params * params, ggml_tensor * dst) {
+    const h2o_linear_op       op(dst);
+    const h2o_f32_linear_work work(op, params);
+
+    // a few panels for each thread
+    const int64_t n_panel  = std::min(H2O_PANEL_OUT, GGML_PAD((op.n_out + 4*params->nth - 1)/(4*params->nth), 2*H2O_GEMM_COLS));
+    const int64_t n_panels = (op.n_out + n_panel - 1)/n_panel;
+
+    if (params->ith == 0) {
+        ggml_threadpool_chunk_set(params->threadpool, params->nth);
+    }
+    ggml_barrier(params->threadpool);
+
+    for (int64_t i = params->ith; i < n_panels; i = ggml_threadpool_chunk_add(params->threadpool, 1)) {
+        h2o_f32_panel(op, work, i*n_panel, std::min(op.n_out, (i + 1)*n_panel));
+    }
+}
+
+size_t h2o_linear_f32_work_size(const ggml_tensor * dst, int n_tasks) {
+    return n_tasks*h2o_f32_linear_work::size(h2o_linear_op(dst)) + H2O_ALIGN;
+}
+
+#endif
