@@ -6,8 +6,9 @@
 //   -k, -n   values of a row of weights, and rows: 3072 and 1024
 //   -m       rows of activations: 1, 64, 512 and 1024
 //
-// `plain` are weights as they lie in the file, other names are ggml's packed buffers. Repetitions run in turns; shown
-// are medians by CPU time. The error is against float64 on the same weights, normalised mean square.
+// `plain` are weights as they lie in the file, other names are ggml's packed buffers. `h2o` is the marked product, which
+// our kernels run where they serve it; elsewhere it is ggml's once more. Repetitions run in turns; shown are medians by
+// CPU time. The error is against float64 on the same weights, normalised mean square.
 
 #include "fma-peak.h"
 #include "process-usage.h"
