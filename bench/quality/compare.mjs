@@ -36,7 +36,7 @@ function pick(rows, { label, schedule, select, S, local, heavy }) {
       row.select === select &&
       n_ubatch === S &&
       h2o.local === local &&
-      h2o.heavy === heavy,
+      (heavy === undefined || h2o.heavy === heavy),
   )
   if (row?.path !== 'h2o') throw new Failure(`compare has no sparse figures of ${label}.`)
   return { prompt: figures(row.prompt), continuation: figures(row.continuation) }

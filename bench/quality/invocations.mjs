@@ -12,7 +12,7 @@ export function invocations(settings) {
     schedules: [setting.schedule],
     selects: [setting.select],
     locals: [setting.local],
-    heavies: [setting.heavy],
+    heavies: setting.heavy === undefined ? [] : [setting.heavy], // none: the default of the model
     settings: [setting],
   }))
   // what differs in one list only becomes one call: first in H, then in L, then in the schedule, then in the
@@ -24,7 +24,7 @@ function merge(calls, list) {
   const merged = new Map()
   for (const call of calls) {
     const { settings, [list]: values, ...rest } = call
-    const key = JSON.stringify(rest)
+    const key = JSON.stringify({ ...rest, isDefault: values.length === 0 })
     const known = merged.get(key)
     if (known) {
       known[list].push(...values)
@@ -45,7 +45,8 @@ export function argvOf({ S, tails, schedules, selects, locals, heavies }) {
     '--h2o-heavy': heavies,
     '--h2o-dense-tail': tails,
   }
-  return Object.entries(lists).flatMap(([flag, values]) => [flag, values.join(',')])
+  const given = Object.entries(lists).filter(([, values]) => values.length > 0)
+  return given.flatMap(([flag, values]) => [flag, values.join(',')])
 }
 
 function ascending(a, b) {

@@ -21,6 +21,8 @@ export const LIMITS: Record<string, Limit> = {
   h2o_landmarks: { registers: 64, shared: 1280 },
   h2o_query_asking: { registers: 64, shared: 512 },
   h2o_query_wants: { registers: 128, shared: 0 },
+  h2o_query_page_most: { registers: 128, shared: 0 },
+  h2o_query_page_shift: { registers: 64, shared: 0 },
   h2o_query_page_scores: { registers: 128, shared: 0 },
   h2o_query_sums: { registers: 128, shared: 0 },
   h2o_query_all_shift: { registers: 64, shared: 0 },

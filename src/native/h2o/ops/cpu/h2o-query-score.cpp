@@ -7,6 +7,8 @@
 void h2o_round_keys(const h2o_query_op & op, const h2o_query_keys & keys, int64_t ih_kv, int64_t begin, int64_t end, float * row) {
     const h2o_cells cells(op.k, ih_kv);
 
+    GGML_UNUSED(row); // where F32 is all there is
+
     for (int64_t i = begin; i < end; ++i) {
         switch (op.scoring) {
             case H2O_SCORING_F32:
