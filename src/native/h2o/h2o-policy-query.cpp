@@ -53,7 +53,7 @@ public:
             lse = h2o_unfold(l.ctx, lse, l.n_group);
         }
         return ggml_h2o_query(l.ctx, q, lse, keys, pages, landmarks,
-                plan.chunk_pos(ic), plan.n_local, h2o_heavy_among(plan.n_heavy, plan.heavy_grows, plan.n_cand(ic)), l.softmax.scale);
+                plan.chunk_pos(ic), plan.n_local, plan.n_mem(ic), l.softmax.scale);
     }
 
     h2o_scores build_learn(int32_t, ggml_tensor *, ggml_tensor *) override { return {}; }

@@ -93,7 +93,7 @@ static void h2o_attn_of_block(const h2o_blocks_op & op, float * work, ggml_tenso
             shift[i] = -max[i];
             sum  [i] = 0.0f;
         }
-        h2o_columns_exp<true>(logits, op.n_keys, H2O_PANEL, shift, sum);
+        h2o_columns_exp(logits, op.n_keys, H2O_PANEL, shift, sum);
 
         h2o_gemm(n, op.ld_v, op.n_keys, { logits, 1, H2O_PANEL }, v, op.ld_v, o, op.ld_v);
 

@@ -54,8 +54,7 @@ static inline void h2o_columns_max(const float * x, int64_t n_rows, int64_t n_co
 #endif
 }
 
-// sum [n_cols] += exp(x + shift) of every row, which x becomes if is_kept
-template <bool is_kept>
+// sum [n_cols] += exp(x + shift) of every row, which x becomes
 static inline void h2o_columns_exp(float * x, int64_t n_rows, int64_t n_cols, const float * shift, float * sum) {
 #ifdef H2O_HAS_VEC
     for (int64_t j = 0; j < n_cols; j += GGML_F32_EPR) {
@@ -66,9 +65,7 @@ static inline void h2o_columns_exp(float * x, int64_t n_rows, int64_t n_cols, co
             float * at = x + i*n_cols + j;
 
             const GGML_F32_VEC y = ggml_v_expf(GGML_F32_VEC_ADD(GGML_F32_VEC_LOAD(at), add));
-            if (is_kept) {
-                GGML_F32_VEC_STORE(at, y);
-            }
+            GGML_F32_VEC_STORE(at, y);
             s = GGML_F32_VEC_ADD(s, y);
         }
         GGML_F32_VEC_STORE(sum + j, s);
@@ -77,9 +74,7 @@ static inline void h2o_columns_exp(float * x, int64_t n_rows, int64_t n_cols, co
     for (int64_t i = 0; i < n_rows; ++i) {
         for (int64_t j = 0; j < n_cols; ++j) {
             const float y = expf(x[i*n_cols + j] + shift[j]);
-            if (is_kept) {
-                x[i*n_cols + j] = y;
-            }
+            x[i*n_cols + j] = y;
             sum[j] += y;
         }
     }
