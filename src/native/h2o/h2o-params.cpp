@@ -3,7 +3,6 @@
 #include "h2o.h"
 
 #include <algorithm>
-#include <cmath>
 
 h2o_params h2o_default_params(void) {
     h2o_params res = {};
@@ -76,7 +75,7 @@ int32_t h2o_heavy_among(int32_t n_heavy, bool heavy_grows, int32_t n_cand) {
     if (!heavy_grows || n_cand <= n_grows_from) {
         return n_heavy;
     }
-    return std::min<double>(n_heavy*std::sqrt((double) n_cand/n_grows_from), n_cand);
+    return std::min<int64_t>((int64_t) n_heavy*n_cand/n_grows_from, n_cand);
 }
 
 const char * h2o_reason_name(h2o_reason reason) {

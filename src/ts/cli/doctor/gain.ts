@@ -33,7 +33,7 @@ export function predictGains(h2o: Predicted): Gain[] {
   const { chunk, local, heavy } = predictedSettings(h2o)
   return LENGTHS.map((tokens) => {
     // on average: half of the own chunk, and the memory in all chunks but the first
-    const set = heavy * (h2o.heavyGrows ? Math.sqrt(Math.max(1, tokens / 2 / 4096)) : 1)
+    const set = heavy * (h2o.heavyGrows ? Math.max(1, tokens / 2 / 4096) : 1)
     const keys = chunk / 2 + (local + set) * (1 - chunk / tokens)
     return {
       tokens,
