@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { describeMachine } from '../../dist/cli/machine.js'
 import * as api from '../../dist/index.js'
+import { count } from '../../scripts/lib/count.mjs'
 import { Failure, main } from '../../scripts/lib/fail.mjs'
 import { PROJECT_ROOT } from '../../scripts/lib/layout.mjs'
 import { catalogue, modelNamed, whereIs } from '../../scripts/lib/models.mjs'
@@ -94,11 +95,4 @@ await main(async () => {
 function taskNamed(name) {
   if (tasks.some((task) => task.name === name)) return name
   throw new Failure(`there is no task ${name}.`, `The tasks: ${tasks.map((task) => task.name).join(', ')}`)
-}
-
-function count(flag, text, least) {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < least)
-    throw new Failure(`${flag} ${text} is no whole number from ${least} on.`)
-  return value
 }

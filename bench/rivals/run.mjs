@@ -1,0 +1,133 @@
+#!/usr/bin/env node
+// npm run bench:rivals: questions inside of a prompt, here and in OpenVINO GenAI, by turns. `--help` lists the options.
+
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { describeMachine } from '../../dist/cli/machine.js'
+import * as api from '../../dist/index.js'
+import { count } from '../../scripts/lib/count.mjs'
+import { main, UsageFailure } from '../../scripts/lib/fail.mjs'
+import { books } from '../language/books.mjs'
+import { insideTasks, makeInside } from '../language/inside.mjs'
+import { table } from '../quality/markdown.mjs'
+import { genaiPython, openGenai } from './genai.mjs'
+
+const HELP = `usage: npm run bench:rivals -- -m FILE.gguf [options]
+
+  --lengths LIST   prompts of so many tokens (4096)
+  --tasks LIST     what is asked (${insideTasks.map(({ name }) => name).join(',')})
+  --items N        questions of each task and length, the last ones of its prompt (4)
+  -t N             threads (all cores)
+
+Every contender reads the same tokens up to a question, and answers it. Its answer is right where its tokens are.
+Rivals are skipped where Python (PYTHON names it) lacks openvino-genai and openvino-tokenizers.
+`
+
+/** @returns {{ task: string, ids: number[], answer: number[] }[]} */
+function questions(model, task, length, count) {
+  const { ids, asks } = makeInside(model, { seed: 1, essay: books()[0].texts.join('\n') }, task, length, 0)
+  return asks
+    .slice(-count)
+    .map(({ at, answer }) => ({ task, ids: Array.from(ids.slice(0, at)), answer: Array.from(answer) }))
+}
+
+async function openOurs(model, h2o, { longest, threads }) {
+  const common = { model, nCtx: longest + 64, nBatch: 4096, nThreads: threads, nThreadsBatch: threads }
+  const ctx = await api.createContext({ ...common, h2o })
+  return {
+    async ask(ids, predict) {
+      const before = process.cpuUsage()
+      const start = performance.now()
+      const generation = ctx.generate(ids, {
+        nPredict: predict,
+        temperature: 0,
+        ignoreEos: true,
+        reuse: false,
+      })
+      const tokens = []
+      let seconds
+      for await (const { token } of generation) {
+        seconds ??= (performance.now() - start) / 1000
+        tokens.push(token)
+      }
+      const { user, system } = process.cpuUsage(before)
+      return { seconds, cpu: (user + system) / 1e6, tokens }
+    },
+    close: () => ctx.dispose(),
+  }
+}
+
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
+
+function rowOf(name, runs, first) {
+  const ratios = runs.map(({ seconds }, i) => seconds / first[i].seconds)
+  const lost = runs.filter(({ right }, i) => first[i].right && !right).length
+  const won = runs.filter(({ right }, i) => !first[i].right && right).length
+  return [
+    name,
+    `${runs.filter(({ right }) => right).length} of ${runs.length}`,
+    `−${lost} +${won}`,
+    median(runs.map(({ seconds }) => seconds)).toFixed(1),
+    `${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)}..${Math.max(...ratios).toFixed(2)})`,
+    median(runs.map(({ cpu }) => cpu)).toFixed(1),
+  ]
+}
+
+await main(async () => {
+  const { values } = parseArgs({
+    options: {
+      model: { type: 'string', short: 'm' },
+      lengths: { type: 'string', default: '4096' },
+      tasks: { type: 'string', default: insideTasks.map(({ name }) => name).join(',') },
+      items: { type: 'string', default: '4' },
+      threads: { type: 'string', short: 't', default: String(availableParallelism()) },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  })
+  if (values.help) return console.log(HELP)
+  const file = values.model
+  if (!file) throw new UsageFailure('-m FILE.gguf is missing.')
+  const threads = count('-t', values.threads, 1)
+  const each = count('--items', values.items, 1)
+  const lengths = values.lengths.split(',').map((text) => count('--lengths', text, 2048))
+  const tasks = values.tasks.split(',').map(taskNamed)
+  const model = await api.loadModel(file)
+  const program = genaiPython()
+  if (!program) console.error('skipped: OpenVINO GenAI, which this Python does not have (--help)')
+
+  const { cpu, cores } = describeMachine()
+  console.log(`${file}, ${threads} threads, ${cpu}, ${cores} cores\n`)
+  for (const length of lengths) {
+    const items = tasks.flatMap((task) => questions(model, task, length, each))
+    const longest = Math.max(...items.map(({ ids, answer }) => ids.length + answer.length))
+    const contenders = [
+      ['dense', await openOurs(model, false, { longest, threads })],
+      ['query', await openOurs(model, { select: 'query' }, { longest, threads })],
+      ...['dense', 'xattention', 'trishape'].map((mode) => [
+        `OpenVINO ${mode}`,
+        program && openGenai(program, { file, mode, threads, longest }),
+      ]),
+    ].filter(([, contender]) => contender)
+    const runs = contenders.map(() => [])
+    for (const [turn, { ids, answer }] of items.entries()) {
+      for (let i = 0; i < contenders.length; i++) {
+        const at = (turn + i) % contenders.length
+        const { tokens, ...run } = await contenders[at][1].ask(ids, answer.length)
+        runs[at].push({ ...run, right: answer.every((token, j) => tokens[j] === token) })
+      }
+    }
+    for (const [, contender] of contenders) await contender.close()
+    const head = [`${length} tokens`, 'right', 'to dense', 'TTFT, s', 'of dense, paired', 'CPU, s']
+    console.log(
+      `${table(
+        head,
+        contenders.map(([name], i) => rowOf(name, runs[i], runs[0])),
+      )}\n`,
+    )
+  }
+})
+
+function taskNamed(name) {
+  if (insideTasks.some((task) => task.name === name)) return name
+  throw new UsageFailure(`there is no task ${name}: ${insideTasks.map((task) => task.name).join(', ')}.`)
+}
