@@ -18,18 +18,12 @@ size_t h2o_linear_amx_work_size(const ggml_tensor *, int) {
 #else
 
 #include "h2o-amx-weights.h"
-#include "h2o-linear-op.h"
+#include "h2o-linear-run.h"
 
 #include "../h2o-rows.h"
 
-#include "ggml-cpu-impl.h"
-
-#include <algorithm>
-
 // A thread takes a panel of outputs, and of it as many values of the inner dimension at a time as fit its L2 cache
 // unpacked. All rows of the slice pass over this, 32 at a time, which fit the L1 cache.
-
-static constexpr size_t H2O_ALIGN = 64;
 
 static constexpr int64_t H2O_PANEL_IN  = 1024; // a multiple of every block size
 static constexpr int64_t H2O_PANEL_OUT = 256;
@@ -45,7 +39,7 @@ namespace {
 struct h2o_amx_linear : h2o_linear_op {
     h2o_amx_linear(const ggml_tensor * dst, int n_tasks) :
         h2o_linear_op(dst), packed(h2o_amx_packed(w)), split(w->type == GGML_TYPE_F16),
-        pad_in(GGML_PAD(n_in, H2O_AMX_K)), pad_slice(GGML_PAD(std::min(n_rows, H2O_LINEAR_SLICE), H2O_AMX_ROWS)),
+        pad_in(GGML_PAD(n_in, H2O_AMX_K)), pad_slice(GGML_PAD(h2o_linear_slice(*this), H2O_AMX_ROWS)),
         // a few panels for each thread
         n_panel(std::min(H2O_PANEL_OUT, GGML_PAD((n_out + 2*n_tasks - 1)/(2*n_tasks), H2O_AMX_COLS))) {}
 
@@ -66,7 +60,7 @@ struct h2o_amx_linear : h2o_linear_op {
 
 struct h2o_amx_linear_work {
     h2o_amx_linear_work(const h2o_amx_linear & op, const ggml_compute_params * params) {
-        char * base = (char *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN);
+        char * base = h2o_align(params->wdata);
         char * own  = base + op.size_x() + params->ith*op.size_thread();
 
         x     = { (uint16_t *) base, (uint16_t *) base + op.pad_slice*op.pad_in };
@@ -187,24 +181,15 @@ void h2o_linear_amx_forward(const ggml_compute_params * params, ggml_tensor * ds
     const h2o_amx_linear_work work(op, params);
     const h2o_amx_scope       scope;
 
-    const int64_t n_panels = (op.n_out + op.n_panel - 1)/op.n_panel;
-
-    for (int64_t first = 0; first < op.n_rows; first += H2O_LINEAR_SLICE) {
-        const int64_t n_rows = std::min(H2O_LINEAR_SLICE, op.n_rows - first);
-
-        for (int64_t i = 16*params->ith; i < GGML_PAD(n_rows, H2O_AMX_ROWS); i += 16*params->nth) {
-            h2o_pack_activations(op, first + i, first + n_rows, work.x + i*op.pad_in);
-        }
-        if (params->ith == 0) {
-            ggml_threadpool_chunk_set(params->threadpool, params->nth);
-        }
-        ggml_barrier(params->threadpool);
-
-        for (int64_t i = params->ith; i < n_panels; i = ggml_threadpool_chunk_add(params->threadpool, 1)) {
-            h2o_amx_panel(op, work, first, n_rows, i*op.n_panel, std::min(op.n_out, (i + 1)*op.n_panel));
-        }
-        ggml_barrier(params->threadpool);
-    }
+    h2o_linear_run(params, op, op.n_panel,
+        [&](int64_t first, int64_t n_rows) {
+            for (int64_t i = 16*params->ith; i < GGML_PAD(n_rows, H2O_AMX_ROWS); i += 16*params->nth) {
+                h2o_pack_activations(op, first + i, first + n_rows, work.x + i*op.pad_in);
+            }
+        },
+        [&](int64_t first, int64_t n_rows, int64_t begin, int64_t end) {
+            h2o_amx_panel(op, work, first, n_rows, begin, end);
+        });
 }
 
 size_t h2o_linear_amx_work_size(const ggml_tensor * dst, int n_tasks) {

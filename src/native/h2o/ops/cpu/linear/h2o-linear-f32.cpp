@@ -15,21 +15,17 @@ size_t h2o_linear_f32_work_size(const ggml_tensor *, int) {
 
 #else
 
-#include "h2o-linear-op.h"
+#include "h2o-linear-run.h"
 
 #include "../h2o-gemm.h"
 #include "../h2o-rows.h"
 
 #include "ggml-backend.h"
-#include "ggml-cpu-impl.h"
 
-#include <algorithm>
 #include <immintrin.h>
 
 // A thread takes a panel of outputs, and of it as many values of the inner dimension at a time as fit its L2 cache
 // unpacked. All rows pass over this, a few at a time, which fit the L1 cache.
-
-static constexpr size_t H2O_ALIGN = 64;
 
 static constexpr int64_t H2O_PANEL_IN  = 512; // a multiple of every block size
 static constexpr int64_t H2O_PANEL_OUT = 128;
@@ -46,16 +42,15 @@ namespace {
 
 struct h2o_f32_linear_work {
     h2o_f32_linear_work(const h2o_linear_op & op, const ggml_compute_params * params) {
-        char * base = (char *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN);
-
-        panel = (float *) (base + params->ith*size(op));
+        panel = (float *) (h2o_align(params->wdata) + params->ith*size(op));
         rows  = panel + H2O_PANEL_IN*H2O_PANEL_OUT;
         tail  = rows + H2O_TURN*H2O_PANEL_IN;
     }
 
     // of a thread
     static size_t size(const h2o_linear_op & op) {
-        return GGML_PAD((H2O_PANEL_IN*H2O_PANEL_OUT + H2O_TURN*H2O_PANEL_IN + op.n_rows*H2O_LINEAR_TAIL)*sizeof(float), H2O_ALIGN);
+        return GGML_PAD((H2O_PANEL_IN*H2O_PANEL_OUT + H2O_TURN*H2O_PANEL_IN + h2o_linear_slice(op)*H2O_LINEAR_TAIL)*sizeof(float),
+                H2O_ALIGN);
     }
 
     float * panel; // weights [in][H2O_PANEL_OUT]
@@ -93,10 +88,13 @@ static void h2o_unpack_columns(const h2o_linear_op & op, int64_t n, int64_t k, i
     }
 }
 
-// outputs [begin, end) of all rows
-static void h2o_f32_panel(const h2o_linear_op & op, const h2o_f32_linear_work & work, int64_t begin, int64_t end) {
+// outputs [begin, end) of n_rows rows from row `first` on
+static void h2o_f32_panel(
+        const h2o_linear_op & op, const h2o_f32_linear_work & work, int64_t first, int64_t n_rows, int64_t begin, int64_t end) {
     const int64_t n_cols  = end - begin;
     const int64_t n_whole = n_cols/H2O_GEMM_COLS*H2O_GEMM_COLS;
+
+    float * out = op.out + first*op.n_out + begin;
 
     for (int64_t k = 0; k < op.n_in; k += H2O_PANEL_IN) {
         const int64_t n_k = std::min(H2O_PANEL_IN, op.n_in - k);
@@ -105,18 +103,18 @@ static void h2o_f32_panel(const h2o_linear_op & op, const h2o_f32_linear_work & 
             h2o_unpack_columns(op, begin + j, k, n_k, work.rows, work.panel + j);
         }
         const auto multiply = [&](int64_t n, int64_t from, float * c, int64_t ldc) {
-            for (int64_t i = 0; i < op.n_rows; i += H2O_GEMM_RM) {
-                const int64_t n_here = std::min<int64_t>(H2O_GEMM_RM, op.n_rows - i);
-                h2o_gemm(n_here, n, n_k, { op.row(i) + k, op.n_in, 1 }, work.panel + from, H2O_PANEL_OUT, c + i*ldc, ldc, k > 0);
+            for (int64_t i = 0; i < n_rows; i += H2O_GEMM_RM) {
+                const int64_t n_here = std::min<int64_t>(H2O_GEMM_RM, n_rows - i);
+                h2o_gemm(n_here, n, n_k, { op.row(first + i) + k, op.n_in, 1 }, work.panel + from, H2O_PANEL_OUT, c + i*ldc, ldc, k > 0);
             }
         };
-        multiply(n_whole, 0, op.out + begin, op.n_out);
+        multiply(n_whole, 0, out, op.n_out);
         if (n_whole < n_cols) {
             multiply(H2O_LINEAR_TAIL, n_whole, work.tail, H2O_LINEAR_TAIL);
         }
     }
-    for (int64_t i = 0; n_whole < n_cols && i < op.n_rows; ++i) {
-        std::copy_n(work.tail + i*H2O_LINEAR_TAIL, n_cols - n_whole, op.out + i*op.n_out + begin + n_whole);
+    for (int64_t i = 0; n_whole < n_cols && i < n_rows; ++i) {
+        std::copy_n(work.tail + i*H2O_LINEAR_TAIL, n_cols - n_whole, out + i*op.n_out + n_whole);
     }
 }
 
@@ -151,16 +149,12 @@ void h2o_linear_f32_forward(const ggml_compute_params * params, ggml_tensor * ds
 
     // a few panels for each thread
     const int64_t n_panel  = std::min(H2O_PANEL_OUT, GGML_PAD((op.n_out + 4*params->nth - 1)/(4*params->nth), 2*H2O_GEMM_COLS));
-    const int64_t n_panels = (op.n_out + n_panel - 1)/n_panel;
 
-    if (params->ith == 0) {
-        ggml_threadpool_chunk_set(params->threadpool, params->nth);
-    }
-    ggml_barrier(params->threadpool);
-
-    for (int64_t i = params->ith; i < n_panels; i = ggml_threadpool_chunk_add(params->threadpool, 1)) {
-        h2o_f32_panel(op, work, i*n_panel, std::min(op.n_out, (i + 1)*n_panel));
-    }
+    h2o_linear_run(params, op, n_panel,
+        [](int64_t, int64_t) {},
+        [&](int64_t first, int64_t n_rows, int64_t begin, int64_t end) {
+            h2o_f32_panel(op, work, first, n_rows, begin, end);
+        });
 }
 
 size_t h2o_linear_f32_work_size(const ggml_tensor * dst, int n_tasks) {

@@ -7,9 +7,6 @@
 
 #include <cstdint>
 
-// rows of activations that are prepared at once: what a thread unpacks serves so many
-static constexpr int64_t H2O_LINEAR_SLICE = 1024;
-
 struct h2o_linear_op {
     explicit h2o_linear_op(const ggml_tensor * dst) :
         w(dst->src[0]), x(dst->src[1]), n_in(w->ne[0]), n_out(w->ne[1]), n_rows(ggml_nrows(x)), out((float *) dst->data) {}
