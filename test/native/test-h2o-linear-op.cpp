@@ -28,6 +28,14 @@ struct problem {
     std::vector<float>   x;
 };
 
+static void quantize(problem & p) {
+    p.w.resize(ggml_row_size(p.type, p.n_in)*p.n_out);
+    ggml_quantize_chunk(p.type, p.w_f32.data(), p.w.data(), 0, p.n_out, p.n_in, nullptr);
+    if (p.type != GGML_TYPE_F32) {
+        ggml_get_type_traits(p.type)->to_float(p.w.data(), p.w_f32.data(), p.w_f32.size());
+    }
+}
+
 static problem random_problem(test_random & rnd, ggml_type type, int n_in, int n_out, int n_rows, int n_batch) {
     problem p = { type, n_in, n_out, n_rows, n_batch, {}, {}, {} };
 
@@ -36,11 +44,21 @@ static problem random_problem(test_random & rnd, ggml_type type, int n_in, int n
     for (float & v : p.x)     { v = rnd.uniform(-1.0f, 1.0f); }
     for (float & v : p.w_f32) { v = rnd.uniform(-1.0f, 1.0f); }
 
-    p.w.resize(ggml_row_size(type, n_in)*n_out);
-    ggml_quantize_chunk(type, p.w_f32.data(), p.w.data(), 0, n_out, n_in, nullptr);
-    if (type != GGML_TYPE_F32) {
-        ggml_get_type_traits(type)->to_float(p.w.data(), p.w_f32.data(), p.w_f32.size());
+    quantize(p);
+    return p;
+}
+
+// Sums as large as they get: weights at the end of their range, but for one of 16, by activations that are all alike.
+static problem largest_problem(test_random & rnd, ggml_type type, float sign) {
+    problem p = random_problem(rnd, type, 512, 32, 70, 1);
+
+    for (size_t i = 0; i < p.x.size(); ++i) {
+        p.x[i] = i/p.n_in % 2 ? 1.0f : -1.0f;
     }
+    for (size_t i = 0; i < p.w_f32.size(); ++i) {
+        p.w_f32[i] = i % 16 ? sign : -sign;
+    }
+    quantize(p);
     return p;
 }
 
@@ -154,6 +172,9 @@ int main(int argc, char ** argv) {
             const int n_out = i % 2 ? rnd.integer(1, 9)*32 : rnd.integer(1, 300); // ggml packs multiples of 32
             check(random_problem(rnd, type, rnd.integer(1, 800/n_in)*n_in, n_out, rnd.integer(64, 200), 1));
         }
+        check(largest_problem(rnd, type, 1.0f));
+        check(largest_problem(rnd, type, -1.0f));
+
         // several panels of every dimension, more rows than are prepared at once, rows in two dimensions, few rows
         check(random_problem(rnd, type, 2304, 64, 70,   1));
         check(random_problem(rnd, type, 256,  96, 1100, 1));

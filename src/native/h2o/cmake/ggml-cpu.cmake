@@ -14,8 +14,10 @@ set(H2O_SOURCES
     ${H2O_DIR}/ops/cpu/h2o-query-search.cpp
     ${H2O_DIR}/ops/cpu/h2o-select.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-amx-weights.cpp
+    ${H2O_DIR}/ops/cpu/linear/h2o-int8-weights.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-linear-amx.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-linear-f32.cpp
+    ${H2O_DIR}/ops/cpu/linear/h2o-linear-int8.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-linear.cpp
     )
 

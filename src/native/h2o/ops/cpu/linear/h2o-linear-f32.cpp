@@ -118,22 +118,9 @@ static void h2o_f32_panel(
     }
 }
 
-// ggml's own kernel is slower; of the other types it was faster, or not measured
+// ggml's own kernels are slower; with most processors 8-bit integers take Q8_0 before
 static bool h2o_f32_is_faster(ggml_type type) {
-    switch (type) {
-        case GGML_TYPE_F16:
-        case GGML_TYPE_BF16:
-        case GGML_TYPE_Q8_0:
-        case GGML_TYPE_Q4_0:
-        case GGML_TYPE_Q4_1:
-        case GGML_TYPE_Q5_0:
-        case GGML_TYPE_Q5_1:
-        case GGML_TYPE_Q3_K:
-        case GGML_TYPE_Q4_K:
-        case GGML_TYPE_Q5_K:
-        case GGML_TYPE_Q6_K: return true;
-        default:             return false;
-    }
+    return type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 || type == GGML_TYPE_Q8_0;
 }
 
 bool h2o_linear_f32_supported(const ggml_tensor * dst) {

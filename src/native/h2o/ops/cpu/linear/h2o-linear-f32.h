@@ -1,5 +1,5 @@
 // Products of linear layers in F32: weights are unpacked a panel at a time, activations are taken as they are. For x86
-// processors without AMX, whose own kernels in ggml are further from their peak than this.
+// processors without AMX, and types that 8-bit integers do not serve.
 
 #pragma once
 

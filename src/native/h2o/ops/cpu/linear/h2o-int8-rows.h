@@ -1,0 +1,69 @@
+// Activations rounded to 8 bits, or to 16, with a scale for each block.
+
+#pragma once
+
+#include "h2o-int8-weights.h"
+
+#ifdef H2O_HAS_INT8
+
+#include <cstring>
+
+static inline float h2o_max_of(__m256 x) {
+    __m128 y = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    y = _mm_max_ps(y, _mm_movehl_ps(y, y));
+    return _mm_cvtss_f32(_mm_max_ss(y, _mm_movehdup_ps(y)));
+}
+
+static inline int32_t h2o_sum_of(__m256i x) {
+    __m128i y = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    y = _mm_add_epi32(y, _mm_unpackhi_epi64(y, y));
+    return _mm_cvtsi128_si32(_mm_add_epi32(y, _mm_shuffle_epi32(y, 1)));
+}
+
+// n values of a row; q, scale and sum as in h2o_int8_rows
+static inline void h2o_int8_round(
+        const float * x, int64_t n, const h2o_int8_format & format, int8_t * q, float * scale, int32_t * sum) {
+    const bool  wide = h2o_int8_is_wide(format);
+    const float top  = wide ? 32767.0f : 127.0f;
+
+    for (int64_t b = 0; b < n/H2O_INT8_BLOCK; ++b, x += H2O_INT8_BLOCK) {
+        __m256 v[4];
+        __m256 most = _mm256_setzero_ps();
+        for (int i = 0; i < 4; ++i) {
+            v[i] = _mm256_loadu_ps(x + 8*i);
+            most = _mm256_max_ps(most, _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v[i]));
+        }
+        const float  max     = h2o_max_of(most);
+        const __m256 inverse = _mm256_set1_ps(max > 0.0f ? top/max : 0.0f);
+        scale[b] = max/top;
+
+        __m256i r[4];
+        for (int i = 0; i < 4; ++i) {
+            r[i] = _mm256_cvtps_epi32(_mm256_mul_ps(v[i], inverse));
+        }
+        const __m256i first = _mm256_packs_epi32(r[0], r[1]);
+        const __m256i last  = _mm256_packs_epi32(r[2], r[3]);
+        if (wide) {
+            _mm256_storeu_si256((__m256i *) q,     _mm256_permute4x64_epi64(first, 0xd8));
+            _mm256_storeu_si256((__m256i *) q + 1, _mm256_permute4x64_epi64(last,  0xd8));
+            q += 2*H2O_INT8_BLOCK;
+        } else {
+            const __m256i order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0);
+            _mm256_storeu_si256((__m256i *) q, _mm256_permutevar8x32_epi32(_mm256_packs_epi16(first, last), order));
+            q += H2O_INT8_BLOCK;
+        }
+
+        const int32_t total[2] = { h2o_sum_of(_mm256_add_epi32(r[0], r[1])), h2o_sum_of(_mm256_add_epi32(r[2], r[3])) };
+        if (format.n_parts == 2) {
+            *sum++ = -format.offset*total[0];
+            *sum++ = -format.offset*total[1];
+        } else if (format.has_min) {
+            const float scaled = scale[b]*(total[0] + total[1]);
+            memcpy(sum++, &scaled, sizeof(scaled));
+        } else {
+            *sum++ = -format.offset*(total[0] + total[1]);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,195 @@
+#include "h2o-linear-int8.h"
+
+#include "h2o-int8-lanes.h"
+
+#ifndef H2O_HAS_INT8
+
+bool h2o_linear_int8_supported(const ggml_tensor *) {
+    return false;
+}
+
+void h2o_linear_int8_forward(const ggml_compute_params *, ggml_tensor *) {
+}
+
+size_t h2o_linear_int8_work_size(const ggml_tensor *, int) {
+    return 0;
+}
+
+#else
+
+#include "h2o-int8-kernel.h"
+#include "h2o-int8-rows.h"
+#include "h2o-linear-run.h"
+
+#include <type_traits>
+
+// from so many rows on, unpacking the weights costs less than it saves
+static constexpr int64_t H2O_MIN_ROWS = 64;
+
+// A tile of weights stays in the L1 cache while the rows pass over it.
+static constexpr int64_t H2O_TILE_BYTES = 16384;
+
+namespace {
+
+struct h2o_int8_linear : h2o_linear_op {
+    explicit h2o_int8_linear(const ggml_tensor * dst) :
+        h2o_linear_op(dst), format(h2o_int8_format_of(w->type)), n_bytes(h2o_int8_is_wide(format) ? 2 : 1),
+        n_slab(H2O_TILE_BYTES/(H2O_INT8_COLS*n_bytes)), n_slice(h2o_linear_slice(*this)) {}
+
+    const h2o_int8_format format;
+    const int64_t n_bytes; // of a value
+    const int64_t n_slab;  // values of the inner dimension that a tile has; a multiple of every block size
+    const int64_t n_slice;
+
+    int64_t n_blocks() const { return n_in/H2O_INT8_BLOCK; }
+
+    // of the activations of a slice
+    int64_t size_q()     const { return GGML_PAD(n_slice*n_in*n_bytes, H2O_ALIGN); }
+    int64_t size_scale() const { return GGML_PAD(n_slice*n_blocks()*sizeof(float), H2O_ALIGN); }
+    int64_t size_sum()   const { return size_scale()*format.n_parts; }
+    int64_t size_x()     const { return size_q() + size_scale() + size_sum(); }
+
+    // of a tile
+    int64_t n_scales()    const { return n_slab/H2O_INT8_BLOCK*H2O_INT8_COLS; }
+    int64_t size_tile()   const { return H2O_TILE_BYTES + n_scales()*(format.n_parts + 1)*sizeof(float); }
+    int64_t size_tail()   const { return n_slice*H2O_INT8_COLS*sizeof(float); }
+    int64_t size_thread() const { return size_tile() + size_tail(); }
+};
+
+struct h2o_int8_linear_work {
+    h2o_int8_linear_work(const h2o_int8_linear & op, const ggml_compute_params * params) {
+        char * base = h2o_align(params->wdata);
+        char * own  = base + op.size_x() + params->ith*op.size_thread();
+
+        q     = (int8_t *) base;
+        scale = (float *) (base + op.size_q());
+        sum   = (int32_t *) (base + op.size_q() + op.size_scale());
+
+        tile.q     = (uint8_t *) own;
+        tile.scale = (float *) (own + H2O_TILE_BYTES);
+        tile.min   = tile.scale + op.n_scales()*op.format.n_parts;
+        tail       = (float *) (own + op.size_tile());
+    }
+
+    // activations of the slice by slabs: [slabs][rows][values of the slab]
+    int8_t  * q;
+    float   * scale;
+    int32_t * sum;
+
+    h2o_int8_tile tile;
+    float       * tail; // [rows][H2O_INT8_COLS]: outputs of a tile that is not whole
+};
+
+}
+
+static void h2o_int8_prepare(const h2o_int8_linear & op, const h2o_int8_linear_work & work, int64_t first, int64_t n_rows, int ith, int nth) {
+    const int n_parts = op.format.n_parts;
+
+    for (int64_t i = ith; i < n_rows; i += nth) {
+        for (int64_t k = 0; k < op.n_in; k += op.n_slab) {
+            const int64_t n_k = std::min(op.n_slab, op.n_in - k);
+            const int64_t at  = k*n_rows + i*n_k;
+
+            h2o_int8_round(op.row(first + i) + k, n_k, op.format, work.q + at*op.n_bytes, work.scale + at/H2O_INT8_BLOCK,
+                    work.sum + at/H2O_INT8_BLOCK*n_parts);
+        }
+    }
+}
+
+template <ggml_type TYPE>
+static void h2o_int8_multiply(
+        int64_t n_rows, int64_t n_blocks, const h2o_int8_rows & x, const h2o_int8_tile & tile, float * c, int64_t ldc) {
+    constexpr int PARTS = h2o_int8_format_of(TYPE).n_parts;
+
+    int64_t i = 0;
+    const auto take = [&](auto rm) {
+        for (; i + rm <= n_rows; i += rm) {
+            const h2o_int8_rows rows = { x.q + i*x.ld_q, x.scale + i*x.ld, x.sum + i*x.ld*PARTS, x.ld_q, x.ld };
+            h2o_int8_kernel<TYPE, rm>(n_blocks, rows, tile, c + i*ldc, ldc);
+        }
+    };
+    take(std::integral_constant<int, h2o_int8_rows_at_once(h2o_int8_format_of(TYPE))>());
+    take(std::integral_constant<int, 1>());
+}
+
+using h2o_int8_multiply_t = decltype(&h2o_int8_multiply<GGML_TYPE_Q8_0>);
+
+static h2o_int8_multiply_t h2o_int8_multiply_of(ggml_type type) {
+    switch (type) {
+        case GGML_TYPE_IQ4_NL:
+        case GGML_TYPE_IQ4_XS:
+        case GGML_TYPE_Q8_0: return h2o_int8_multiply<GGML_TYPE_Q8_0>;
+        case GGML_TYPE_Q4_0: return h2o_int8_multiply<GGML_TYPE_Q4_0>;
+        case GGML_TYPE_Q5_0: return h2o_int8_multiply<GGML_TYPE_Q5_0>;
+        case GGML_TYPE_Q4_1:
+        case GGML_TYPE_Q4_K: return h2o_int8_multiply<GGML_TYPE_Q4_1>;
+        case GGML_TYPE_Q5_1:
+        case GGML_TYPE_Q5_K: return h2o_int8_multiply<GGML_TYPE_Q5_1>;
+        case GGML_TYPE_Q3_K: return h2o_int8_multiply<GGML_TYPE_Q3_K>;
+        default:             return h2o_int8_multiply<GGML_TYPE_Q6_K>;
+    }
+}
+
+// outputs [begin, end) of n_rows rows from row `first` on, at most H2O_INT8_COLS
+static void h2o_int8_panel(
+        const h2o_int8_linear & op, const h2o_int8_linear_work & work, int64_t first, int64_t n_rows, int64_t begin, int64_t end) {
+    const h2o_int8_multiply_t multiply = h2o_int8_multiply_of(op.w->type);
+
+    const bool    whole = end - begin == H2O_INT8_COLS;
+    float       * out   = op.out + first*op.n_out + begin;
+    float       * c     = whole ? out : work.tail;
+    const int64_t ldc   = whole ? op.n_out : H2O_INT8_COLS;
+
+    for (int64_t i = 0; i < n_rows; ++i) {
+        std::fill_n(c + i*ldc, H2O_INT8_COLS, 0.0f);
+    }
+    for (int64_t k = 0; k < op.n_in; k += op.n_slab) {
+        const int64_t n_k   = std::min(op.n_slab, op.n_in - k);
+        const int64_t block = k*n_rows/H2O_INT8_BLOCK;
+
+        h2o_int8_unpack(op, begin, k, n_k, work.tile);
+
+        const h2o_int8_rows x = {
+            work.q + k*n_rows*op.n_bytes, work.scale + block, work.sum + block*op.format.n_parts, n_k*op.n_bytes, n_k/H2O_INT8_BLOCK,
+        };
+        multiply(n_rows, n_k/H2O_INT8_BLOCK, x, work.tile, c, ldc);
+    }
+    for (int64_t i = 0; !whole && i < n_rows; ++i) {
+        std::copy_n(c + i*ldc, end - begin, out + i*op.n_out);
+    }
+}
+
+static bool h2o_int8_is_faster(h2o_int8_format format) {
+#if defined(__AVX512F__)
+    return format.bits > 0 && !h2o_int8_is_wide(format); // those take as long as F32
+#else
+    return format.bits > 0;
+#endif
+}
+
+bool h2o_linear_int8_supported(const ggml_tensor * dst) {
+    const ggml_tensor * w = dst->src[0];
+
+    return ggml_nrows(dst) >= H2O_MIN_ROWS && h2o_int8_is_faster(h2o_int8_format_of(w->type)) && h2o_int8_can_unpack(w);
+}
+
+void h2o_linear_int8_forward(const ggml_compute_params * params, ggml_tensor * dst) {
+    const h2o_int8_linear      op(dst);
+    const h2o_int8_linear_work work(op, params);
+
+    h2o_linear_run(params, op, H2O_INT8_COLS,
+        [&](int64_t first, int64_t n_rows) {
+            h2o_int8_prepare(op, work, first, n_rows, params->ith, params->nth);
+        },
+        [&](int64_t first, int64_t n_rows, int64_t begin, int64_t end) {
+            h2o_int8_panel(op, work, first, n_rows, begin, end);
+        });
+}
+
+size_t h2o_linear_int8_work_size(const ggml_tensor * dst, int n_tasks) {
+    const h2o_int8_linear op(dst);
+
+    return op.size_x() + n_tasks*op.size_thread() + H2O_ALIGN;
+}
+
+#endif
