@@ -166,12 +166,13 @@ static H2O_INLINE void h2o_int8_start(h2o_int8_sums<RM> & sums, const int32_t * 
     }
 }
 
+// from c, or zeros
 template <int RM>
-static H2O_INLINE void h2o_int8_load(h2o_int8_totals<RM> & totals, const float * c, int64_t ldc) {
-    totals.a = h2o_lanes::loadf(c);
-    totals.b = h2o_lanes::loadf(c + h2o_lanes::N);
+static H2O_INLINE void h2o_int8_load(h2o_int8_totals<RM> & totals, const float * c, int64_t ldc, bool add) {
+    totals.a = add ? h2o_lanes::loadf(c)                : h2o_lanes::zeros();
+    totals.b = add ? h2o_lanes::loadf(c + h2o_lanes::N) : h2o_lanes::zeros();
     if constexpr (RM > 1) {
-        h2o_int8_load<RM - 1>(totals.rest, c + ldc, ldc);
+        h2o_int8_load<RM - 1>(totals.rest, c + ldc, ldc, add);
     }
 }
 
@@ -204,17 +205,25 @@ static H2O_INLINE void h2o_int8_scale(
     }
 }
 
-// c [RM][ldc], H2O_INT8_COLS of each, += rows x tile over n_blocks
+// c [RM][ldc], H2O_INT8_COLS of each, = rows x tile over n_blocks, or added to what is there
 template <ggml_type TYPE, int RM>
-static void h2o_int8_kernel(int64_t n_blocks, const h2o_int8_rows & x, const h2o_int8_tile & w, float * c, int64_t ldc) {
+static void h2o_int8_kernel(
+        int64_t n_blocks, const h2o_int8_rows & x, const h2o_int8_tile & w, float * c, int64_t ldc, bool add) {
     constexpr h2o_int8_format FORMAT = h2o_int8_format_of(TYPE);
 
     constexpr int PARTS  = FORMAT.n_parts;
     constexpr int N_PART = H2O_INT8_BLOCK*(h2o_int8_is_wide(FORMAT) ? 2 : 1)/PARTS; // bytes of a row
 
+    // rows of the result are far from each other: the next ones are not there in time by themselves
+    for (int64_t i = RM; i < 2*RM; ++i) {
+        for (int64_t j = 0; j < H2O_INT8_COLS; j += 16) {
+            _mm_prefetch((const char *) (c + i*ldc + j), _MM_HINT_T0);
+        }
+    }
+
     h2o_int8_totals<RM> totals;
     if (H2O_INT8_KEEPS) {
-        h2o_int8_load<RM>(totals, c, ldc);
+        h2o_int8_load<RM>(totals, c, ldc, add);
     }
     for (int64_t p = 0; p < n_blocks*PARTS; ++p) {
         const int64_t b = p/PARTS;
@@ -224,7 +233,7 @@ static void h2o_int8_kernel(int64_t n_blocks, const h2o_int8_rows & x, const h2o
         h2o_int8_dot<FORMAT.bits, N_PART/4, RM>(sums, w.q + p*N_PART*H2O_INT8_COLS, x.q + p*N_PART, x.ld_q);
 
         if (!H2O_INT8_KEEPS) {
-            h2o_int8_load<RM>(totals, c, ldc);
+            h2o_int8_load<RM>(totals, c, ldc, add || p > 0);
         }
         h2o_int8_scale<FORMAT.has_min, RM>(
             totals, sums, x.scale + b, x.sum + b, x.ld, w.scale + p*H2O_INT8_COLS, w.min + b*H2O_INT8_COLS);

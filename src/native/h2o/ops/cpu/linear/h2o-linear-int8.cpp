@@ -98,14 +98,14 @@ static void h2o_int8_prepare(const h2o_int8_linear & op, const h2o_int8_linear_w
 
 template <ggml_type TYPE>
 static void h2o_int8_multiply(
-        int64_t n_rows, int64_t n_blocks, const h2o_int8_rows & x, const h2o_int8_tile & tile, float * c, int64_t ldc) {
+        int64_t n_rows, int64_t n_blocks, const h2o_int8_rows & x, const h2o_int8_tile & tile, float * c, int64_t ldc, bool add) {
     constexpr int PARTS = h2o_int8_format_of(TYPE).n_parts;
 
     int64_t i = 0;
     const auto take = [&](auto rm) {
         for (; i + rm <= n_rows; i += rm) {
             const h2o_int8_rows rows = { x.q + i*x.ld_q, x.scale + i*x.ld, x.sum + i*x.ld*PARTS, x.ld_q, x.ld };
-            h2o_int8_kernel<TYPE, rm>(n_blocks, rows, tile, c + i*ldc, ldc);
+            h2o_int8_kernel<TYPE, rm>(n_blocks, rows, tile, c + i*ldc, ldc, add);
         }
     };
     take(std::integral_constant<int, h2o_int8_rows_at_once(h2o_int8_format_of(TYPE))>());
@@ -140,9 +140,6 @@ static void h2o_int8_panel(
     float       * c     = whole ? out : work.tail;
     const int64_t ldc   = whole ? op.n_out : H2O_INT8_COLS;
 
-    for (int64_t i = 0; i < n_rows; ++i) {
-        std::fill_n(c + i*ldc, H2O_INT8_COLS, 0.0f);
-    }
     for (int64_t k = 0; k < op.n_in; k += op.n_slab) {
         const int64_t n_k   = std::min(op.n_slab, op.n_in - k);
         const int64_t block = k*n_rows/H2O_INT8_BLOCK;
@@ -152,7 +149,7 @@ static void h2o_int8_panel(
         const h2o_int8_rows x = {
             work.q + k*n_rows*op.n_bytes, work.scale + block, work.sum + block*op.format.n_parts, n_k*op.n_bytes, n_k/H2O_INT8_BLOCK,
         };
-        multiply(n_rows, n_k/H2O_INT8_BLOCK, x, work.tile, c, ldc);
+        multiply(n_rows, n_k/H2O_INT8_BLOCK, x, work.tile, c, ldc, k > 0);
     }
     for (int64_t i = 0; !whole && i < n_rows; ++i) {
         std::copy_n(c + i*ldc, end - begin, out + i*op.n_out);
