@@ -19,7 +19,7 @@
 #if defined(_MSC_VER) || defined(H2O_HAS_VNNI)
 #define H2O_PIN(x)
 #else
-#define H2O_PIN(x) asm volatile("" : "+x"(x))
+#define H2O_PIN(x) asm volatile("" : "+v"(x))
 #endif
 
 // rows of activations from some block on
