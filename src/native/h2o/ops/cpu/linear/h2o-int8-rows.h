@@ -53,15 +53,18 @@ static inline void h2o_int8_round(
             q += H2O_INT8_BLOCK;
         }
 
-        const int32_t total[2] = { h2o_sum_of(_mm256_add_epi32(r[0], r[1])), h2o_sum_of(_mm256_add_epi32(r[2], r[3])) };
+        // those of NaN and infinity overflow, and mean nothing
+        const uint32_t total[2] = {
+            (uint32_t) h2o_sum_of(_mm256_add_epi32(r[0], r[1])), (uint32_t) h2o_sum_of(_mm256_add_epi32(r[2], r[3])),
+        };
         if (format.n_parts == 2) {
-            *sum++ = -format.offset*total[0];
-            *sum++ = -format.offset*total[1];
+            *sum++ = (int32_t) (-format.offset*total[0]);
+            *sum++ = (int32_t) (-format.offset*total[1]);
         } else if (format.has_min) {
-            const float scaled = scale[b]*(total[0] + total[1]);
+            const float scaled = scale[b]*(int32_t) (total[0] + total[1]);
             memcpy(sum++, &scaled, sizeof(scaled));
         } else {
-            *sum++ = -format.offset*(total[0] + total[1]);
+            *sum++ = (int32_t) (-format.offset*(total[0] + total[1]));
         }
     }
 }
