@@ -44,9 +44,9 @@ test.skipIf(nvcc === null).each(files)(
     // a parser that finds nothing would find nothing wrong
     const sized = new Set(kernels.filter(({ base }) => base.startsWith('h2o_attn')).map(({ name }) => name))
     if (file === 'h2o-query.cu') {
-      const sums = kernels.filter(({ base }) => base === 'h2o_query_sums').map(({ name }) => name)
+      const names = kernels.filter(({ base }) => base === 'h2o_query_key_most').map(({ name }) => name)
       const products = ['f32 64', ...HEAD_SIZES.map((d) => `mma ${d}`)]
-      expect(new Set(sums)).toEqual(new Set(products.map((product) => `h2o_query_sums<${product}>`)))
+      expect(new Set(names)).toEqual(new Set(products.map((product) => `h2o_query_key_most<${product}>`)))
     }
     if (/-(mma|plain)\.cu$/.test(file)) {
       const base = file.replace('.cu', '').replaceAll('-', '_')

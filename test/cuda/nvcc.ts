@@ -67,7 +67,7 @@ export async function compile(nvcc: string, file: string, archs: readonly number
 
 /**
  * `_Z12h2o_attn_mmaILi128EEv13h2o_attn_args` -> h2o_attn_mma and 128;
- * `_Z14h2o_query_sumsI15h2o_product_mmaILi128ELi64EEEv14h2o_query_args` -> h2o_query_sums and mma 128.
+ * `_Z18h2o_query_key_mostI15h2o_product_mmaILi128ELi64EEEv14h2o_query_args` -> h2o_query_key_most and mma 128.
  */
 function demangle(symbol: string): { base: string; argument: string | undefined } {
   const [head, length] = /^_Z(\d+)/.exec(symbol) ?? []

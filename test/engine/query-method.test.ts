@@ -38,7 +38,7 @@ const budget = { S: 160, L: 48, H: 64 }
 // beyond 16 pages of candidates the best are picked
 const cases: Case[] = [
   { name: 'a tail shorter than a block', ...budget, steps: calls(14 * 160 + 37) },
-  { name: 'one KV head for 4', arch: 'qwen3', kvHeads: 1, S: 192, L: 32, H: 40, steps: calls(2000) },
+  { name: 'one KV head for 4', arch: 'qwen3', kvHeads: 1, S: 192, L: 32, H: 44, steps: calls(2000) },
   { name: 'MHA, no Local', arch: 'qwen2', kvHeads: 4, S: 96, L: 0, H: 64, steps: calls(1500) },
   { name: 'a context filled to its end', S: 64, L: 20, H: 30, nCtx: 512, steps: calls(512) },
   { name: 'Local only', S: 100, L: 40, H: 0, steps: calls(450) },

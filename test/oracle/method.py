@@ -85,7 +85,9 @@ def choose(q, lse, k, p, a, begin, H):
     searched = np.sort(best(scores, max(32, -(-H // 6))))[:, None] * 64 + np.arange(64)
     searched = np.concatenate([searched.ravel(), np.arange(n_pages * 64, C)])
     z = s[:, searched]
-    scores = (z - np.logaddexp(lse, np.logaddexp.reduce(z, -1))[:, None]).max(0)
+    starts = np.flatnonzero(np.diff(searched // 64, prepend=-1))  # of pages
+    peaks = np.maximum.reduceat(z, starts, axis=1)
+    scores = (z - np.logaddexp(lse, np.logaddexp.reduce(peaks, -1))[:, None]).max(0)
     left = ~np.isin(searched, taken)
     rest = searched[left][best(scores[left], H - len(taken))]
     return np.sort(np.concatenate([taken, rest]))

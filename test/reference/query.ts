@@ -84,10 +84,10 @@ function wantOf(rows: readonly Row[], key: Float64Array): number {
 /** The second search: all queries, key by key in the best pages. What is left of H. */
 function chooseByAll(ask: Question, taken: readonly number[]): Choice {
   const searched = searchedPositions(ask)
-  const share = shares(ask.keys, ask.rows, searched.taken)
+  const weight = weights(ask.keys, ask.rows, searched.taken)
   const before = new Set(taken)
   const left = searched.taken.filter((x) => !before.has(x))
-  const chosen = best(left, ask.H - taken.length, (x) => share.get(x)!)
+  const chosen = best(left, ask.H - taken.length, (x) => weight.get(x)!)
   return { taken: chosen.taken, margin: Math.min(searched.margin, chosen.margin) }
 }
 
@@ -112,11 +112,16 @@ function searchedPositions({ rows, keys, nCandidates, H }: Question): Choice {
   return { taken, margin: pages.margin }
 }
 
-/** t(x) = max over i of s(i, x) - log(e^lse(i) + sum over the searched y of e^s(i, y)) */
-function shares(keys: Keys, rows: readonly Row[], searched: readonly number[]): Map<number, number> {
+/** t(x) = max over i of s(i, x) - log(e^lse(i) + sum over the searched pages P of the largest e^s(i, y), y in P) */
+function weights(keys: Keys, rows: readonly Row[], searched: readonly number[]): Map<number, number> {
   const ofRow = rows.map(({ q, lse }) => {
     const s = searched.map((x) => logit(q, keys[x]!))
-    const all = logSumExp([lse, ...s])
+    const peaks: number[] = [] // of the pages
+    for (const [j, x] of searched.entries()) {
+      const page = Math.floor(x / PAGE)
+      peaks[page] = highest([peaks[page] ?? -Infinity, s[j]!])
+    }
+    const all = logSumExp([lse, ...peaks.filter((peak) => peak !== undefined)])
     return s.map((value) => value - all)
   })
   return new Map(searched.map((x, j) => [x, highest(ofRow.map((row) => row[j]!))]))

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <map>
 #include <numeric>
 
 // A choice of the best n of some scores, ties to the lower index, NaN last. A backend rounds: it may decide otherwise
@@ -474,17 +475,21 @@ struct test_h2o_query : public test_h2o_indexed {
             }
         }
 
-        // 4: the largest share in what a query would see
+        // 4: the largest beside what surrounds a query, and the best key of each page
         std::vector<double> best(searched.size(), -INFINITY);
         for (int i = 0; i < n; i++) {
-            std::vector<double> logits;
+            std::vector<double>       logits;
+            std::map<int32_t, double> most; // of a page
             double max = near[i];
             for (const int32_t x : searched) {
                 logits.push_back(dot(query(begin + i, h), key(x, h_kv))*scale());
                 max = larger(max, logits.back());
+
+                double & of_page = most.emplace(x/GGML_H2O_PAGE, -INFINITY).first->second;
+                of_page = larger(of_page, logits.back());
             }
             double sum = std::exp(near[i] - max);
-            for (const double x : logits) {
+            for (const auto & [page, x] : most) {
                 sum += std::exp(x - max);
             }
             for (size_t j = 0; j < searched.size(); j++) {

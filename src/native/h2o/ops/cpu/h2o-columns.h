@@ -87,43 +87,32 @@ struct h2o_column_sums {
     float sum[H2O_PANEL];
 };
 
-// what is this far below the largest is not added: 1e-7 of it
-static constexpr float H2O_NEGLIGIBLE = 16.0f;
-
-// x [n_rows][H2O_PANEL] more
-static inline void h2o_columns_add(const float * x, int64_t n_rows, h2o_column_sums & sums) {
+// the largest of x [n_rows][H2O_PANEL] more; NaN does not count
+static inline void h2o_columns_add_max(const float * x, int64_t n_rows, h2o_column_sums & sums) {
 #ifdef H2O_HAS_VEC
     for (int64_t j = 0; j < H2O_PANEL; j += GGML_F32_EPR) {
+        GGML_F32_VEC most = GGML_F32_VEC_SET1(-INFINITY);
+        for (int64_t i = 0; i < n_rows; ++i) {
+            most = h2o_vec_max(GGML_F32_VEC_LOAD(x + i*H2O_PANEL + j), most);
+        }
         const GGML_F32_VEC before = GGML_F32_VEC_LOAD(sums.max + j);
+        const GGML_F32_VEC max    = h2o_vec_max(most, before);
+        const GGML_F32_VEC shift  = GGML_F32_VEC_MUL(max, GGML_F32_VEC_SET1(-1.0f));
 
-        GGML_F32_VEC max = GGML_F32_VEC_SET1(-INFINITY);
-        for (int64_t i = 0; i < n_rows; ++i) {
-            max = h2o_vec_max(GGML_F32_VEC_LOAD(x + i*H2O_PANEL + j), max);
-        }
-        if (!h2o_vec_any_above(GGML_F32_VEC_ADD(max, GGML_F32_VEC_SET1(H2O_NEGLIGIBLE)), before)) {
-            continue;
-        }
-        max = h2o_vec_max(max, before);
+        const GGML_F32_VEC sum = GGML_F32_VEC_MUL(GGML_F32_VEC_LOAD(sums.sum + j), ggml_v_expf(GGML_F32_VEC_ADD(before, shift)));
 
-        const GGML_F32_VEC shift = GGML_F32_VEC_MUL(max, GGML_F32_VEC_SET1(-1.0f));
-
-        GGML_F32_VEC sum = GGML_F32_VEC_MUL(GGML_F32_VEC_LOAD(sums.sum + j), ggml_v_expf(GGML_F32_VEC_ADD(before, shift)));
-        for (int64_t i = 0; i < n_rows; ++i) {
-            sum = GGML_F32_VEC_ADD(sum, ggml_v_expf(GGML_F32_VEC_ADD(GGML_F32_VEC_LOAD(x + i*H2O_PANEL + j), shift)));
-        }
         GGML_F32_VEC_STORE(sums.max + j, max);
-        GGML_F32_VEC_STORE(sums.sum + j, sum);
+        GGML_F32_VEC_STORE(sums.sum + j, GGML_F32_VEC_ADD(sum, ggml_v_expf(GGML_F32_VEC_ADD(most, shift))));
     }
 #else
     for (int64_t j = 0; j < H2O_PANEL; ++j) {
-        float max = sums.max[j];
+        float most = -INFINITY;
         for (int64_t i = 0; i < n_rows; ++i) {
-            max = x[i*H2O_PANEL + j] > max ? x[i*H2O_PANEL + j] : max;
+            most = x[i*H2O_PANEL + j] > most ? x[i*H2O_PANEL + j] : most;
         }
-        sums.sum[j] *= expf(sums.max[j] - max);
-        for (int64_t i = 0; i < n_rows; ++i) {
-            sums.sum[j] += expf(x[i*H2O_PANEL + j] - max);
-        }
+        const float max = most > sums.max[j] ? most : sums.max[j];
+
+        sums.sum[j] = sums.sum[j]*expf(sums.max[j] - max) + expf(most - max);
         sums.max[j] = max;
     }
 #endif

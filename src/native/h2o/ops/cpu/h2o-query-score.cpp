@@ -39,7 +39,7 @@ static void h2o_score_pages(const h2o_query_op & op, const h2o_query_work & w, h
         float       * logits = w.logits + i*H2O_PANEL;
 
         score((int64_t) w.pages[i/GGML_H2O_PAGE]*GGML_H2O_PAGE, n, logits);
-        h2o_columns_add(logits, n, sums);
+        h2o_columns_add_max(logits, n, sums);
     }
 }
 

@@ -64,7 +64,7 @@ int64_t h2o_choose_by_all(
     }
     h2o_find_searched(op, w, b);
 
-    // log-sum-exp of the surroundings and all that is searched
+    // log-sum-exp of the surroundings and of the best key of each page
     h2o_column_sums sums;
     std::copy(near, near + H2O_PANEL, sums.max);
     std::fill(sums.sum, sums.sum + H2O_PANEL, 1.0f);

@@ -4,8 +4,8 @@
 
 #include "h2o-query-op.h"
 
-// The best of the searched keys for the block's queries, into w.best: the largest share that a position has in what a
-// query would see, of its surroundings and of all that is searched. Without those in `taken`, ascending. Returns how many
+// The best of the searched keys for the block's queries, into w.best: the largest that a position is to a query, beside
+// its surroundings and the best key of each page. Without those in `taken`, ascending. Returns how many
 // these are.
 int64_t h2o_choose_by_all(
         const h2o_query_op    & op,

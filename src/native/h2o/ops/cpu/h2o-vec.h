@@ -35,10 +35,6 @@ static inline __m512 h2o_vec_max_of_each(__m512 * x) {
     return _mm512_shuffle_f32x4(y, y, 0xd8);
 }
 
-static inline bool h2o_vec_any_above(GGML_F32_VEC x, GGML_F32_VEC y) {
-    return _mm512_cmp_ps_mask(x, y, _CMP_GT_OQ) != 0;
-}
-
 #elif !defined(__AVX512F__) && defined(__AVX2__) && defined(__FMA__)
 #define H2O_HAS_VEC
 
@@ -52,10 +48,6 @@ static inline float h2o_vec_reduce_max(GGML_F32_VEC x) {
     return _mm_cvtss_f32(_mm_max_ss(y, _mm_movehdup_ps(y)));
 }
 
-static inline bool h2o_vec_any_above(GGML_F32_VEC x, GGML_F32_VEC y) {
-    return _mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_GT_OQ)) != 0;
-}
-
 #elif defined(__ARM_NEON) && defined(__aarch64__) && !defined(__ARM_FEATURE_SVE)
 #define H2O_HAS_VEC
 
@@ -65,10 +57,6 @@ static inline GGML_F32_VEC h2o_vec_max(GGML_F32_VEC x, GGML_F32_VEC y) {
 
 static inline float h2o_vec_reduce_max(GGML_F32_VEC x) {
     return vmaxnmvq_f32(x);
-}
-
-static inline bool h2o_vec_any_above(GGML_F32_VEC x, GGML_F32_VEC y) {
-    return vmaxvq_u32(vcgtq_f32(x, y)) != 0;
 }
 
 #endif

@@ -10,12 +10,6 @@
 
 #define H2O_NEEDY_TILE 16 // rows, of which GGML_H2O_NEEDY are queries
 
-// log-sum-exp of a tile of keys for a query, in parts
-struct h2o_query_sum {
-    float max;
-    float sum; // of exp(logit - max)
-};
-
 struct h2o_query_args {
     ggml_h2o_query_params p;
 
@@ -47,9 +41,9 @@ struct h2o_query_args {
     float         * page_shift;  // [GGML_H2O_BLOCK] less that of all pages
     uint32_t      * wants;       // [p.n_landmarks]
     uint32_t      * page_scores; // [p.n_pages]
-    uint32_t      * shares;      // [n_searched]
-    h2o_query_sum * sums;        // [n_tiles][GGML_H2O_BLOCK]
-    float         * all_shift;   // [GGML_H2O_BLOCK] less the log-sum-exp of the surroundings and all that is searched
+    uint32_t      * key_scores;  // [n_searched]
+    float         * key_most;    // [n_tiles][GGML_H2O_BLOCK] the largest logit of a searched key
+    float         * key_shift;   // [GGML_H2O_BLOCK] less the log-sum-exp of these, and of the surroundings
     int32_t       * by_need;     // [p.n_by_need] positions
     int32_t       * n_by_need;   // one
     int32_t       * picked;      // [p.n_picked] pages; null: all of them

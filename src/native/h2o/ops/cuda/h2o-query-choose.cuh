@@ -50,7 +50,7 @@ static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_se
     int32_t * by_all = args.by_all + part.at*args.n_set;
     int32_t * out    = args.out + part.head*args.out_stride + blockIdx.z*args.out_stride_block;
 
-    h2o_for_top(args.shares + part.at*args.n_searched, args.n_searched, n_by_all, warp_sums,
+    h2o_for_top(args.key_scores + part.at*args.n_searched, args.n_searched, n_by_all, warp_sums,
             [&](int i, int place) { by_all[place] = h2o_searched_at(args, picked, i); });
     __syncthreads();
 

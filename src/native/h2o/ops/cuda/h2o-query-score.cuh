@@ -236,10 +236,10 @@ static __device__ __forceinline__ h2o_cached_vectors h2o_searched_tile(
 
 #define H2O_TILES_PER_BLOCK 4 // of searched keys: the queries of all of them are loaded once
 
-// What a tile of the searched keys adds to the log-sum-exp of each query.
+// The largest logit that each query has with a searched key, by tiles of them.
 // grid: (tiles of searched keys, so many to a block of threads, heads, blocks of queries)
 template <typename P>
-static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_sums(const h2o_query_args args) {
+static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_key_most(const h2o_query_args args) {
     static_assert(P::n_x == GGML_H2O_PAGE && P::n_y == GGML_H2O_BLOCK, "a page for all queries of a block");
 
     extern __shared__ uint4 h2o_smem[];
@@ -260,54 +260,43 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
             float max = -FLT_MAX; // a number, even where no logit is
 #pragma unroll
             for (int j = 0; j < P::n_cols; ++j) {
-                float & s = product.at(i, j);
-
-                s   = P::x(j) < keys.n ? s : -INFINITY;
-                max = fmaxf(max, s);
+                max = P::x(j) < keys.n ? fmaxf(max, product.at(i, j)) : max;
             }
             max = h2o_lanes_max<P::n_lanes>(max);
 
-            float sum = 0.0f;
-#pragma unroll
-            for (int j = 0; j < P::n_cols; ++j) {
-                sum += expf(product.at(i, j) - max);
-            }
-            sum = h2o_lanes_sum<P::n_lanes>(sum);
-
             if (P::x(0) == 0) {
-                args.sums[(part.at*args.n_tiles + tile)*P::n_y + P::y(i)] = { max, sum };
+                args.key_most[(part.at*args.n_tiles + tile)*P::n_y + P::y(i)] = max;
             }
         }
     }
 }
 
-// The sums of all tiles together, and of the surroundings.
+// Their log-sum-exp, and that of the surroundings.
 // grid: (1, heads, blocks of queries); block: GGML_H2O_BLOCK
-static __global__ void __launch_bounds__(GGML_H2O_BLOCK) h2o_query_all_shift(const h2o_query_args args) {
+static __global__ void __launch_bounds__(GGML_H2O_BLOCK) h2o_query_key_shift(const h2o_query_args args) {
     const h2o_query_part part(args);
 
     const int     query = threadIdx.x;
     const int64_t at    = part.at*GGML_H2O_BLOCK + query;
 
-    const h2o_query_sum * sums = args.sums + part.at*args.n_tiles*GGML_H2O_BLOCK + query;
-
-    const float near = args.near[at];
+    const float * most = args.key_most + part.at*args.n_tiles*GGML_H2O_BLOCK + query;
+    const float   near = args.near[at];
 
     float max = near;
     for (int i = 0; i < args.n_tiles; ++i) {
-        max = fmaxf(max, sums[i*GGML_H2O_BLOCK].max);
+        max = fmaxf(max, most[i*GGML_H2O_BLOCK]);
     }
     float sum = expf(near - max);
     for (int i = 0; i < args.n_tiles; ++i) {
-        sum += sums[i*GGML_H2O_BLOCK].sum*expf(sums[i*GGML_H2O_BLOCK].max - max);
+        sum += expf(most[i*GGML_H2O_BLOCK] - max);
     }
-    args.all_shift[at] = query < part.n ? -(max + logf(sum)) : -INFINITY;
+    args.key_shift[at] = query < part.n ? -(max + logf(sum)) : -INFINITY;
 }
 
-// The largest share that a searched key has in what a query would see, of its surroundings and of all that is searched.
-// grid: as for h2o_query_sums
+// The largest that a searched key is to a query, beside its surroundings and the best key of each tile.
+// grid: as for h2o_query_key_most
 template <typename P>
-static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_shares(const h2o_query_args args) {
+static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_key_scores(const h2o_query_args args) {
     static_assert(P::n_x == GGML_H2O_BLOCK && P::n_y == GGML_H2O_PAGE, "all queries of a block for a page");
 
     extern __shared__ uint4 h2o_smem[];
@@ -330,7 +319,7 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
             best[i] = -INFINITY;
         }
         h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, queries,
-                args.all_shift + at, tile > tile0 ? H2O_KEEP_X : H2O_KEEP_NONE);
+                args.key_shift + at, tile > tile0 ? H2O_KEEP_X : H2O_KEEP_NONE);
 
         if (P::x(0) != 0) {
             continue;
@@ -343,7 +332,7 @@ static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_que
             const int pos   = keys.first + P::y(i);
             const int place = h2o_lower_bound(taken, n_taken, pos);
 
-            args.shares[part.at*args.n_searched + tile*P::n_y + P::y(i)] =
+            args.key_scores[part.at*args.n_searched + tile*P::n_y + P::y(i)] =
                 place < n_taken && taken[place] == pos ? 0 : h2o_order_key(best[i]);
         }
     }

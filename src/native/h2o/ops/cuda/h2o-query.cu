@@ -65,8 +65,8 @@ static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cud
     CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_wants<rows>,        rows ::size_smem());
     CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_page_most<page>,    page ::size_smem());
     CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_page_scores<page>,  page ::size_smem());
-    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_sums<page>,         page ::size_smem());
-    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_shares<page>,       page ::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_key_most<page>,     page ::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_key_scores<page>,   page ::size_smem());
 
     const auto grid_of = [&](int n_tiles) { return dim3(n_tiles, grid.y, grid.z); };
 
@@ -87,9 +87,9 @@ static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cud
     }
 
     const dim3 grid_keys = grid_of(h2o_n_tiles(args.n_tiles, H2O_TILES_PER_BLOCK));
-    h2o_query_sums<page><<<grid_keys, page::block(), page::size_smem(), stream>>>(args);
-    h2o_query_all_shift<<<grid, GGML_H2O_BLOCK, 0, stream>>>(args);
-    h2o_query_shares<page><<<grid_keys, page::block(), page::size_smem(), stream>>>(args);
+    h2o_query_key_most<page><<<grid_keys, page::block(), page::size_smem(), stream>>>(args);
+    h2o_query_key_shift<<<grid, GGML_H2O_BLOCK, 0, stream>>>(args);
+    h2o_query_key_scores<page><<<grid_keys, page::block(), page::size_smem(), stream>>>(args);
     h2o_query_choose_set<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
 }
 
@@ -109,21 +109,21 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
 
     const size_t n = (size_t) grid.y*grid.z;
 
-    ggml_cuda_pool_alloc<float>         needy      (ctx.pool(), n*H2O_NEEDY_TILE*args.d);
-    ggml_cuda_pool_alloc<float>         needy_shift(ctx.pool(), n*H2O_NEEDY_TILE);
-    ggml_cuda_pool_alloc<float>         scaled     (ctx.pool(), n*GGML_H2O_BLOCK*args.d);
-    ggml_cuda_pool_alloc<float>         near       (ctx.pool(), n*GGML_H2O_BLOCK);
-    ggml_cuda_pool_alloc<float>         page_most  (ctx.pool(), n*h2o_n_tiles(p.n_pages, GGML_H2O_PAGE)*GGML_H2O_BLOCK);
-    ggml_cuda_pool_alloc<float>         page_shift (ctx.pool(), n*GGML_H2O_BLOCK);
-    ggml_cuda_pool_alloc<uint32_t>      wants      (ctx.pool(), n*std::max(1, p.n_landmarks));
-    ggml_cuda_pool_alloc<uint32_t>      page_scores(ctx.pool(), n*std::max(1, p.n_pages));
-    ggml_cuda_pool_alloc<uint32_t>      shares     (ctx.pool(), n*args.n_searched);
-    ggml_cuda_pool_alloc<h2o_query_sum> sums       (ctx.pool(), n*args.n_tiles*GGML_H2O_BLOCK);
-    ggml_cuda_pool_alloc<float>         all_shift  (ctx.pool(), n*GGML_H2O_BLOCK);
-    ggml_cuda_pool_alloc<int32_t>       by_need    (ctx.pool(), n*std::max(1, p.n_by_need));
-    ggml_cuda_pool_alloc<int32_t>       n_by_need  (ctx.pool(), n);
-    ggml_cuda_pool_alloc<int32_t>       picked     (ctx.pool(), n*std::max(1, p.n_picked));
-    ggml_cuda_pool_alloc<int32_t>       by_all     (ctx.pool(), n*args.n_set);
+    ggml_cuda_pool_alloc<float>    needy      (ctx.pool(), n*H2O_NEEDY_TILE*args.d);
+    ggml_cuda_pool_alloc<float>    needy_shift(ctx.pool(), n*H2O_NEEDY_TILE);
+    ggml_cuda_pool_alloc<float>    scaled     (ctx.pool(), n*GGML_H2O_BLOCK*args.d);
+    ggml_cuda_pool_alloc<float>    near       (ctx.pool(), n*GGML_H2O_BLOCK);
+    ggml_cuda_pool_alloc<float>    page_most  (ctx.pool(), n*h2o_n_tiles(p.n_pages, GGML_H2O_PAGE)*GGML_H2O_BLOCK);
+    ggml_cuda_pool_alloc<float>    page_shift (ctx.pool(), n*GGML_H2O_BLOCK);
+    ggml_cuda_pool_alloc<uint32_t> wants      (ctx.pool(), n*std::max(1, p.n_landmarks));
+    ggml_cuda_pool_alloc<uint32_t> page_scores(ctx.pool(), n*std::max(1, p.n_pages));
+    ggml_cuda_pool_alloc<uint32_t> key_scores (ctx.pool(), n*args.n_searched);
+    ggml_cuda_pool_alloc<float>    key_most   (ctx.pool(), n*args.n_tiles*GGML_H2O_BLOCK);
+    ggml_cuda_pool_alloc<float>    key_shift  (ctx.pool(), n*GGML_H2O_BLOCK);
+    ggml_cuda_pool_alloc<int32_t>  by_need    (ctx.pool(), n*std::max(1, p.n_by_need));
+    ggml_cuda_pool_alloc<int32_t>  n_by_need  (ctx.pool(), n);
+    ggml_cuda_pool_alloc<int32_t>  picked     (ctx.pool(), n*std::max(1, p.n_picked));
+    ggml_cuda_pool_alloc<int32_t>  by_all     (ctx.pool(), n*args.n_set);
 
     args.needy       = needy.get();
     args.needy_shift = needy_shift.get();
@@ -133,9 +133,9 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     args.page_shift  = page_shift.get();
     args.wants       = wants.get();
     args.page_scores = page_scores.get();
-    args.shares      = shares.get();
-    args.sums        = sums.get();
-    args.all_shift   = all_shift.get();
+    args.key_scores  = key_scores.get();
+    args.key_most    = key_most.get();
+    args.key_shift   = key_shift.get();
     args.by_need     = by_need.get();
     args.n_by_need   = n_by_need.get();
     args.picked      = picks_pages ? picked.get() : nullptr;
