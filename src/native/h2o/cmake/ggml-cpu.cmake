@@ -13,6 +13,10 @@ set(H2O_SOURCES
     ${H2O_DIR}/ops/cpu/h2o-query-score.cpp
     ${H2O_DIR}/ops/cpu/h2o-query-search.cpp
     ${H2O_DIR}/ops/cpu/h2o-select.cpp
+    ${H2O_DIR}/ops/cpu/decode/h2o-decode-amx.cpp
+    ${H2O_DIR}/ops/cpu/decode/h2o-decode-few.cpp
+    ${H2O_DIR}/ops/cpu/decode/h2o-decode-many.cpp
+    ${H2O_DIR}/ops/cpu/decode/h2o-decode.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-amx-weights.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-int8-weights.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-linear-amx.cpp
@@ -25,7 +29,7 @@ target_sources(${GGML_CPU_NAME} PRIVATE ${H2O_SOURCES})
 
 set_source_files_properties(${H2O_SOURCES} PROPERTIES COMPILE_OPTIONS "${H2O_ENGINE_WARNINGS}")
 
-target_include_directories(${GGML_CPU_NAME} PRIVATE ${H2O_DIR}/ops/cpu ${H2O_DIR}/ops/cpu/linear)
+target_include_directories(${GGML_CPU_NAME} PRIVATE ${H2O_DIR}/ops/cpu ${H2O_DIR}/ops/cpu/decode ${H2O_DIR}/ops/cpu/linear)
 
 if (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # its own AVX-512 header has such variables, on purpose

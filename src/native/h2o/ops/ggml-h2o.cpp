@@ -201,6 +201,44 @@ ggml_tensor * ggml_h2o_query(
     return result;
 }
 
+ggml_tensor * ggml_h2o_decode(
+        ggml_context * ctx,
+        ggml_tensor  * q,
+        ggml_tensor  * k,
+        ggml_tensor  * v,
+        ggml_tensor  * mask,
+        ggml_tensor  * sinks,
+        bool           v_trans,
+        float          scale,
+        float          cap) {
+    const int64_t n_head   = q->ne[1];
+    const int64_t n_tokens = q->ne[2];
+    const int64_t n_kv     = k->ne[1];
+
+    GGML_ASSERT(q->type == GGML_TYPE_F32 && q->nb[0] == sizeof(float) && n_tokens <= GGML_H2O_DECODE_MAX);
+    GGML_ASSERT(q->ne[3] == 1 && k->ne[3] == 1 && v->ne[3] == 1);
+    GGML_ASSERT(q->ne[0] == k->ne[0] && n_head % k->ne[2] == 0 && k->ne[2] == v->ne[2] && n_kv == v->ne[v_trans ? 0 : 1]);
+    GGML_ASSERT(k->nb[0] == ggml_type_size(k->type) && v->nb[0] == ggml_type_size(v->type));
+    GGML_ASSERT(!v_trans || !ggml_is_quantized(v->type));
+    GGML_ASSERT(mask->type == GGML_TYPE_F16 || mask->type == GGML_TYPE_F32);
+    GGML_ASSERT(mask->ne[0] == n_kv && mask->ne[1] >= n_tokens && mask->nb[0] == ggml_type_size(mask->type));
+    GGML_ASSERT(!sinks || (sinks->type == GGML_TYPE_F32 && ggml_is_contiguous(sinks) && sinks->ne[0] == n_head));
+
+    ggml_tensor * result = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, v->ne[v_trans ? 1 : 0], n_head, n_tokens);
+
+    const ggml_h2o_decode_params params = { GGML_H2O_OP_DECODE, v_trans, scale, cap };
+    ggml_set_op_params(result, &params, sizeof(params));
+
+    result->op     = GGML_OP_H2O;
+    result->src[0] = q;
+    result->src[1] = k;
+    result->src[2] = v;
+    result->src[3] = mask;
+    result->src[4] = sinks;
+
+    return result;
+}
+
 void ggml_h2o_mark_linear(ggml_tensor * mul_mat) {
     GGML_ASSERT(mul_mat->op == GGML_OP_MUL_MAT);
 

@@ -18,6 +18,7 @@ enum ggml_h2o_op {
     GGML_H2O_OP_PAGES,
     GGML_H2O_OP_LANDMARKS,
     GGML_H2O_OP_QUERY,
+    GGML_H2O_OP_DECODE,
 
     GGML_H2O_OP_COUNT,
 };
@@ -28,6 +29,9 @@ enum ggml_h2o_op {
 #define GGML_H2O_SPAN      256 // keys of a span: whole pages
 #define GGML_H2O_LANDMARKS 16  // landmark keys of a span
 #define GGML_H2O_NEEDY     4   // needy queries of a block and head
+
+// tokens of a call that GGML_H2O_OP_DECODE takes
+#define GGML_H2O_DECODE_MAX 64
 
 // The tracked positions that selection may choose from: the last memory set and the last chunk of the sparse path.
 // Their scores are the sources of the op:
@@ -140,6 +144,26 @@ GGML_API struct ggml_tensor * ggml_h2o_query(
         int32_t               n_heavy,
         float                 scale);
 
+// Exact attention of few queries over the whole cache: every query of every head sees the keys that the mask shows it.
+// K and V are read once for all of them. On the CPU only: elsewhere stock's attention stays.
+//   q     F32 [d_k, n_head, n_tokens], n_tokens <= GGML_H2O_DECODE_MAX; its rows may lie apart
+//   k     any [d_k, n_kv, n_head_kv]
+//   v     any [d_v, n_kv, n_head_kv], or with v_trans [n_kv, d_v, n_head_kv] and no quantised type
+//   mask  F16 or F32 [n_kv, >= n_tokens]: added to the logits; a key with -inf is hidden
+//   sinks F32 [n_head] one more logit of each head with a value of zero, or null
+// cap: logits become cap*tanh(logit/cap) before the mask; 0: they stay
+// -> F32 [d_v, n_head, n_tokens]; zeros for a query that sees no key
+GGML_API struct ggml_tensor * ggml_h2o_decode(
+        struct ggml_context * ctx,
+        struct ggml_tensor  * q,
+        struct ggml_tensor  * k,
+        struct ggml_tensor  * v,
+        struct ggml_tensor  * mask,
+        struct ggml_tensor  * sinks,
+        bool                  v_trans,
+        float                 scale,
+        float                 cap);
+
 //
 // for backends
 //
@@ -181,6 +205,13 @@ struct ggml_h2o_query_params {
     float   scale;
 };
 
+struct ggml_h2o_decode_params {
+    int32_t op; // enum ggml_h2o_op
+    int32_t v_trans;
+    float   scale;
+    float   cap;
+};
+
 static inline enum ggml_h2o_op ggml_h2o_get_op(const struct ggml_tensor * dst) {
     return (enum ggml_h2o_op) dst->op_params[0];
 }
@@ -199,6 +230,10 @@ static inline const struct ggml_h2o_index_params * ggml_h2o_get_index_params(con
 
 static inline const struct ggml_h2o_query_params * ggml_h2o_get_query_params(const struct ggml_tensor * dst) {
     return (const struct ggml_h2o_query_params *) dst->op_params;
+}
+
+static inline const struct ggml_h2o_decode_params * ggml_h2o_get_decode_params(const struct ggml_tensor * dst) {
+    return (const struct ggml_h2o_decode_params *) dst->op_params;
 }
 
 // Not of the op: a product of a linear layer (ggml_mul_mat) that our kernels may run, which round otherwise than ggml's.

@@ -155,7 +155,7 @@ static inline void h2o_rows_max_shifted(const float * x, int64_t n_rows, const f
             }
             y[k] = most;
         }
-        _mm512_storeu_ps(max + i, h2o_vec_max_of_each(y));
+        _mm512_storeu_ps(max + i, h2o_vec_of_each(y, h2o_vec_max));
     }
 #endif
     for (; i < n_rows; ++i) {

@@ -119,10 +119,11 @@ static void h2o_gemm(
 static constexpr int H2O_GEMM_COLS = 1;
 
 static void h2o_gemm(
-        int n_rows, int n_cols, int n_k, h2o_gemm_rows a, const float * b, int64_t ldb, float * c, int64_t ldc) {
+        int n_rows, int n_cols, int n_k, h2o_gemm_rows a, const float * b, int64_t ldb, float * c, int64_t ldc,
+        bool add = false) {
     for (int i = 0; i < n_rows; ++i) {
         for (int j = 0; j < n_cols; ++j) {
-            float sum = 0.0f;
+            float sum = add ? c[i*ldc + j] : 0.0f;
             for (int k = 0; k < n_k; ++k) {
                 sum += a.data[i*a.row + k*a.col]*b[k*ldb + j];
             }

@@ -2,10 +2,38 @@
 
 #pragma once
 
+#define GGML_COMMON_DECL_CPP
+#include "ggml-common.h"
+
 #include "ggml-cpu.h"
 #include "ggml.h"
+#include "simd-mappings.h"
 
 #include <cstdint>
+
+// Blocks of 32 values, n values in all: ggml's own conversion is compiled for any processor, this one for the backend's.
+static inline void h2o_q8_0_to_float(const void * src, float * buf, int64_t n) {
+    const block_q8_0 * blocks = (const block_q8_0 *) src;
+
+    for (int64_t i = 0; i < n/QK8_0; ++i) {
+        const float d = GGML_CPU_FP16_TO_FP32(blocks[i].d);
+        for (int j = 0; j < QK8_0; ++j) {
+            buf[i*QK8_0 + j] = blocks[i].qs[j]*d;
+        }
+    }
+}
+
+static inline void h2o_q4_0_to_float(const void * src, float * buf, int64_t n) {
+    const block_q4_0 * blocks = (const block_q4_0 *) src;
+
+    for (int64_t i = 0; i < n/QK4_0; ++i) {
+        const float d = GGML_CPU_FP16_TO_FP32(blocks[i].d);
+        for (int j = 0; j < QK4_0/2; ++j) {
+            buf[i*QK4_0 + j]           = ((blocks[i].qs[j] & 0x0f) - 8)*d;
+            buf[i*QK4_0 + j + QK4_0/2] = ((blocks[i].qs[j] >> 4)   - 8)*d;
+        }
+    }
+}
 
 // n values of any type into buf
 static inline void h2o_row_to_float(ggml_type type, const void * src, float * buf, int64_t n) {
@@ -13,6 +41,8 @@ static inline void h2o_row_to_float(ggml_type type, const void * src, float * bu
         case GGML_TYPE_F16:  ggml_cpu_fp16_to_fp32((const ggml_fp16_t *) src, buf, n); break;
         case GGML_TYPE_BF16: ggml_cpu_bf16_to_fp32((const ggml_bf16_t *) src, buf, n); break;
         case GGML_TYPE_F32:  for (int64_t i = 0; i < n; ++i) { buf[i] = ((const float *) src)[i]; } break;
+        case GGML_TYPE_Q8_0: h2o_q8_0_to_float(src, buf, n); break;
+        case GGML_TYPE_Q4_0: h2o_q4_0_to_float(src, buf, n); break;
         default:             ggml_get_type_traits(type)->to_float(src, buf, n);
     }
 }

@@ -1,4 +1,4 @@
-// What ggml's vector wrappers do not have, where ggml_v_expf takes their vectors: maxima, comparisons.
+// What ggml's vector wrappers do not have, where ggml_v_expf takes their vectors: maxima, sums, quotients, comparisons.
 
 #pragma once
 
@@ -17,19 +17,24 @@ static inline float h2o_vec_reduce_max(GGML_F32_VEC x) {
     return _mm512_reduce_max_ps(x);
 }
 
-// the largest value of each of sixteen vectors, which are changed
-static inline __m512 h2o_vec_max_of_each(__m512 * x) {
+static inline GGML_F32_VEC h2o_vec_div(GGML_F32_VEC x, GGML_F32_VEC y) {
+    return _mm512_div_ps(x, y);
+}
+
+// What f, of two vectors, makes of all values of each of sixteen vectors, which are changed: a sum, a maximum
+template <typename F>
+static inline __m512 h2o_vec_of_each(__m512 * x, F f) {
     for (int k = 0; k < 8; ++k) { // halves of vectors k and k + 8
-        x[k] = _mm512_max_ps(_mm512_shuffle_f32x4(x[k], x[k + 8], 0x44), _mm512_shuffle_f32x4(x[k], x[k + 8], 0xee));
+        x[k] = f(_mm512_shuffle_f32x4(x[k], x[k + 8], 0x44), _mm512_shuffle_f32x4(x[k], x[k + 8], 0xee));
     }
     for (int k = 0; k < 4; ++k) { // quarters of k, k + 4, k + 8 and k + 12
-        x[k] = _mm512_max_ps(_mm512_shuffle_f32x4(x[k], x[k + 4], 0x88), _mm512_shuffle_f32x4(x[k], x[k + 4], 0xdd));
+        x[k] = f(_mm512_shuffle_f32x4(x[k], x[k + 4], 0x88), _mm512_shuffle_f32x4(x[k], x[k + 4], 0xdd));
     }
-    const __m512 a = _mm512_max_ps(_mm512_unpacklo_ps(x[0], x[1]), _mm512_unpackhi_ps(x[0], x[1]));
-    const __m512 b = _mm512_max_ps(_mm512_unpacklo_ps(x[2], x[3]), _mm512_unpackhi_ps(x[2], x[3]));
+    const __m512 a = f(_mm512_unpacklo_ps(x[0], x[1]), _mm512_unpackhi_ps(x[0], x[1]));
+    const __m512 b = f(_mm512_unpacklo_ps(x[2], x[3]), _mm512_unpackhi_ps(x[2], x[3]));
 
     // a: 0 1 0 1 of each quarter, b: 2 3 2 3
-    const __m512 y = _mm512_max_ps(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
+    const __m512 y = f(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
 
     // quarters hold 0, 8, 4, 12 and the three behind each
     return _mm512_shuffle_f32x4(y, y, 0xd8);
@@ -48,6 +53,16 @@ static inline float h2o_vec_reduce_max(GGML_F32_VEC x) {
     return _mm_cvtss_f32(_mm_max_ss(y, _mm_movehdup_ps(y)));
 }
 
+static inline float h2o_vec_reduce_add(GGML_F32_VEC x) {
+    __m128 y = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    y = _mm_add_ps(y, _mm_movehl_ps(y, y));
+    return _mm_cvtss_f32(_mm_add_ss(y, _mm_movehdup_ps(y)));
+}
+
+static inline GGML_F32_VEC h2o_vec_div(GGML_F32_VEC x, GGML_F32_VEC y) {
+    return _mm256_div_ps(x, y);
+}
+
 #elif defined(__ARM_NEON) && defined(__aarch64__) && !defined(__ARM_FEATURE_SVE)
 #define H2O_HAS_VEC
 
@@ -57,6 +72,10 @@ static inline GGML_F32_VEC h2o_vec_max(GGML_F32_VEC x, GGML_F32_VEC y) {
 
 static inline float h2o_vec_reduce_max(GGML_F32_VEC x) {
     return vmaxnmvq_f32(x);
+}
+
+static inline GGML_F32_VEC h2o_vec_div(GGML_F32_VEC x, GGML_F32_VEC y) {
+    return vdivq_f32(x, y);
 }
 
 #endif

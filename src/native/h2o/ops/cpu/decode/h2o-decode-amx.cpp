@@ -1,0 +1,203 @@
+#include "h2o-decode-amx.h"
+
+#include "h2o-amx.h"
+
+#ifndef H2O_HAS_AMX
+
+bool h2o_decode_amx_supported(const h2o_decode_op &) {
+    return false;
+}
+
+int64_t h2o_decode_amx_work_size(const h2o_decode_op &) {
+    return 0;
+}
+
+void h2o_decode_amx(const h2o_decode_op &, float *, int64_t, int64_t, h2o_decode_state) {
+}
+
+#else
+
+#include "h2o-decode-cells.h"
+#include "h2o-decode-logits.h"
+#include "h2o-decode-mask.h"
+
+#include "h2o-softmax.h"
+
+// Keys and values of a tile are packed once, then 32 rows at a time pass over them.
+
+// rows of logits are not a power of two apart
+static constexpr int64_t H2O_LD = H2O_DECODE_TILE + H2O_ROW_STEP;
+
+namespace {
+
+struct h2o_amx_decode {
+    explicit h2o_amx_decode(const h2o_decode_op & op) :
+        pad_k(GGML_PAD(op.d_k, H2O_AMX_K)), pad_v(GGML_PAD(op.d_v, H2O_AMX_COLS)), pad_rows(GGML_PAD(op.n_rows, H2O_AMX_ROWS)) {}
+
+    const int64_t pad_k;
+    const int64_t pad_v;
+    const int64_t pad_rows;
+
+    // floats; two BF16 are as much
+    int64_t size_q()    const { return pad_rows*pad_k; }
+    int64_t size_k()    const { return H2O_DECODE_TILE*pad_k; }
+    int64_t size_v()    const { return H2O_DECODE_TILE*pad_v; }
+    int64_t size_rows() const { return 32*std::max(pad_k, pad_v); }
+};
+
+struct h2o_amx_decode_work {
+    h2o_amx_decode_work(const h2o_amx_decode & n, float * work) {
+        const auto split = [&](int64_t size) -> h2o_split {
+            uint16_t * at = (uint16_t *) work;
+            work += size;
+            return { at, at + size };
+        };
+        q       = split(n.size_q());
+        k       = split(n.size_k());
+        v       = split(n.size_v());
+        weights = split(H2O_AMX_ROWS*H2O_LD);
+        logits  = work;
+        o       = logits + H2O_AMX_ROWS*H2O_LD;
+        rows    = o      + H2O_AMX_ROWS*n.pad_v;
+        mask    = rows   + n.size_rows();
+    }
+
+    static int64_t size(const h2o_decode_op & op, const h2o_amx_decode & n) {
+        return n.size_q() + n.size_k() + n.size_v() + H2O_AMX_ROWS*(2*H2O_LD + n.pad_v) + n.size_rows() +
+            op.n_tokens*H2O_DECODE_TILE;
+    }
+
+    h2o_split q;       // [pad_rows][pad_k], scaled
+    h2o_split k;       // tiles of 16 keys by pad_k
+    h2o_split v;       // tiles of 16 channels by keys
+    h2o_split weights; // [32][H2O_LD]
+    float   * logits;  // [32][H2O_LD]
+    float   * o;       // [32][pad_v]
+    float   * rows;    // 32 keys or values as F32
+    float   * mask;    // [n_tokens][H2O_DECODE_TILE]
+};
+
+}
+
+bool h2o_decode_amx_supported(const h2o_decode_op & op) {
+    return op.n_rows >= H2O_AMX_ROWS && !op.has_few_rows && h2o_amx_available();
+}
+
+int64_t h2o_decode_amx_work_size(const h2o_decode_op & op) {
+    return h2o_amx_decode_work::size(op, h2o_amx_decode(op));
+}
+
+// 32 of the cells from i on; zeros past the last one and past the head's channels
+static void h2o_amx_pack_cells(
+        const h2o_decode_op & op, const h2o_amx_decode & n, const h2o_amx_decode_work & w, const h2o_decode_seen & seen,
+        int64_t ih, int64_t i) {
+    const int64_t n_here = std::min<int64_t>(32, seen.n - i);
+
+    std::fill(w.rows, w.rows + 32*n.pad_k, 0.0f);
+    const h2o_decode_cells keys(op.k);
+    for (int64_t r = 0; r < n_here; ++r) {
+        keys.read(seen.cells[i + r], ih, w.rows + r*n.pad_k);
+    }
+    h2o_amx_pack_columns(w.rows,              n.pad_k, n.pad_k, w.k + i*n.pad_k);
+    h2o_amx_pack_columns(w.rows + 16*n.pad_k, n.pad_k, n.pad_k, w.k + (i + 16)*n.pad_k);
+
+    std::fill(w.rows, w.rows + 32*n.pad_v, 0.0f);
+    if (!op.p.v_trans) {
+        const h2o_decode_cells values(op.v);
+        for (int64_t r = 0; r < n_here; ++r) {
+            values.read(seen.cells[i + r], ih, w.rows + r*n.pad_v);
+        }
+    } else {
+        const int64_t first = seen.cells[i];
+
+        float channel[H2O_DECODE_TILE];
+        for (int64_t j = 0; j < op.d_v; ++j) {
+            h2o_row_to_float(op.v->type, (const char *) op.v->data + ih*op.v->nb[2] + j*op.v->nb[1] + first*op.v->nb[0],
+                    channel, seen.cells[i + n_here - 1] + 1 - first);
+            for (int64_t r = 0; r < n_here; ++r) {
+                w.rows[r*n.pad_v + j] = channel[seen.cells[i + r] - first];
+            }
+        }
+    }
+    h2o_amx_pack_rows(w.rows, n.pad_v, n.pad_v, w.v + i/32*H2O_AMX_TILE, H2O_DECODE_TILE/32*H2O_AMX_TILE);
+}
+
+// rows [row0, row0 + n_rows) over the packed cells
+static void h2o_amx_decode_rows(
+        const h2o_decode_op & op, const h2o_amx_decode & n, const h2o_amx_decode_work & w, const h2o_decode_seen & seen,
+        int64_t row0, int64_t n_rows, h2o_decode_state state) {
+    const int64_t n_pad = GGML_PAD(seen.n, 32);
+
+    for (int64_t i = 0; i < n_pad; i += 32) {
+        h2o_amx_gemm(w.q + row0*n.pad_k, n.pad_k, w.k + i*n.pad_k, 16*n.pad_k, n.pad_k, w.logits + i, H2O_LD);
+    }
+
+    float scale[H2O_AMX_ROWS];
+
+    for (int64_t r = 0; r < H2O_AMX_ROWS; ++r) {
+        float * x = w.logits + r*H2O_LD;
+
+        if (r < n_rows) {
+            if (op.p.cap > 0.0f) {
+                h2o_cap_logits(x, n_pad, op.p.cap);
+            }
+            if (!seen.is_plain) {
+                h2o_mask_logits(x, seen.of_token((row0 + r)/op.n_group), seen.n);
+            }
+            std::fill(x + seen.n, x + n_pad, -INFINITY);
+
+            const float max = std::max(state.max[r], h2o_row_max(x, n_pad));
+
+            scale[r]      = max > state.max[r] ? expf(state.max[r] - max) : 1.0f;
+            state.max[r]  = max;
+            state.sum[r]  = state.sum[r]*scale[r] + h2o_row_exp(x, n_pad, h2o_shift_of(max));
+        } else {
+            std::fill(x, x + n_pad, 0.0f);
+        }
+        h2o_amx_split(x, w.weights + r*H2O_LD, n_pad);
+    }
+
+    const int64_t stride = H2O_DECODE_TILE/32*H2O_AMX_TILE;
+
+    for (int64_t j = 0; j < n.pad_v; j += H2O_AMX_COLS) {
+        h2o_amx_gemm(w.weights, H2O_LD, w.v + j/16*stride, stride, n_pad, w.o + j, n.pad_v);
+    }
+    for (int64_t r = 0; r < n_rows; ++r) {
+        for (int64_t j = 0; j < op.d_v; ++j) {
+            state.o[r*op.ld_v + j] = state.o[r*op.ld_v + j]*scale[r] + w.o[r*n.pad_v + j];
+        }
+    }
+}
+
+void h2o_decode_amx(const h2o_decode_op & op, float * work, int64_t ih, int64_t range, h2o_decode_state state) {
+    const h2o_amx_decode      n(op);
+    const h2o_amx_decode_work w(n, work);
+    const h2o_amx_scope       scope;
+
+    for (int64_t row = 0; row < n.pad_rows; ++row) {
+        std::fill(w.rows, w.rows + n.pad_k, 0.0f);
+
+        if (row < op.n_rows) {
+            const float * q = op.query(ih, row);
+            for (int64_t j = 0; j < op.d_k; ++j) {
+                w.rows[j] = q[j]*op.p.scale;
+            }
+        }
+        h2o_amx_split(w.rows, w.q + row*n.pad_k, n.pad_k);
+    }
+
+    h2o_decode_seen seen(op, w.mask);
+
+    for (int64_t key = range*op.n_range; key < std::min(op.n_kv, (range + 1)*op.n_range); key += H2O_DECODE_TILE) {
+        seen.find(key, std::min(op.n_kv, key + H2O_DECODE_TILE));
+
+        for (int64_t i = 0; i < seen.n; i += 32) {
+            h2o_amx_pack_cells(op, n, w, seen, ih, i);
+        }
+        for (int64_t row = 0; row < op.n_rows && seen.n > 0; row += H2O_AMX_ROWS) {
+            h2o_amx_decode_rows(op, n, w, seen, row, std::min(H2O_AMX_ROWS, op.n_rows - row), state.from(row, op.ld_v));
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,46 @@
+// Cells of a KV cache, head by head, as F32.
+
+#pragma once
+
+#include "h2o-rows.h"
+
+struct h2o_decode_cells {
+    // t: [d, n_kv, n_head_kv], not transposed
+    explicit h2o_decode_cells(const ggml_tensor * t) :
+        data((const char *) t->data), nb(t->nb[1]), nb_head(t->nb[2]), size(ggml_row_size(t->type, t->ne[0])), type(t->type),
+        d(t->ne[0]), n_head_kv(t->ne[2]) {}
+
+    const char * const data;
+    const size_t       nb;      // from cell to cell
+    const size_t       nb_head; // from head to head
+    const size_t       size;    // of one head
+    const ggml_type    type;
+    const int64_t      d;
+    const int64_t      n_head_kv;
+
+    // into buf [d]
+    void read(int64_t cell, int64_t ih, float * buf) const {
+        h2o_row_to_float(type, data + cell*nb + ih*nb_head, buf, d);
+    }
+
+    // where they are F32 already: themselves
+    const float * get(int64_t cell, int64_t ih, float * buf) const {
+        if (type == GGML_TYPE_F32) {
+            return (const float *) (data + cell*nb + ih*nb_head);
+        }
+        read(cell, ih, buf);
+        return buf;
+    }
+
+    // into the processor's cache, for later
+    void fetch(int64_t cell, int64_t ih) const {
+#ifdef __GNUC__
+        for (size_t i = 0; i < size; i += 64) {
+            __builtin_prefetch(data + cell*nb + ih*nb_head + i, 0, 2);
+        }
+#else
+        GGML_UNUSED(cell);
+        GGML_UNUSED(ih);
+#endif
+    }
+};

@@ -1,0 +1,173 @@
+#include "h2o-decode-few.h"
+
+#include "h2o-decode-cells.h"
+#include "h2o-decode-logits.h"
+#include "h2o-decode-mask.h"
+#include "h2o-decode-vec.h"
+
+#include "h2o-softmax.h"
+
+// cells of all heads that are read in turns
+static constexpr int64_t H2O_BLOCK = 16;
+
+// rows of logits are not a power of two apart
+static constexpr int64_t H2O_LD = H2O_DECODE_TILE + H2O_ROW_STEP;
+
+namespace {
+
+struct h2o_few_work {
+    h2o_few_work(const h2o_decode_op & op, float * work) :
+        q(work), logits(q + op.n_head_kv*op.n_rows*op.d_k), cells(logits + op.n_head_kv*op.n_rows*H2O_LD),
+        mask(cells + 4*size_row(op)) {}
+
+    static int64_t size_row(const h2o_decode_op & op) { return std::max({ op.d_k, op.d_v, H2O_DECODE_TILE }); }
+
+    float * q;      // [n_head_kv*n_rows][d_k], scaled
+    float * logits; // [n_head_kv*n_rows][H2O_LD]
+    float * cells;  // four cells of a head, or four channels of a tile
+    float * mask;   // [n_tokens][H2O_DECODE_TILE]
+};
+
+}
+
+int64_t h2o_decode_few_work_size(const h2o_decode_op & op) {
+    return op.n_head_kv*op.n_rows*(op.d_k + H2O_LD) + 4*h2o_few_work::size_row(op) + op.n_tokens*H2O_DECODE_TILE;
+}
+
+// f(i, head, its cells i.. of the list as F32) by fours; past the last one it is repeated. Cells come in blocks, as memory is
+// read best, and a block head by head, so that the queries or sums of a head stay in the L1 cache. The next block is fetched
+// meanwhile.
+template <typename F>
+static void h2o_each_four(const h2o_decode_cells & cells, const h2o_decode_seen & seen, float * buf, F f) {
+    for (int64_t begin = 0; begin < seen.n; begin += H2O_BLOCK) {
+        const int64_t end = std::min(seen.n, begin + H2O_BLOCK);
+
+        for (int64_t ih = 0; ih < cells.n_head_kv; ++ih) {
+            for (int64_t i = end; i < std::min(seen.n, end + H2O_BLOCK); ++i) {
+                cells.fetch(seen.cells[i], ih);
+            }
+            for (int64_t i = begin; i < end; i += 4) {
+                h2o_four four;
+                for (int64_t k = 0; k < 4; ++k) {
+                    four.row[k] = i + k < end ? cells.get(seen.cells[i + k], ih, buf + k*cells.d) : four.row[k - 1];
+                }
+                f(i, ih, four);
+            }
+        }
+    }
+}
+
+static void h2o_few_logits(const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen) {
+    h2o_each_four(h2o_decode_cells(op.k), seen, w.cells, [&](int64_t i, int64_t ih, h2o_four keys) {
+        h2o_in_steps(op.n_rows, [&](auto n, int64_t row) {
+            const int64_t at = ih*op.n_rows + row;
+
+            h2o_products_of<n>(w.q + at*op.d_k, op.d_k, keys, op.d_k, w.logits + at*H2O_LD + i, H2O_LD);
+        });
+    });
+}
+
+// logits become weights, and what was summed before is scaled to them
+static void h2o_few_weights(
+        const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen, h2o_decode_state state) {
+    const int64_t n_pad = h2o_row_pad(seen.n);
+
+    for (int64_t at = 0; at < op.n_head_kv*op.n_rows; ++at) {
+        float * x = w.logits + at*H2O_LD;
+
+        if (op.p.cap > 0.0f) {
+            h2o_cap_logits(x, n_pad, op.p.cap);
+        }
+        if (!seen.is_plain) {
+            h2o_mask_logits(x, seen.of_token(at%op.n_rows/op.n_group), seen.n);
+        }
+        std::fill(x + seen.n, x + n_pad, -INFINITY);
+
+        const float max = std::max(state.max[at], h2o_row_max(x, n_pad));
+
+        if (max > state.max[at]) {
+            const float scale = expf(state.max[at] - max);
+
+            for (int64_t j = 0; j < op.d_v; ++j) {
+                state.o[at*op.ld_v + j] *= scale;
+            }
+            state.sum[at] *= scale;
+            state.max[at]  = max;
+        }
+        state.sum[at] += h2o_row_exp(x, n_pad, h2o_shift_of(max));
+    }
+}
+
+static void h2o_few_values(
+        const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen, h2o_decode_state state) {
+    h2o_each_four(h2o_decode_cells(op.v), seen, w.cells, [&](int64_t i, int64_t ih, h2o_four values) {
+        h2o_in_steps(op.n_rows, [&](auto n, int64_t row) {
+            const int64_t at = ih*op.n_rows + row;
+
+            h2o_add_weighted<n>(w.logits + at*H2O_LD + i, H2O_LD, values, op.d_v, state.o + at*op.ld_v, op.ld_v);
+        });
+    });
+}
+
+// values whose cells are neighbours, channel by channel: products of their rows and the weights
+static void h2o_few_channels(
+        const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen, h2o_decode_state state) {
+    const int64_t first = seen.cells[0];
+    const int64_t n     = seen.cells[seen.n - 1] + 1 - first;
+
+    h2o_spread_weights(w.logits, H2O_LD, op.n_head_kv*op.n_rows, seen.cells, seen.n);
+
+    for (int64_t ih = 0; ih < op.n_head_kv; ++ih) {
+        for (int64_t j = 0; j < op.d_v; j += 4) {
+            const int64_t n_here = std::min<int64_t>(4, op.d_v - j);
+
+            h2o_four channels;
+            for (int64_t k = 0; k < 4; ++k) {
+                const char * src = (const char *) op.v->data + ih*op.v->nb[2] + (j + k)*op.v->nb[1] + first*op.v->nb[0];
+
+                channels.row[k] = k < n_here ? h2o_decode_floats(op.v->type, src, w.cells + k*H2O_DECODE_TILE, n) : channels.row[k - 1];
+            }
+            h2o_in_steps(op.n_rows, [&](auto n_rows, int64_t row) {
+                const int64_t at = ih*op.n_rows + row;
+
+                float sums[4*4];
+                h2o_products_of<n_rows>(w.logits + at*H2O_LD, H2O_LD, channels, n, sums, 4);
+
+                for (int64_t r = 0; r < n_rows; ++r) {
+                    for (int64_t k = 0; k < n_here; ++k) {
+                        state.o[(at + r)*op.ld_v + j + k] += sums[4*r + k];
+                    }
+                }
+            });
+        }
+    }
+}
+
+void h2o_decode_few(const h2o_decode_op & op, float * work, int64_t range, h2o_decode_state state) {
+    const h2o_few_work w(op, work);
+
+    for (int64_t at = 0; at < op.n_head_kv*op.n_rows; ++at) {
+        const float * q = op.query(at/op.n_rows, at%op.n_rows);
+
+        for (int64_t j = 0; j < op.d_k; ++j) {
+            w.q[at*op.d_k + j] = q[j]*op.p.scale;
+        }
+    }
+
+    h2o_decode_seen seen(op, w.mask);
+
+    for (int64_t key = range*op.n_range; key < std::min(op.n_kv, (range + 1)*op.n_range); key += H2O_DECODE_TILE) {
+        seen.find(key, std::min(op.n_kv, key + H2O_DECODE_TILE));
+        if (seen.n == 0) {
+            continue;
+        }
+        h2o_few_logits (op, w, seen);
+        h2o_few_weights(op, w, seen, state);
+
+        if (op.p.v_trans) {
+            h2o_few_channels(op, w, seen, state);
+        } else {
+            h2o_few_values(op, w, seen, state);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+// GGML_OP_H2O, DECODE: random shapes, cache types, layouts, masks, sinks and caps against a plain loop in double over what
+// the cache holds, and the same bits for 1 to 8 threads. With an argument: so many random cases.
+
+#include "testing.h"
+
+#include "ops/ggml-h2o.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+struct problem {
+    int d_k;
+    int d_v;
+    int n_head_kv;
+    int n_group;
+    int n_tokens;
+    int n_kv;
+
+    ggml_type type_k;
+    ggml_type type_v;
+    ggml_type type_mask;
+
+    bool  v_trans;
+    bool  q_apart; // rows of q are parts of longer ones
+    bool  has_sinks;
+    bool  has_garbage; // what the mask hides is NaN
+    float scale;
+    float cap;
+
+    std::vector<float> q;     // [n_tokens][n_head][d_k]
+    std::vector<float> k;     // [n_kv][n_head_kv][d_k]
+    std::vector<float> v;     // [n_kv][n_head_kv][d_v]
+    std::vector<float> mask;  // [n_tokens][n_kv]
+    std::vector<float> sinks; // [n_head]
+
+    int n_head() const { return n_head_kv*n_group; }
+};
+
+template <typename T>
+static T pick(test_random & rnd, const std::vector<T> & of) {
+    return of[rnd.integer(0, of.size() - 1)];
+}
+
+// what each token sees: the first cells (as it decodes), cells of a ring, all but a few holes, or nothing
+static std::vector<float> random_mask(test_random & rnd, const problem & p) {
+    std::vector<float> mask(p.n_tokens*p.n_kv, -INFINITY);
+
+    const int kind    = rnd.integer(0, 3);
+    const int n_last  = rnd.integer(p.n_tokens, p.n_kv); // cells that the last token sees
+    const int n_cells = rnd.integer(1, p.n_kv);
+    const int begin   = rnd.integer(0, p.n_kv - 1);
+
+    std::vector<bool> hole(p.n_kv);
+    for (int i = 0; i < p.n_kv; ++i) {
+        hole[i] = kind == 2 && rnd.integer(0, 3) == 0;
+    }
+
+    for (int t = 0; t < p.n_tokens; ++t) {
+        for (int i = 0; i < p.n_kv; ++i) {
+            const bool is_before = i < n_last - (p.n_tokens - 1 - t);
+            const bool is_seen   =
+                kind == 1 ? (i - begin + p.n_kv) % p.n_kv < n_cells :
+                kind == 3 ? is_before && t % 3 != 1 && i >= begin : is_before && !hole[i];
+
+            if (is_seen) {
+                mask[t*p.n_kv + i] = 0.0f;
+            }
+        }
+    }
+    return mask;
+}
+
+static problem random_problem(test_random & rnd) {
+    static const std::vector<ggml_type> types = {
+        GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1,
+    };
+
+    problem p;
+    p.type_k    = pick(rnd, types);
+    p.type_v    = pick(rnd, types);
+    p.d_k       = pick<int>(rnd, { 32, 64, 96, 128, 256 });
+    p.d_v       = rnd.integer(0, 2) ? p.d_k : pick<int>(rnd, { 32, 64, 96, 128, 256 });
+    p.n_head_kv = rnd.integer(1, 4);
+    p.n_group   = rnd.integer(1, 8);
+    p.n_tokens  = rnd.integer(0, 1) ? rnd.integer(1, 4) : rnd.integer(5, GGML_H2O_DECODE_MAX);
+    p.n_kv      = std::max(p.n_tokens, rnd.integer(0, 2) ? rnd.integer(1, 700) : 256*rnd.integer(1, 6));
+    p.v_trans   = !ggml_is_quantized(p.type_v) && rnd.integer(0, 1);
+    p.q_apart   = rnd.integer(0, 1);
+    p.has_sinks = rnd.integer(0, 3) == 0;
+    p.type_mask = rnd.integer(0, 1) ? GGML_TYPE_F16 : GGML_TYPE_F32;
+    p.cap       = rnd.integer(0, 3) == 0 ? 20.0f : 0.0f;
+    p.scale     = pick<float>(rnd, { 1.0f, 4.0f })/std::sqrt((float) p.d_k);
+
+    if (!ggml_is_quantized(p.type_k) && rnd.integer(0, 3) == 0) {
+        p.d_k = pick<int>(rnd, { 8, 20, 72, 80, 112 });
+    }
+    if (!ggml_is_quantized(p.type_v) && rnd.integer(0, 3) == 0) {
+        p.d_v = pick<int>(rnd, { 8, 20, 72, 80, 112 });
+    }
+    p.mask = random_mask(rnd, p);
+
+    const auto fill = [&](std::vector<float> & x, size_t n, float max) {
+        x.resize(n);
+        std::generate(x.begin(), x.end(), [&] { return rnd.uniform(-max, max); });
+    };
+    fill(p.q, p.n_tokens*p.n_head()*p.d_k, 2.0f);
+    fill(p.k, p.n_kv*p.n_head_kv*p.d_k, 2.0f);
+    fill(p.v, p.n_kv*p.n_head_kv*p.d_v, 1.0f);
+    fill(p.sinks, p.n_head(), 4.0f);
+
+    // what is left in cells that nobody sees
+    p.has_garbage = !p.v_trans && !ggml_is_quantized(p.type_k) && !ggml_is_quantized(p.type_v) && rnd.integer(0, 2) == 0;
+    for (int i = 0; p.has_garbage && i < p.n_kv; ++i) {
+        bool is_seen = false;
+        for (int t = 0; t < p.n_tokens; ++t) {
+            is_seen = is_seen || p.mask[t*p.n_kv + i] == 0.0f;
+        }
+        if (!is_seen) {
+            std::fill_n(p.k.begin() + i*p.n_head_kv*p.d_k, p.n_head_kv*p.d_k, NAN);
+            std::fill_n(p.v.begin() + i*p.n_head_kv*p.d_v, p.n_head_kv*p.d_v, NAN);
+        }
+    }
+    return p;
+}
+
+static std::vector<uint8_t> to_type(ggml_type type, const std::vector<float> & x, int64_t n_per_row) {
+    std::vector<uint8_t> res(ggml_row_size(type, n_per_row)*(x.size()/n_per_row));
+    if (type == GGML_TYPE_F32) {
+        memcpy(res.data(), x.data(), res.size());
+    } else {
+        ggml_quantize_chunk(type, x.data(), res.data(), 0, x.size()/n_per_row, n_per_row, nullptr);
+    }
+    return res;
+}
+
+static std::vector<float> to_float(ggml_type type, const std::vector<uint8_t> & x, size_t n) {
+    std::vector<float> res(n);
+    if (type == GGML_TYPE_F32) {
+        memcpy(res.data(), x.data(), x.size());
+    } else {
+        ggml_get_type_traits(type)->to_float(x.data(), res.data(), n);
+    }
+    return res;
+}
+
+// a cache of rows [n_kv][n_head_kv][d] as the op wants it, and as it is
+static std::vector<float> as_stored(ggml_type type, const std::vector<float> & x, int64_t d) {
+    return to_float(type, to_type(type, x, d), x.size());
+}
+
+static std::vector<float> run(const problem & p, int n_threads) {
+    test_graph g;
+    ggml_context * ctx = g.ctx.get();
+
+    const int n_apart = p.q_apart ? p.d_k + 16 : p.d_k;
+
+    ggml_tensor * q_all = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, n_apart, p.n_head(), p.n_tokens);
+    ggml_tensor * k_all = ggml_new_tensor_3d(ctx, p.type_k, p.d_k, p.n_head_kv, p.n_kv);
+    ggml_tensor * v_all = p.v_trans ? ggml_new_tensor_3d(ctx, p.type_v, p.n_kv, p.n_head_kv, p.d_v)
+                                    : ggml_new_tensor_3d(ctx, p.type_v, p.d_v, p.n_head_kv, p.n_kv);
+    ggml_tensor * mask  = ggml_new_tensor_2d(ctx, p.type_mask, p.n_kv, p.n_tokens);
+    ggml_tensor * sinks = p.has_sinks ? ggml_new_tensor_1d(ctx, GGML_TYPE_F32, p.n_head()) : nullptr;
+
+    ggml_tensor * q = ggml_view_3d(ctx, q_all, p.d_k, p.n_head(), p.n_tokens, q_all->nb[1], q_all->nb[2], 0);
+
+    ggml_tensor * out = ggml_h2o_decode(ctx, q, ggml_permute(ctx, k_all, 0, 2, 1, 3), ggml_permute(ctx, v_all, 0, 2, 1, 3),
+            mask, sinks, p.v_trans, p.scale, p.cap);
+
+    CHECK(out->ne[0] == p.d_v && out->ne[1] == p.n_head() && out->ne[2] == p.n_tokens);
+
+    g.alloc();
+
+    std::vector<float> q_data(ggml_nelements(q_all), NAN);
+    for (int i = 0; i < p.n_tokens*p.n_head(); ++i) {
+        std::copy_n(p.q.begin() + i*p.d_k, p.d_k, q_data.begin() + i*n_apart);
+    }
+    test_set(q_all, q_data);
+    test_set(k_all, to_type(p.type_k, p.k, p.d_k));
+
+    if (p.v_trans) {
+        std::vector<float> v(p.v.size());
+        for (int i = 0; i < p.n_kv; ++i) {
+            for (int j = 0; j < p.n_head_kv*p.d_v; ++j) {
+                v[(j%p.d_v*p.n_head_kv + j/p.d_v)*p.n_kv + i] = p.v[i*p.n_head_kv*p.d_v + j];
+            }
+        }
+        test_set(v_all, to_type(p.type_v, v, p.n_kv));
+    } else {
+        test_set(v_all, to_type(p.type_v, p.v, p.d_v));
+    }
+    test_set(mask, to_type(p.type_mask, p.mask, p.n_kv));
+    if (sinks) {
+        test_set(sinks, p.sinks);
+    }
+    g.compute({ out }, n_threads);
+
+    return test_get<float>(out);
+}
+
+// the same in double
+static std::vector<double> expected(const problem & p) {
+    const std::vector<float> k = as_stored(p.type_k, p.k, p.d_k);
+    const std::vector<float> v = as_stored(p.type_v, p.v, p.d_v);
+
+    std::vector<double> res;
+
+    for (int t = 0; t < p.n_tokens; ++t) {
+        for (int ih = 0; ih < p.n_head(); ++ih) {
+            std::vector<double> out(p.d_v, 0.0);
+            std::vector<double> logits;
+            std::vector<int>    cells;
+
+            double max = p.has_sinks ? p.sinks[ih] : -INFINITY;
+
+            for (int i = 0; i < p.n_kv; ++i) {
+                const float m = p.mask[t*p.n_kv + i];
+                if (m == -INFINITY) {
+                    continue;
+                }
+                double x = 0.0;
+                for (int j = 0; j < p.d_k; ++j) {
+                    x += (double) p.q[(t*p.n_head() + ih)*p.d_k + j]*k[(i*p.n_head_kv + ih/p.n_group)*p.d_k + j];
+                }
+                x *= p.scale;
+                x  = p.cap > 0.0f ? p.cap*std::tanh(x/p.cap) : x;
+                max = std::max(max, x);
+                logits.push_back(x);
+                cells .push_back(i);
+            }
+            double sum = p.has_sinks ? std::exp(p.sinks[ih] - max) : 0.0;
+            for (size_t c = 0; c < cells.size(); ++c) {
+                const double w = std::exp(logits[c] - max);
+                sum += w;
+                for (int j = 0; j < p.d_v; ++j) {
+                    out[j] += w*v[(cells[c]*p.n_head_kv + ih/p.n_group)*p.d_v + j];
+                }
+            }
+            for (const double x : out) {
+                res.push_back(cells.empty() ? 0.0 : x/sum);
+            }
+        }
+    }
+    return res;
+}
+
+static void test_problem(const problem & p, int n_threads) {
+    const std::vector<float>  got  = run(p, 1);
+    const std::vector<double> want = expected(p);
+
+    double diff = 0.0, size = 0.0;
+    for (size_t i = 0; i < want.size(); ++i) {
+        diff += (got[i] - want[i])*(got[i] - want[i]);
+        size += want[i]*want[i];
+    }
+    if (!(diff <= 1e-9*size)) {
+        fprintf(stderr, "d %d/%d, %d x %d heads, %d tokens, %d cells, %s/%s, v_trans %d, sinks %d, cap %g: NMSE %g\n",
+                p.d_k, p.d_v, p.n_head_kv, p.n_group, p.n_tokens, p.n_kv, ggml_type_name(p.type_k), ggml_type_name(p.type_v),
+                p.v_trans, p.has_sinks, p.cap, diff/size);
+        CHECK(!"equal to the loop in double");
+    }
+    const std::vector<float> again = run(p, n_threads);
+    CHECK(memcmp(again.data(), got.data(), got.size()*sizeof(float)) == 0);
+}
+
+int main(int argc, char ** argv) {
+    test_random rnd;
+
+    const int n_cases = argc > 1 ? atoi(argv[1]) : 200;
+    for (int i = 0; i < n_cases; ++i) {
+        test_problem(random_problem(rnd), 2 + i % 7);
+    }
+    printf("H2O decode op: checks passed\n");
+    return 0;
+}
