@@ -29,7 +29,7 @@ in a checkout:
   --native          the native addon only
   --ts              TypeScript only
   --tests           the C++ tests as well (test/native)
-  --bench           h2o-bench, attn-bench and linear-bench as well, in build/bin
+  --bench           h2o-bench, attn-bench, decode-bench and linear-bench as well, in build/bin
   --if-missing      do nothing when both results are there
 
 It needs CMake, a C++17 compiler and git, and 6 minutes of two cores; with ccache, less when it is done again. --cuda
@@ -92,7 +92,7 @@ async function buildNative(paths, values) {
     // with another nvcc than before, CMake begins anew and forgets what it was told
     if (cuda && !isOn(folder, 'GGML_CUDA')) await configure()
   })
-  const programs = values.bench ? ['h2o-bench', 'attn-bench', 'linear-bench'] : [] // no part of `all`
+  const programs = values.bench ? ['h2o-bench', 'attn-bench', 'decode-bench', 'linear-bench'] : [] // no part of `all`
   const all = values.tests || values.tools
   const compile = ['--build', folder, '--config', 'Release', '--parallel', jobs()]
   await build.run('cmake', all ? compile : [...compile, '--target', 'h2o_llama', ...programs], options)

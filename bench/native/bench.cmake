@@ -2,7 +2,7 @@
 #
 #   h2o_add_bench(NAME [H2O])   prefill-bench. Twice the same program: stock-bench on the unpatched pin
 #                               (test/parity/stock), h2o-bench with the option H2O on the patched tree
-#   h2o_add_kernel_bench(NAME)  attn-bench, linear-bench: on the patched tree, beside the machine's F32 peak
+#   h2o_add_kernel_bench(NAME)  attn-bench, decode-bench, linear-bench: on the patched tree, beside the machine's peak
 
 set(H2O_BENCH_DIR ${CMAKE_CURRENT_LIST_DIR})
 
