@@ -26,6 +26,8 @@ struct test_context_params {
     bool swa_full = true; // as llama_context_default_params
     int  n_rs_seq = 0;    // tokens that recurrent layers can go back
 
+    bool upstream_products = false; // dense calls are stock's to the bit
+
     ggml_type type_kv    = GGML_TYPE_F32;
     bool      flash_attn = false; // also the layout of V: transposed without
     int       n_threads  = 1;     // tiny graphs on many threads suffer where the cores are busy

@@ -173,7 +173,7 @@ void decode_job::read_results() {
     position = state->position();
 
     if (!h2o_get_last_call(state->ctx, &call)) {
-        call = { (int32_t) input.tokens.size(), base, H2O_PATH_DENSE, H2O_REASON_OFF, 0, 0 };
+        call = { (int32_t) input.tokens.size(), base, H2O_PATH_DENSE, H2O_REASON_OFF, 0, 0, false };
     }
     learn_nodes();
 
@@ -215,6 +215,7 @@ Napi::Value decode_job::result(Napi::Env env) {
                                 : Napi::Value(Napi::String::New(env, h2o_reason_name(call.reason))));
     object.Set("inherited", Napi::Number::New(env, call.n_inherited));
     object.Set("chunks",    Napi::Number::New(env, call.n_chunks));
+    object.Set("exact",     Napi::Boolean::New(env, call.is_exact));
     object.Set("position",  Napi::Number::New(env, position));
     object.Set("ms",        Napi::Number::New(env, ms));
     object.Set("token",     drawn.token == LLAMA_TOKEN_NULL ? env.Null()

@@ -3,6 +3,7 @@
 #include "h2o-call.h"
 #include "h2o-debug.h"
 #include "h2o-device.h"
+#include "h2o-exact.h"
 #include "h2o-policies.h"
 #include "h2o-two-pass.h"
 
@@ -54,6 +55,7 @@ static std::vector<h2o_store_layer> h2o_store_layers(
 
 h2o_cache::h2o_cache(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn) :
     cparams(cparams), is_fused(h2o_has_fused_attn(model, cparams, attn)),
+    has_exact(h2o_has_exact(model, cparams, attn)),
     n_graph_chunks(h2o_n_graph_chunks(model, cparams)),
     policy(h2o_make_policy(cparams.h2o, cparams.n_ubatch)),
     store(h2o_store_layers(model, cparams, attn, *policy), model.hparams.no_alloc),
@@ -79,12 +81,18 @@ h2o_plan h2o_cache::new_plan(uint32_t n_tokens, llama_pos pos) const {
     return plan;
 }
 
+h2o_call h2o_cache::dense_call(int32_t n_tokens, llama_pos pos, h2o_reason reason) const {
+    const bool is_exact = has_exact && refused == H2O_REASON_NONE && n_tokens <= GGML_H2O_DECODE_MAX;
+
+    return { n_tokens, pos, H2O_PATH_DENSE, reason, 0, 0, is_exact };
+}
+
 std::vector<h2o_plan> h2o_cache::begin_call(
         const llama_batch & batch, uint32_t n_tokens, bool embd_all, const llama_kv_cells & cells) {
     const h2o_reason reason =
         refused != H2O_REASON_NONE ? refused : h2o_refuse_batch(batch, n_tokens, embd_all, cparams, cells);
 
-    call = { (int32_t) n_tokens, batch.pos[0], H2O_PATH_DENSE, reason, 0, 0 };
+    call = dense_call(n_tokens, batch.pos[0], reason);
     last = {};
     if (reason != H2O_REASON_NONE) {
         return {};
@@ -95,13 +103,14 @@ std::vector<h2o_plan> h2o_cache::begin_call(
     const h2o_plan & first = plans.front();
 
     call.path        = H2O_PATH_SPARSE;
+    call.is_exact    = false;
     call.n_chunks    = first.n_chunks();
     call.n_inherited = state.remembers() ? first.n_near(0) + first.n_mem(0) : 0;
     return plans;
 }
 
 void h2o_cache::refuse_call(h2o_reason reason) {
-    call = { call.n_tokens, call.pos, H2O_PATH_DENSE, reason, 0, 0 };
+    call = dense_call(call.n_tokens, call.pos, reason);
 }
 
 void h2o_cache::graph_done(const h2o_plan & plan) {

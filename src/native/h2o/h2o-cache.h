@@ -141,6 +141,7 @@ private:
     const llama_cparams & cparams;
 
     const bool    is_fused;
+    const bool    has_exact;
     const int32_t n_graph_chunks;
 
     const std::unique_ptr<h2o_policy> policy;
@@ -151,6 +152,9 @@ private:
 
     h2o_call call = {};
     h2o_plan last; // of the last graph of the call in progress that succeeded; without tokens if there is none
+
+    // of a dense call
+    h2o_call dense_call(int32_t n_tokens, llama_pos pos, h2o_reason reason) const;
 
     // the part of a plan that does not depend on the state
     h2o_plan new_plan(uint32_t n_tokens, llama_pos pos) const;

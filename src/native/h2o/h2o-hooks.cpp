@@ -3,6 +3,7 @@
 #include "h2o-cache.h"
 #include "h2o-chain.h"
 #include "h2o-coverage.h"
+#include "h2o-exact.h"
 #include "h2o-families.h"
 #include "h2o-probe.h"
 
@@ -28,7 +29,7 @@ void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & para
     const h2o_params asked = params.h2o ? *params.h2o : h2o_default_params();
     const h2o_params used  = h2o_resolve_params(asked, cparams.n_ubatch, h2o_max_group(model.hparams));
 
-    cparams.h2o = used;
+    static_cast<h2o_params &>(cparams.h2o) = used;
 
     if (h2o_lowers_params(asked, cparams.n_ubatch)) {
         LLAMA_LOG_WARN("%s: H2O needs local, with votes local + heavy, below n_ubatch (%u): using local = %u, heavy = %u\n",
@@ -43,8 +44,10 @@ void h2o_mark_linear(const llm_graph_context & g, ggml_tensor * mul_mat) {
 }
 
 std::unique_ptr<h2o_record> h2o_create_record(
-        const llama_model & model, const llama_cparams & cparams, llama_memory_i * memory) {
+        const llama_model & model, llama_cparams & cparams, llama_memory_i * memory) {
     auto h2o = std::make_unique<h2o_record>();
+
+    cparams.h2o.record = h2o.get();
 
     h2o->reason = h2o_coverage(model, cparams);
     h2o->cache  = h2o_cache_of(memory);
@@ -112,16 +115,31 @@ static const llm_graph_input_h2o * h2o_input(const llm_graph_result & res) {
     return nullptr;
 }
 
+// whether the call under way takes the exact kernel
+static bool h2o_is_exact(const llama_cparams & cparams) {
+    const h2o_record * h2o = cparams.h2o.record;
+
+    return h2o && h2o->cache && h2o->cache->get_call().is_exact;
+}
+
+static bool h2o_has_exact_input(const llm_graph_result & res) {
+    return std::any_of(res.inputs.begin(), res.inputs.end(), [](const auto & input) {
+        return dynamic_cast<const llm_graph_input_h2o_exact *>(input.get()) != nullptr;
+    });
+}
+
 void h2o_build_inp(const llm_graph_context & g) {
     if (const h2o_sparse_context * sparse = h2o_sparse(g.mctx)) {
         sparse->get_cache().trace.begin_graph();
 
         g.res->add_input(std::make_unique<llm_graph_input_h2o>(g, *sparse));
+    } else if (h2o_is_exact(g.cparams)) {
+        g.res->add_input(std::make_unique<llm_graph_input_h2o_exact>());
     }
 }
 
 bool h2o_can_reuse(const llm_graph_result & res, const llm_graph_params & params) {
-    return !h2o_sparse(params.mctx) || h2o_input(res);
+    return h2o_sparse(params.mctx) ? h2o_input(res) != nullptr : h2o_is_exact(params.cparams) == h2o_has_exact_input(res);
 }
 
 bool h2o_stores_kv(const llm_graph_context & g) {
@@ -130,15 +148,38 @@ bool h2o_stores_kv(const llm_graph_context & g) {
     return !sparse || sparse->get_plan().stores_kv();
 }
 
+// into the graph, where build_attn_mha would put its own
+static void h2o_add_attn(const llm_graph_context & g, ggml_tensor * cur) {
+    ggml_build_forward_expand(g.gf, cur);
+
+    if (!g.cparams.offload_kqv) {
+        // as build_attn_mha does: everything between the KV store and the attention output runs on the CPU
+        ggml_backend_sched_set_tensor_backend(g.sched, cur->view_src ? cur->view_src : cur, g.backend_cpu);
+    }
+}
+
 ggml_tensor * h2o_build_attn(
         const llm_graph_context & g,
         ggml_tensor             * q,
         ggml_tensor             * k,
         ggml_tensor             * v,
         ggml_tensor             * kq_b,
+        ggml_tensor             * kq_mask,
         ggml_tensor             * sinks,
         float                     kq_scale,
         int                       il) {
+    const float cap = g.hparams.attn_soft_cap ? g.hparams.f_attn_logit_softcapping : 0.0f;
+
+    const h2o_softmax softmax = { kq_scale, cap, sinks };
+
+    if (h2o_has_exact_input(*g.res)) {
+        ggml_tensor * cur = kq_b ? nullptr : h2o_build_exact(g.ctx0, q, k, v, kq_mask, softmax);
+        if (cur) {
+            h2o_add_attn(g, cur);
+        }
+        return cur;
+    }
+
     const llm_graph_input_h2o * h2o = h2o_input(*g.res);
 
     const int32_t owner = h2o ? h2o->find_owner(k, il) : -1;
@@ -148,15 +189,9 @@ ggml_tensor * h2o_build_attn(
     if (kq_b || (owner != il && h2o->plan.phase != H2O_PHASE_BOTH)) {
         throw h2o_not_covered();
     }
-    const float cap = g.hparams.attn_soft_cap ? g.hparams.f_attn_logit_softcapping : 0.0f;
 
-    ggml_tensor * cur = h2o_build_attn_layer(g, *h2o, q, k, v, { kq_scale, cap, sinks }, il, owner);
-    ggml_build_forward_expand(g.gf, cur);
-
-    if (!g.cparams.offload_kqv) {
-        // as build_attn_mha does: everything between the KV store and the attention output runs on the CPU
-        ggml_backend_sched_set_tensor_backend(g.sched, cur->view_src ? cur->view_src : cur, g.backend_cpu);
-    }
+    ggml_tensor * cur = h2o_build_attn_layer(g, *h2o, q, k, v, softmax, il, owner);
+    h2o_add_attn(g, cur);
 
     h2o->built.insert(il);
 
@@ -197,13 +232,18 @@ void h2o_decode_done(h2o_record & h2o, const llama_batch & batch) {
         }
         h2o.cache->trace.sort();
     } else {
-        h2o.last = { batch.n_tokens, batch.pos[0], H2O_PATH_DENSE, h2o.reason, 0, 0 };
+        h2o.last = { batch.n_tokens, batch.pos[0], H2O_PATH_DENSE, h2o.reason, 0, 0, false };
     }
     h2o.has_call = true;
 
     h2o_count & count = h2o.counts[h2o.last.reason];
     count.n_calls  += 1;
     count.n_tokens += h2o.last.n_tokens;
+
+    if (h2o.last.is_exact) {
+        h2o.exact.n_calls  += 1;
+        h2o.exact.n_tokens += h2o.last.n_tokens;
+    }
 }
 
 // every sequence of the batch loses what it got and all that follows, where the memory can go back that far

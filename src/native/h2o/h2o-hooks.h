@@ -16,7 +16,7 @@ void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & para
 
 // llama_context::llama_context, after the memory was made: the context's record
 std::unique_ptr<h2o_record> h2o_create_record(
-        const llama_model & model, const llama_cparams & cparams, llama_memory_i * memory);
+        const llama_model & model, llama_cparams & cparams, llama_memory_i * memory);
 
 // llama_context::graph_max_nodes: nodes that a sparse graph needs on top of the stock budget
 // throws std::runtime_error, naming -b, if there would be absurdly many
@@ -26,10 +26,10 @@ uint32_t h2o_graph_max_nodes(const h2o_record & h2o, const llama_context & lctx)
 // graphs throws std::runtime_error, naming -b, if they do not fit
 void h2o_sched_reserve(h2o_record & h2o, llama_context & lctx, size_t * sizes);
 
-// llm_graph_context::llm_graph_context: a sparse call's graph gets an input of its own
+// llm_graph_context::llm_graph_context: the graph of a sparse or exact call gets an input of its own
 void h2o_build_inp(const llm_graph_context & g);
 
-// llm_graph_result::can_reuse, before the inputs are asked: no graph of a dense call serves a sparse one
+// llm_graph_result::can_reuse, before the inputs are asked: no graph serves a call that takes another path
 bool h2o_can_reuse(const llm_graph_result & res, const llm_graph_params & params);
 
 // llm_graph_context::build_lora_mm, after its product: our kernels may run it
@@ -39,14 +39,15 @@ void h2o_mark_linear(const llm_graph_context & g, ggml_tensor * mul_mat);
 // stores K and V; false in phase 2, whose tokens phase 1 has stored
 bool h2o_stores_kv(const llm_graph_context & g);
 
-// llm_graph_context::build_attn, in place of build_attn_mha: the attention of one layer of a sparse call; null in a
-// dense one, and for a layer that H2O does not serve
+// llm_graph_context::build_attn, in place of build_attn_mha: the attention of one layer of a sparse call, or the exact
+// kernel's of a short dense one; null for stock's
 ggml_tensor * h2o_build_attn(
         const llm_graph_context & g,
         ggml_tensor             * q,
         ggml_tensor             * k,
         ggml_tensor             * v,
         ggml_tensor             * kq_b,
+        ggml_tensor             * kq_mask,
         ggml_tensor             * sinks,
         float                     kq_scale,
         int                       il);

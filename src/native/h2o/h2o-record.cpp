@@ -74,6 +74,10 @@ h2o_count h2o_get_count(const llama_context * ctx, h2o_reason reason) {
     return reason >= 0 && reason < H2O_REASON_COUNT ? ctx->h2o->counts[reason] : h2o_count{};
 }
 
+h2o_count h2o_get_exact_count(const llama_context * ctx) {
+    return ctx->h2o->exact;
+}
+
 void h2o_perf_print(const llama_context * ctx) {
     const h2o_record & h2o = *ctx->h2o;
 
@@ -93,6 +97,10 @@ void h2o_perf_print(const llama_context * ctx) {
                     h2o_path_name(i == H2O_REASON_NONE ? H2O_PATH_SPARSE : H2O_PATH_DENSE),
                     i == H2O_REASON_NONE ? "" : ", ", i == H2O_REASON_NONE ? "" : h2o_reason_name((h2o_reason) i));
         }
+    }
+    if (h2o.exact.n_calls > 0) {
+        LLAMA_LOG_INFO("%s: %6" PRId64 " calls, %8" PRId64 " tokens of the dense ones took H2O's exact kernel\n", __func__,
+                h2o.exact.n_calls, h2o.exact.n_tokens);
     }
 }
 

@@ -26,4 +26,5 @@ struct h2o_record {
     std::set<int32_t> layers; // those that attend to what H2O chooses
 
     h2o_count counts[H2O_REASON_COUNT] = {};
+    h2o_count exact                    = {}; // of the dense ones
 };

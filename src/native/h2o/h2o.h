@@ -16,7 +16,7 @@ extern "C" {
 
 // how a decode call read the cache
 enum h2o_path {
-    H2O_PATH_DENSE  = 0, // stock attention over the whole cache
+    H2O_PATH_DENSE  = 0, // attention over the whole cache
     H2O_PATH_SPARSE = 1, // H2O chunked sparse prefill
 };
 
@@ -66,8 +66,9 @@ struct h2o_params {
     // from the first call on; graphs are reserved for it. See h2o_set_trace
     enum h2o_trace_level trace;
 
-    // linear layers by upstream's products alone, however many rows they have (ops/cpu/linear): what is dense then has
-    // unpatched llama.cpp's logits to the bit
+    // linear layers by upstream's products alone, however many rows they have (ops/cpu/linear), and dense calls by upstream's
+    // attention alone, however few tokens they have (ops/cpu/decode): what is dense then has unpatched llama.cpp's logits to
+    // the bit
     bool upstream_products;
 };
 
@@ -120,6 +121,7 @@ struct h2o_call {
     enum h2o_reason reason;      // H2O_REASON_NONE iff path is sparse
     int32_t         n_chunks;    // chunks of S tokens, a partial tail included; 0 if dense
     int32_t         n_inherited; // positions before the call that its first chunk attended to; 0 if there was no memory
+    bool            is_exact;    // dense: attention took H2O's exact kernel, where K and V are on the CPU, and not stock's
 };
 
 // the last llama_decode call that succeeded; false if there was none
@@ -133,6 +135,9 @@ struct h2o_count {
 
 // the dense calls with this reason; the sparse ones for H2O_REASON_NONE
 LLAMA_API struct h2o_count h2o_get_count(const struct llama_context * ctx, enum h2o_reason reason);
+
+// the dense calls of which is_exact is true
+LLAMA_API struct h2o_count h2o_get_exact_count(const struct llama_context * ctx);
 
 // logs these counts, if a call was sparse or would have been but for its reason; llama_perf_context_print does
 LLAMA_API void h2o_perf_print(const struct llama_context * ctx);

@@ -13,6 +13,7 @@ set(H2O_SOURCES
     ${H2O_DIR}/h2o-coverage.cpp
     ${H2O_DIR}/h2o-debug.cpp
     ${H2O_DIR}/h2o-device.cpp
+    ${H2O_DIR}/h2o-exact.cpp
     ${H2O_DIR}/h2o-families.cpp
     ${H2O_DIR}/h2o-grammar.cpp
     ${H2O_DIR}/h2o-graph-input.cpp

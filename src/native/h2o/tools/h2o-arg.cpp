@@ -58,7 +58,7 @@ std::vector<common_arg> h2o_args(const common_params & params) {
 
     args.push_back(common_arg(
         {"--h2o-upstream-products"},
-        "linear layers by llama.cpp's own matrix products, however many tokens there are at once: with H2O off the logits "
+        "linear layers by llama.cpp's own matrix products and decoding by its own attention: with H2O off the logits "
         "are those of an unpatched build",
         [](common_params & params) {
             params.h2o.upstream_products = true;
