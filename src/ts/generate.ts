@@ -169,6 +169,8 @@ async function* tokensOf(
       drawn = await clock.measure(() =>
         context.abortable(signal, () => context.decode(Int32Array.of(token), 'none', null, true)),
       )
+      clock.nExact += Number(drawn.exact)
+      clock.nDecoded++
     }
 
     const timings = timingsOf(prefill.result, predicted, clock)
@@ -206,6 +208,9 @@ class Text {
 class Clock {
   readonly ttftMs: number
   predictedMs = 0
+  /** Calls of one token, and those by the exact kernel. */
+  nDecoded = 0
+  nExact = 0
 
   constructor(start: number) {
     this.ttftMs = performance.now() - start
@@ -223,7 +228,7 @@ class Clock {
 
 function timingsOf(prefill: PrefillResult, predictedN: number, clock: Clock): GenerateTimings {
   const { promptMs, promptPerSecond } = prefill.timings
-  const { predictedMs, ttftMs } = clock
+  const { predictedMs, ttftMs, nDecoded, nExact } = clock
   return {
     cacheN: prefill.cached,
     promptN: prefill.tokens,
@@ -234,6 +239,7 @@ function timingsOf(prefill: PrefillResult, predictedN: number, clock: Clock): Ge
     predictedMs,
     predictedPerTokenMs: predictedN > 0 ? predictedMs / predictedN : 0,
     predictedPerSecond: predictedMs > 0 ? (predictedN * 1000) / predictedMs : 0,
+    predictedExact: nDecoded > 0 && nExact === nDecoded,
     ttftMs,
   }
 }

@@ -80,7 +80,8 @@ export interface ContextOptions {
   /** false: stock attention. Local and heavy of 0 mean the same. */
   h2o?: false | H2oOptions
   /**
-   * Linear layers by llama.cpp's own matrix products: false. Ours are faster from 64 tokens at once, and round otherwise.
+   * Linear layers by llama.cpp's own matrix products, and decoding by its own attention: false. Ours are faster, and
+   * round otherwise.
    * With true, what is dense has unpatched llama.cpp's logits to the bit.
    */
   upstreamProducts?: boolean

@@ -240,8 +240,8 @@ function rowsOf(
 }
 
 export function publicCall(call: NativeCall): Call {
-  const { n, pos, inherited, chunks } = call
-  return { n, pos, path: call.path as Path, reason: call.reason as Reason | null, inherited, chunks }
+  const { n, pos, inherited, chunks, exact } = call
+  return { n, pos, path: call.path as Path, reason: call.reason as Reason | null, inherited, chunks, exact }
 }
 
 function summarize(

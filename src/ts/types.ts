@@ -1,6 +1,6 @@
 /** What calls report: plain data, no behaviour. */
 
-/** How a decode call read the cache: H2O chunked sparse attention, or stock attention over all of it. */
+/** How a decode call read the cache: H2O chunked sparse attention, or attention over all of it. */
 export type Path = 'h2o' | 'dense'
 
 export const schedules = ['single-pass', 'two-pass'] as const
@@ -51,6 +51,8 @@ export interface Call {
   inherited: number
   /** Chunks of nUbatch tokens, a partial tail included; 0 if dense. */
   chunks: number
+  /** Dense by the exact kernel of H2O, and not by llama.cpp's attention: up to 64 tokens, on the CPU. */
+  exact: boolean
 }
 
 export interface PrefillProgress {
@@ -139,6 +141,8 @@ export interface GenerateTimings {
   predictedMs: number
   predictedPerTokenMs: number
   predictedPerSecond: number
+  /** Whether all tokens behind the first one were decoded by the exact kernel of H2O (`Call.exact`). */
+  predictedExact: boolean
   /** From the call of generate() to its first token, tokenizing included. */
   ttftMs: number
 }

@@ -103,9 +103,9 @@ describe('the figures', () => {
       chunks: 6,
     })
     expect(row.calls).toEqual([
-      { n: 12, pos: 0, path: 'h2o', reason: null, inherited: 0 },
-      { n: 12, pos: 12, path: 'h2o', reason: null, inherited: 0 },
-      { n: 6, pos: 24, path: 'h2o', reason: null, inherited: 0 },
+      { n: 12, pos: 0, path: 'h2o', reason: null, inherited: 0, exact: false },
+      { n: 12, pos: 12, path: 'h2o', reason: null, inherited: 0, exact: false },
+      { n: 6, pos: 24, path: 'h2o', reason: null, inherited: 0, exact: false },
     ])
     expect(row.prompt).toMatchObject({
       n: 2 * (30 - 4),

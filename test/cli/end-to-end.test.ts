@@ -47,9 +47,9 @@ describe('the main job', () => {
       text: expect.stringMatching(/./),
     })
     expect(result.calls).toEqual([
-      { n: 4096, pos: 0, path: 'h2o', reason: null, inherited: 0 },
-      { n: 4096, pos: 4096, path: 'h2o', reason: null, inherited: 512 },
-      { n: 3808, pos: 8192, path: 'h2o', reason: null, inherited: 512 },
+      { n: 4096, pos: 0, path: 'h2o', reason: null, inherited: 0, exact: false },
+      { n: 4096, pos: 4096, path: 'h2o', reason: null, inherited: 512, exact: false },
+      { n: 3808, pos: 8192, path: 'h2o', reason: null, inherited: 512, exact: false },
     ])
     const { timings } = result
     expect(timings.predicted_n).toBe(16)

@@ -38,6 +38,8 @@ it('decodeLine', () => {
   expect(decodeLine({ ...summary, predicted: 0, stop: 'eos' })).toBe(
     'decode: 0 tokens, 20 ms (the model ended)',
   )
+  summary.timings.predictedExact = true
+  expect(decodeLine(summary)).toContain('decode: 2 tokens, exact kernel, 20 ms')
 })
 
 it('memoryLines', () => {
@@ -74,7 +76,7 @@ describe('toJson', () => {
       select: 'votes',
       chunks: 3,
       dense_tail: 0,
-      calls: [{ n: 12, pos: 0, path: 'h2o', reason: null, inherited: 0 }],
+      calls: [{ n: 12, pos: 0, path: 'h2o', reason: null, inherited: 0, exact: false }],
       n_batch: 12,
       n_ubatch: 4,
       h2o: { local: 2, heavy: 1 },
@@ -86,6 +88,7 @@ describe('toJson', () => {
         predicted_n: 2,
         predicted_ms: 20,
         predicted_per_second: 100,
+        predicted_exact: false,
       },
       text: 'hello',
     })

@@ -95,8 +95,10 @@ test.each(cases)('$select: $name, $type KV, -fa $flashAttn, $path', async (c) =>
   const tokens = randomTokens(S + 1, 2)
 
   const run = async (h2o: false | H2oOptions) => {
-    const settings = { model, nBatch: 4 * S, nUbatch: S, typeK: type, typeV: type, flashAttn, h2o }
-    const context = await open(settings)
+    const context = await open({
+      ...{ model, nBatch: 4 * S, nUbatch: S, typeK: type, typeV: type, flashAttn, h2o },
+      upstreamProducts: true, // what comes before is stock's in both
+    })
     await context.decode(before)
     const { call, logits } = await context.decode(tokens, { logits: 'all' })
     await context.dispose()

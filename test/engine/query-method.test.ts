@@ -108,7 +108,9 @@ test.each(ways)('$kernels: $name', async ({
       const expected = reference.call(tokens, call.path === 'h2o' ? { forcedSets: blocksOf(trace) } : {})
 
       const { path, pos, inherited, chunks } = expected
-      expect(call).toEqual({ path, pos, n, inherited, chunks, reason: path === 'h2o' ? null : 'one-chunk' })
+      const dense = path === 'dense'
+      const reason = dense ? 'one-chunk' : null
+      expect(call).toEqual({ path, pos, n, inherited, chunks, reason, exact: dense && n <= 64 })
       expect(nmse(logits!, expected.logits)).toBeLessThanOrEqual(LOGITS_NMSE)
       expect(checkSets(expected.blocks, SCORE_TOLERANCE)).toEqual([])
       blocks.push(...expected.blocks)

@@ -4,6 +4,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Context, H2oOptions } from '../../src/ts/index.js'
 import type { Architecture } from '../../src/ts/model-maker/index.js'
+import { nmse } from '../reference/session.js'
 import { modelFile, open, randomTokens } from './support.js'
 
 const S = 64
@@ -123,6 +124,6 @@ describe.each(cases)('$name', ({ arch, h2o }) => {
     await other.loadState(state)
     const { logits } = await other.decode(third)
     await context.loadState(state)
-    expect((await context.decode(third)).logits).toEqual(logits)
+    expect(nmse((await context.decode(third)).logits!, logits!)).toBeLessThanOrEqual(1e-9)
   })
 })

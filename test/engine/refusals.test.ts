@@ -68,6 +68,7 @@ test.each(refusals)('$name: $reason', async ({ reason, spec, settings, prepare }
       nUbatch: S,
       typeK: 'f16',
       typeV: 'f16',
+      upstreamProducts: true,
       ...settings,
       ...(settings?.h2o === undefined ? { h2o } : {}),
     } as ContextOptions)

@@ -31,8 +31,8 @@ export function toJson({ model, loadMs, context, summary }: RunReport): Record<s
   }
 }
 
-function callOf({ n, pos, path, reason, inherited }: Call) {
-  return { n, pos, path, reason, inherited }
+function callOf({ n, pos, path, reason, inherited, exact }: Call) {
+  return { n, pos, path, reason, inherited, exact }
 }
 
 function timingsOf({ prefill, predicted, timings }: GenerateSummary, loadMs: number) {
@@ -45,6 +45,7 @@ function timingsOf({ prefill, predicted, timings }: GenerateSummary, loadMs: num
     predicted_n: predicted,
     predicted_ms: round(timings.predictedMs),
     predicted_per_second: round(timings.predictedPerSecond),
+    predicted_exact: timings.predictedExact,
   }
 }
 

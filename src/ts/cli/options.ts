@@ -85,7 +85,7 @@ export const runOptions: readonly OptionSpec[] = [
   { group: context, names: ['-kvo', '--kv-offload'], env: 'LLAMA_ARG_KV_OFFLOAD', default: true, help: 'the KV cache is on the GPU (default)' },
   { group: context, names: ['-nkvo', '--no-kv-offload'], help: 'the KV cache stays on the CPU' },
 
-  { group: context, names: ['--upstream-products'], help: "linear layers by llama.cpp's own matrix products, to its bits" },
+  { group: context, names: ['--upstream-products'], help: "llama.cpp's own products and decoding, to its bits" },
 
   ...modelFlagOptions,
   { group: 'Model and devices:', names: ['--list-devices'], help: 'print the devices that there are, and end' },

@@ -36,10 +36,12 @@ const stops: Record<GenerateSummary['stop'], string> = {
   grammar: 'the grammar is at its end',
 }
 
-/** `decode: 16 tokens, 0.79 s, 20.1 tok/s, first token after 8.33 s (-n reached)` */
+/** `decode: 16 tokens, exact kernel, 0.79 s, 20.1 tok/s, first token after 8.33 s (-n reached)` */
 export function decodeLine(summary: GenerateSummary): string {
-  const { predictedMs, predictedPerSecond, ttftMs } = summary.timings
-  const parts = [`decode: ${count(summary.predicted, 'token')}`, seconds(predictedMs)]
+  const { predictedMs, predictedPerSecond, predictedExact, ttftMs } = summary.timings
+  const parts = [`decode: ${count(summary.predicted, 'token')}`]
+  if (predictedExact) parts.push('exact kernel')
+  parts.push(seconds(predictedMs))
   if (summary.predicted > 1) parts.push(rate(predictedPerSecond))
   if (summary.predicted > 0) parts.push(`first token after ${seconds(ttftMs)}`)
   return `${parts.join(', ')} (${stops[summary.stop]})`

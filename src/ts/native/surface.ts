@@ -220,6 +220,7 @@ export interface NativeCall {
   reason: string | null
   inherited: number
   chunks: number
+  exact: boolean
   position: number
   ms: number
   /** Null where none was asked for, and where the grammar is at its end. */

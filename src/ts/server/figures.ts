@@ -38,6 +38,7 @@ export function timingsOf(
       chunks,
       dense_tail: denseTail,
       calls: calls.length,
+      predicted_exact: timings.predictedExact,
       ttft_ms: ttftMs,
     },
   }

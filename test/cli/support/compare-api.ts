@@ -89,6 +89,7 @@ export function compareApi(script: CompareScript = {}) {
           reason,
           inherited: 0,
           chunks: sparse ? 1 : 0,
+          exact: false,
         }
         pos += n
         return { call, ms: 1, logits: logits === 'all' ? rows(tokens, share ?? 0.5) : null }

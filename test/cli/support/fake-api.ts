@@ -28,8 +28,24 @@ export interface FakeScript {
   loadError?: unknown
 }
 
-export const sparseCall: Call = { n: 12, pos: 0, path: 'h2o', reason: null, inherited: 0, chunks: 3 }
-export const denseCall: Call = { n: 3, pos: 0, path: 'dense', reason: 'one-chunk', inherited: 0, chunks: 0 }
+export const sparseCall: Call = {
+  n: 12,
+  pos: 0,
+  path: 'h2o',
+  reason: null,
+  inherited: 0,
+  chunks: 3,
+  exact: false,
+}
+export const denseCall: Call = {
+  n: 3,
+  pos: 0,
+  path: 'dense',
+  reason: 'one-chunk',
+  inherited: 0,
+  chunks: 0,
+  exact: true,
+}
 
 export const h2oInfo: Context['h2o'] = {
   covered: true,
@@ -80,6 +96,7 @@ export function generateSummary(prefill: PrefillResult, pieces: string[]): Gener
       predictedPerTokenMs: 20,
       ttftMs: 9.75,
       predictedPerSecond: pieces.length * 50,
+      predictedExact: false,
     },
   }
 }
