@@ -1,10 +1,10 @@
-// Decoding with H2O against decoding without, on one model in one run: it must cost nothing.
+// Decoding with H2O's exact kernel against stock's attention with and without flash attention, on one model in one run.
 //
-//   node bench/decode.mjs [MODEL] [--pairs N] [--prompt N] [--tokens N]
+//   node bench/decode.mjs [MODEL] [--pairs N] [--prompt N,N,...] [--tokens N] [--question N] [--threads N] [--cache TYPE]
 //
-// After a prefill of the same prompt each context decodes the same tokens one by
-// one, in turns; the figure is the median of the paired ratios of tokens/s, by
-// the clock and by CPU seconds. H2O off is the plain KV cache of stock llama.cpp.
+// Behind the same prompt each context decodes the same tokens one by one, or with --question one call of so many tokens, in
+// turns. The prompt is read sparse by all. Figures are medians: tokens/s, CPU ms per token, and the ratios of CPU time within
+// a turn. With a quantised cache llama.cpp has flash attention alone.
 
 import { parseArgs } from 'node:util'
 import { demoModel } from '../dist/cli/bench/demo-model.js'
@@ -16,44 +16,80 @@ const { values, positionals } = parseArgs({
   options: {
     pairs: { type: 'string', default: '8' },
     prompt: { type: 'string', default: '3000' },
-    tokens: { type: 'string', default: '64' },
+    tokens: { type: 'string', default: '32' },
+    question: { type: 'string', default: '0' },
+    threads: { type: 'string', default: '1' },
+    cache: { type: 'string', default: 'f16' },
   },
 })
 
+const [pairs, nTokens, nQuestion, threads] = [
+  values.pairs,
+  values.tokens,
+  values.question,
+  values.threads,
+].map(Number)
+const { cache } = values
+
+const contenders = {
+  exact: {},
+  'stock, -fa on': { upstreamProducts: true, flashAttn: 'on' },
+  ...(['f32', 'f16', 'bf16'].includes(cache)
+    ? { 'stock, -fa off': { upstreamProducts: true, flashAttn: 'off' } }
+    : {}),
+}
+
 const model = await loadModel(positionals[0] ?? (await demoModel(4, console.error)))
-const [pairs, nPrompt, nTokens] = [values.pairs, values.prompt, values.tokens].map(Number)
-const prompt = model.tokenize(demoText(nPrompt, 1), { addSpecial: false })
 
-const settings = { model, nCtx: nPrompt + nTokens, nBatch: 2048, nUbatch: 512 }
-const contexts = { h2o: await createContext(settings), off: await createContext({ ...settings, h2o: false }) }
-for (const context of Object.values(contexts)) await context.prefill(prompt, { logits: 'none' })
+for (const nPrompt of values.prompt.split(',').map(Number)) await compare(nPrompt)
+await model.dispose()
 
-async function decode(context) {
+async function compare(nPrompt) {
+  const nRead = nQuestion || nTokens
+  const prompt = model.tokenize(demoText(nPrompt, 1), { addSpecial: false }).slice(0, nPrompt)
+  const settings = {
+    ...{ model, nCtx: nPrompt + nRead, nBatch: 2048, nUbatch: 512 },
+    ...{ nThreads: threads, nThreadsBatch: threads, typeK: cache, typeV: cache },
+  }
+
+  const contexts = {}
+  for (const [name, own] of Object.entries(contenders)) {
+    contexts[name] = await createContext({ ...settings, ...own })
+    await contexts[name].prefill(prompt, { logits: 'none' })
+    await read(contexts[name], prompt.length, nRead) // once for what is made on first use
+  }
+
+  const names = Object.keys(contexts)
+  const results = Object.fromEntries(names.map((name) => [name, []]))
+  for (let pair = 0; pair < pairs; pair++) {
+    const order = pair % 2 === 0 ? names : names.toReversed()
+    for (const name of order) results[name].push(await read(contexts[name], prompt.length, nRead))
+  }
+
+  for (const name of names) {
+    const speed = median(results[name].map(({ ms }) => (nRead * 1000) / ms))
+    const cpu = median(results[name].map(({ cpuMs }) => cpuMs / nRead))
+    const ratios = results[name].map(({ cpuMs }, i) => cpuMs / results.exact[i].cpuMs)
+    const spread = `${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} .. ${Math.max(...ratios).toFixed(2)})`
+    console.log(
+      `| ${prompt.length} | ${name} | ${speed.toFixed(1)} tok/s | ${cpu.toFixed(2)} ms of CPU a token | ${spread} |`,
+    )
+  }
+  for (const context of Object.values(contexts)) await context.dispose()
+}
+
+async function read(context, nPrompt, n) {
   const cpu = process.cpuUsage()
   const start = performance.now()
-  for (let i = 0; i < nTokens; i++) await context.decode(65 + (i % 26))
+  const tokens = Array.from({ length: n }, (_, i) => 65 + (i % 26))
+  if (nQuestion) await context.decode(tokens)
+  else for (const token of tokens) await context.decode(token)
   const ms = performance.now() - start
   const { user, system } = process.cpuUsage(cpu)
   await context.truncate(nPrompt)
   return { ms, cpuMs: (user + system) / 1000 }
 }
 
-const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]
-const ratios = { clock: [], cpu: [] }
-for (let pair = 0; pair < pairs; pair++) {
-  const order = pair % 2 === 0 ? ['h2o', 'off'] : ['off', 'h2o']
-  const result = {}
-  for (const name of order) result[name] = await decode(contexts[name])
-  ratios.clock.push(result.off.ms / result.h2o.ms)
-  ratios.cpu.push(result.off.cpuMs / result.h2o.cpuMs)
-  console.error(
-    `pair ${pair + 1}: ${((nTokens * 1000) / result.h2o.ms).toFixed(1)} against ${((nTokens * 1000) / result.off.ms).toFixed(1)} tok/s`,
-  )
+function median(values) {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]
 }
-for (const [name, list] of Object.entries(ratios)) {
-  console.log(
-    `tokens/s with H2O over without, by ${name}: median ${median(list).toFixed(3)}, ${Math.min(...list).toFixed(3)} to ${Math.max(...list).toFixed(3)}`,
-  )
-}
-for (const context of Object.values(contexts)) await context.dispose()
-await model.dispose()

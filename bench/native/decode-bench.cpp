@@ -67,7 +67,7 @@ public:
     caches(const options & opt, int n_kv) : opt(opt), backend(ggml_backend_cpu_init()) {
         const int n_layers = std::max(1, (int) std::ceil(512.0*1024*1024/opt.kv_bytes(n_kv)));
 
-        ctx.reset(ggml_init({ (16*(size_t) n_layers + 8)*ggml_tensor_overhead() + N_CONTENDERS*ggml_graph_overhead(), nullptr, true }));
+        ctx.reset(ggml_init({ 24*(size_t) n_layers*ggml_tensor_overhead() + N_CONTENDERS*ggml_graph_overhead_custom(16*n_layers, false) + 4096, nullptr, true }));
         ggml_backend_cpu_set_n_threads(backend.get(), opt.n_threads);
 
         const auto mask = [&](ggml_type type) { return ggml_new_tensor_2d(ctx.get(), type, n_kv, opt.n_query); };
@@ -81,7 +81,7 @@ public:
         const float scale = 1.0f/std::sqrt((float) opt.d_head);
 
         for (int c = 0; c < N_CONTENDERS; ++c) {
-            graphs[c] = ggml_new_graph_custom(ctx.get(), 16*n_layers + 8, false);
+            graphs[c] = ggml_new_graph_custom(ctx.get(), 16*n_layers, false);
 
             for (int il = 0; il < n_layers && has(c); ++il) {
                 ggml_build_forward_expand(graphs[c], build((contender) c, k[il], v[il], n_kv, scale));
