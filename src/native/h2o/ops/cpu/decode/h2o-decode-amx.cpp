@@ -80,7 +80,10 @@ struct h2o_amx_decode_work {
 }
 
 bool h2o_decode_amx_supported(const h2o_decode_op & op) {
-    return op.n_rows >= H2O_AMX_ROWS && !op.has_few_rows && h2o_amx_available();
+    // two BF16 hold all of what other types have and less than F32, which stock's attention keeps
+    const bool is_exact = op.k->type != GGML_TYPE_F32 && op.v->type != GGML_TYPE_F32;
+
+    return is_exact && op.n_rows >= H2O_AMX_ROWS && !op.has_few_rows && h2o_amx_available();
 }
 
 int64_t h2o_decode_amx_work_size(const h2o_decode_op & op) {
