@@ -2,7 +2,7 @@
 // for input and one position in time for all of its tokens, so that the cells behind it hold no
 // longer the positions of their own numbers: what follows is dense, until the image is removed.
 
-#include "test-context.h"
+#include "naive.h"
 #include "testing.h"
 
 #include <algorithm>
@@ -74,18 +74,23 @@ static void test_image(const tiny_model & model, const test_context_params & par
     CHECK(ctx.logits() == text.logits());
 }
 
-// an image first: no sparse call before it
-static void test_image_first(const tiny_model & model, const test_context_params & params) {
+// an image first: no sparse call before it, and stock's bits with stock's attention; the exact kernel sees what the mask shows
+static void test_image_first(const tiny_model & model, test_context_params params) {
     const auto tokens = tiny_prompt(3*params.n_chunk + 5, 1);
 
-    std::vector<float> logits[2];
-    for (const bool is_on : { false, true }) {
-        test_context ctx(model, is_on ? params : params.off());
+    enum { OFF, STOCK, EXACT, N_WAYS };
+
+    std::vector<float> logits[N_WAYS];
+    for (const int way : { OFF, STOCK, EXACT }) {
+        params.upstream_products = way == STOCK;
+
+        test_context ctx(model, way == OFF ? params.off() : params);
         ctx.decode_at(tokens, decode_image(ctx, 3, 4));
-        logits[is_on] = ctx.logits();
-        CHECK(ctx.call().reason == (is_on ? H2O_REASON_KV_NOT_CONTIGUOUS : H2O_REASON_OFF));
+        logits[way] = ctx.logits();
+        CHECK(ctx.call().reason == (way == OFF ? H2O_REASON_OFF : H2O_REASON_KV_NOT_CONTIGUOUS));
     }
-    CHECK(logits[0] == logits[1]);
+    CHECK(logits[OFF] == logits[STOCK]);
+    CHECK(naive_nmse(logits[EXACT], logits[OFF]) < 1e-9);
 }
 
 int main() {
