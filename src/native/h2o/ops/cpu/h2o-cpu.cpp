@@ -1,9 +1,9 @@
 #include "h2o-cpu.h"
 
+#include "decode/h2o-decode.h"
 #include "h2o-attn-amx.h"
 #include "h2o-attn-blocks.h"
 #include "h2o-attn-kernel.h"
-#include "h2o-decode.h"
 #include "h2o-index.h"
 #include "h2o-query.h"
 #include "h2o-select.h"
