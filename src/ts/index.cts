@@ -34,7 +34,7 @@ const setLogLevel: Asynchronous<Library['setLogLevel']> = async (...args) =>
 const listDevices: Asynchronous<Library['listDevices']> = async (...args) =>
   (await load()).listDevices(...args)
 
-/** A class that only answers `instanceof`, by the mark that the real one puts on its objects (mark.ts). */
+/** A class that only answers `instanceof`, by the mark that the real one puts on its objects (instanceof-mark.ts). */
 function standIn<T>(name: string): T {
   const mark = Symbol.for(`h2o-llama.${name}`)
   const stand = {
