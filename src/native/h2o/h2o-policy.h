@@ -1,9 +1,6 @@
 // What a selection policy owes: how the memory of a chunk is chosen, what it learns from attention, and what it keeps
 // beside K and V. Intra and inter attention, fusion, transaction, saving and coverage belong to no policy (README.md,
-// "Policies").
-//
-// To add one: a file with a class of each kind below, a value of h2o_policy_type, its line in h2o-policies.cpp, and,
-// if it needs host data, a member of h2o_carry.
+// "Policies", which also says what a new one takes).
 
 #pragma once
 
