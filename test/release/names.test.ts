@@ -53,3 +53,19 @@ test('src/native/h2o/README.md and the five files that it names have 850 lines a
   const lines = [`${folder}/README.md`, ...five].map((file) => read(file).split('\n').length - 1)
   expect(lines.reduce((a, b) => a + b)).toBeLessThanOrEqual(850)
 })
+
+test('docs/cli.md lists every variable of the environment that is read, and no other', () => {
+  const sources = files
+    .filter((path) => /^(src|bin|scripts|bench(?!\/gpu))\/.*\.(ts|m?js|cpp|h)$/.test(path))
+    .map(read)
+  const reads = /(?:\benv: '|getenv\("|h2o_is_set\("|process\.env\.|\benv\.)([A-Z][A-Z\d_]+)\b/g
+  const others = ['PATH'] // the system's
+  const wanted = sources.flatMap((text) => [...text.matchAll(reads)].map(([, name]) => name as string))
+  const section = read('docs/cli.md').split('## Environment')[1] as string
+  const listed = [...section.matchAll(/`(_)?([A-Z]\w+)[=`]/g)].map(([, short, name]) =>
+    short ? `LLAMA_ARG_${name}` : name,
+  )
+  expect([...new Set(listed)].sort()).toEqual(
+    [...new Set(wanted)].filter((name) => !others.includes(name)).sort(),
+  )
+})
