@@ -52,7 +52,7 @@ std::string common_token_to_piece(const llama_vocab * vocab, llama_token token, 
     return addon::vocab_piece(vocab, token, special);
 }
 
-// what matters is thrown as well
+// common logs errors and also throws them: the log is not needed
 int common_log_get_verbosity_thold() {
     return LOG_LEVEL_OUTPUT - 1;
 }

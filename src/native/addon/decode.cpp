@@ -125,7 +125,7 @@ void decode_job::run() {
 
     state->begin_call(input.tokens.size());
 
-    // a token is soon there, and without recurrent layers' way back all would be lost: such a call ends first
+    // A call of one token on recurrent layers runs to its end: it is short, and could not be rolled back.
     state->running = state->is_recurrent() && input.tokens.size() == 1 ? nullptr : this;
     try {
         status = decode();

@@ -1,8 +1,8 @@
 // One llama_decode call: tokens appended to sequence 0, logits copied out, the next token drawn if asked.
 //
-// All or nothing: after a failure or an abort the context holds what it held before the
-// call. But for models with sliding windows or recurrent layers: see
-// context_state::rollback. Where no token can be drawn the context keeps those of the call.
+// A call counts as a whole or not at all: after a failure or an abort the context holds what it held before. Models
+// with sliding windows or recurrent layers are exceptions (context_state::rollback). If no token can be drawn, the
+// context keeps the tokens of the call.
 
 #pragma once
 

@@ -82,7 +82,7 @@ static llama_sampler * parse(const llama_vocab * vocab, const grammar_rules & ru
     } catch (const std::exception & err) {
         throw refusal(err.what());
     }
-    h2o_work_poll(); // the parser catches everything
+    h2o_work_poll(); // throws again what the parser has swallowed
     throw refusal(log.text());
 }
 

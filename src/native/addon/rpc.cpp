@@ -28,7 +28,7 @@ static ggml_backend_reg_t add_server(add_server_fn add, const std::string & serv
     } catch (const std::runtime_error & err) { // an assertion
         reason = err.what();
     }
-    throw failure("ERR_H2O_RPC", "the RPC server " + server + " is not to be used: " + reason,
+    throw failure("ERR_H2O_RPC", "cannot use RPC server " + server + ": " + reason,
         {{"server", server}, {"log", log.text()}});
 }
 

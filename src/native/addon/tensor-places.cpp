@@ -50,7 +50,7 @@ static std::regex compile(const std::string & pattern) {
     try {
         return std::regex(pattern, flags);
     } catch (const std::regex_error & err) {
-        throw failure("ERR_H2O_INVALID_ARGUMENT", "overrideTensors: " + pattern + " is no pattern: " + err.what(),
+        throw failure("ERR_H2O_INVALID_ARGUMENT", "overrideTensors: " + pattern + " is not a valid pattern: " + err.what(),
             {{"pattern", pattern}});
     }
 }

@@ -5,9 +5,8 @@
 // exit, a worker thread that is terminated), the running job is aborted and the thread joined before Node-API goes
 // away, and before the process destroys the library's static objects.
 //
-// A job that computes can be lost: llama.cpp gave up in the middle of it, and
-// its thread never comes back (assertion.h). Then it and those behind it are
-// rejected, the thread is left alone, and whatever they hold is never freed.
+// A job that computes can be lost: where llama.cpp gives up in the middle of it, its thread never returns (assertion.h).
+// Then this job and those behind it are rejected. The thread is left alone, and what they hold is never freed.
 //
 // All public functions belong to the JavaScript thread.
 

@@ -8,9 +8,9 @@
 
 #include <initializer_list>
 
-// attention of a block of queries over a block of keys: the online-softmax state and the votes
-// rows = n_group*n_queries; ne[2] = n_head_kv; ne[3] = chunks. Of the fused op, o and lse are by token and head
-// instead: [d_v, n_head, n_queries, n_chunks] and [1, n_head, n_queries, n_chunks]
+// Attention of a block of queries over a block of keys: the online-softmax state and the votes.
+// rows = n_group*n_queries; ne[2] = n_head_kv; ne[3] = chunks
+// The fused op gives o and lse by token and head: [d_v, n_head, n_queries, n_chunks], [1, n_head, n_queries, n_chunks]
 struct h2o_attn_block {
     ggml_tensor * o;     // F32 [d_v, rows, n_head_kv, n_chunks] normalised output
     ggml_tensor * lse;   // F32 [1,   rows, n_head_kv, n_chunks] m + log(l)
@@ -64,8 +64,8 @@ ggml_tensor * h2o_build_queries(const h2o_layer & l, int64_t token, int64_t n_qu
 ggml_tensor * h2o_by_token(const h2o_layer & l, ggml_tensor * t);
 
 // attention of n_chunks chunks of n queries, each over the n_near cells before it, all of them, and over its own,
-// causal; the first chunk begins at cell pos
-// The sinks belong to this block and to no other: what is merged with it counts them once.
+// causal; the first chunk begins at cell pos. The sinks belong to this block and to no other: what is merged with it
+// counts them once.
 // mask: composed only, F16 [n, n_group*n], key j for the rows of query i >= j
 // votes: of the chunk's own cells; null if n_near > 0
 h2o_attn_block h2o_build_intra(

@@ -7,8 +7,8 @@
 #include "h2o-work.h"
 #include "llama-grammar.h"
 
-// All throw what h2o_work_poll throws. Those of the parser, and
-// h2o_grammar_read, have bounds of their own: std::runtime_error
+// All functions throw what h2o_work_poll throws. Those of the parser and h2o_grammar_read also have bounds of their own,
+// and throw std::runtime_error beyond them.
 
 // the parser makes a symbol, whose name begins with one of n_name bytes, beside n_symbols others
 void h2o_grammar_symbol(size_t n_symbols, size_t n_name);

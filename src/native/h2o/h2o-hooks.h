@@ -23,7 +23,7 @@ std::unique_ptr<h2o_record> h2o_create_record(
 uint32_t h2o_graph_max_nodes(const h2o_record & h2o, const llama_context & lctx);
 
 // llama_context::sched_reserve, before the last stock reservation: probes coverage and reserves the largest sparse
-// graphs throws std::runtime_error, naming -b, if they do not fit
+// graphs; throws std::runtime_error, naming -b, if they do not fit
 void h2o_sched_reserve(h2o_record & h2o, llama_context & lctx, size_t * sizes);
 
 // llm_graph_context::llm_graph_context: the graph of a sparse or exact call gets an input of its own

@@ -55,9 +55,10 @@ void h2o_state_write(
         const h2o_state       & state,
         bool                    is_carried);
 
-// Into the live copy of `state`, which was reset before. A state of another owner, or of none, is skipped with a
-// warning. false: the state is damaged, and the copy holds nothing of use. end: of the sequence in the cache is_wanted:
-// false skips it, too
+// Reads into the live copy of `state`, which was reset before. Skips a state of another owner, or of none, with a
+// warning. Returns false if the state is damaged; the copy is useless then.
+// end: where the sequence ends in the cache
+// is_wanted: false skips the state, too
 bool h2o_state_read(
         llama_io_read_i       & io,
         const h2o_state_owner & owner,

@@ -15,8 +15,10 @@ public:
     // while a graph is built: forgets the tensors of the one before
     void begin_graph();
 
-    // keeps those of one layer and chunk; n_heads: with sets of their own; set null: the chunk has no memory. ones: see
-    // h2o_build_mass, for H2O_TRACE_MASS only
+    // keeps the tensors of one layer and chunk
+    // n_heads: heads with sets of their own
+    // set: null if the chunk has no memory
+    // ones: as h2o_build_mass takes them, for H2O_TRACE_MASS only
     void keep(
             const h2o_layer  & l,
             const h2o_plan   & plan,

@@ -1,8 +1,8 @@
-// Work of llama.cpp that can be ended: upstream has no way, and a text of some megabytes takes seconds, a grammar or a
-// JSON schema that somebody made for it any time and memory.
+// Ends work of llama.cpp that takes too long. Upstream has no way to end it. A text of some megabytes takes seconds; a
+// hostile grammar or JSON schema takes any time and memory.
 //
-// Not the method's: a service for who tokenizes and samples (src/native/addon). Such work asks h2o_work_poll wherever
-// it grows with what a user passes; that does nothing on a thread that has no h2o_work_scope.
+// It is no part of the method. It is for callers that tokenize or sample (src/native/addon). Their work calls
+// h2o_work_poll wherever it grows with user input. On a thread without an h2o_work_scope the call does nothing.
 
 #pragma once
 
@@ -21,7 +21,7 @@ struct h2o_work {
     uint64_t n_left = UINT64_MAX;
 };
 
-// what h2o_work_poll throws: no std::runtime_error, which who works may take for one of its own
+// What h2o_work_poll throws. It is no std::runtime_error: callers catch those as their own.
 struct LLAMA_API h2o_work_aborted : public std::exception {
     const char * what() const noexcept override { return "the work was aborted"; }
 };

@@ -156,9 +156,8 @@ export function generateOptions(flags: RunFlags): GenerateOptions {
 }
 
 /**
- * -c as given (0 = training context); left out, just enough for the prompt and -n, up to the training context. Never
- * less than lets a call hold more than one chunk: llama.cpp cuts
- * -b down to the context, and the reason would be the wrong one.
+ * -c as given (0 = training context). Left out, it is enough for the prompt and -n, up to the training context. A call
+ * can always hold more than one chunk: llama.cpp cuts -b down to the context, and the reason would be the wrong one.
  */
 export function contextSize(flags: ContextSizeFlags, nPrompt: number, nCtxTrain: number): number {
   if (flags.ctxSize !== undefined) return flags.ctxSize

@@ -20,5 +20,5 @@ export function explainReason(reason: Reason, { nBatch, nUbatch }: Sizes): strin
     'positions-not-consecutive': 'positions have a gap',
     'kv-not-contiguous': 'the cache has a hole, or an image before this call',
   }
-  return Object.hasOwn(words, reason) ? words[reason] : 'no further words for it'
+  return Object.hasOwn(words, reason) ? words[reason] : 'no explanation available'
 }
