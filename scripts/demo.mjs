@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// npm run demo (which builds first): what a user does with H2O. A document is read
-// once and asked about, dense and sparse, on the model that the package brings;
-// then the times on the layers of a real model. `--help` lists the options.
+// npm run demo (which builds first): what a user does with H2O. A document is read once and asked about, dense and
+// sparse, on the model that the package brings. Then come the times on the layers of a real model. `--help` lists the
+// options.
 
 import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'

@@ -13,8 +13,8 @@ import { vendor } from './lib/vendor.mjs'
 const KINDS = ['address,undefined', 'thread']
 
 /**
- * All kernels of a processor with AMX: its tiles, products of
- * 16 bits, F32. Another one has fewer, and runs those again.
+ * All kernels of a processor with AMX: its tiles, products of 16 bits, F32. Another one has fewer, and runs those
+ * again.
  */
 const AMX = {}
 const INT16 = { H2O_AMX: '0' }

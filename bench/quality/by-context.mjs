@@ -1,5 +1,5 @@
-// Perplexity of the same tokens with more and more of the text
-// before them, dense: what the model makes of length at all.
+// Perplexity of the same tokens with more and more of the text before them, dense: what the model makes of length at
+// all.
 
 import { deviation } from '../../dist/cli/compare/deviation.js'
 import { exponential, Mean } from '../../dist/cli/compare/statistics.js'

@@ -12,9 +12,9 @@ export function contextOptions(setting, { model, nCtx, threads, flashAttn }) {
 }
 
 /**
- * How many tokens of a text of n all prompts that begin with it share as whole
- * sparse calls: a multiple of S that leaves more than S, so that the last call is
- * sparse whatever is asked. 0 where that is one chunk, which alone would be dense.
+ * How many tokens of a text of n all prompts that begin with it share as whole sparse calls: a multiple of S that
+ * leaves more than S, so that the last call is sparse whatever is asked. 0 where that is one chunk, which alone would
+ * be dense.
  */
 export function sharedHead(n, chunk) {
   const head = (Math.floor(n / chunk) - 1) * chunk

@@ -38,8 +38,8 @@ export async function askItem(ctx, { ids, asks }) {
  */
 export async function askAll(api, setting, items, options, onRow) {
   const { model, lanes = availableParallelism(), threads = 1 } = options
-  // the faster one: llama.cpp's flash attention of a few tokens
-  // over many is slow on a CPU, that of a long prompt is not
+  // the faster one: llama.cpp's flash attention of a few tokens over many is slow on a CPU, that of a long prompt is
+  // not
   const flashAttn = setting ? 'off' : 'auto'
   // a little more than the text: what is asked behind it
   const nCtx = Math.max(...items.map(({ ids }) => ids.length)) + 64

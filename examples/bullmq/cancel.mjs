@@ -7,8 +7,8 @@ export const cancelKey = (queue, id) => `h2o:cancel:${queue}:${id}`
 const SECONDS = 24 * 3600
 
 /**
- * A job that waits is removed: true. One that runs ends within
- * a chunk and fails with 'cancelled', without a retry: false.
+ * A job that waits is removed: true. One that runs ends within a chunk and fails with 'cancelled', without a retry:
+ * false.
  *
  * @param {import('bullmq').Job} job
  * @param {import('ioredis').Redis} connection

@@ -1,5 +1,4 @@
-// Is the CUDA toolkit whole? Asked before a build with CUDA is
-// configured: CMake's own messages name targets, not packages.
+// Is the CUDA toolkit whole? Asked before a build with CUDA is configured: CMake's messages name targets, not packages.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

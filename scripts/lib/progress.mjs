@@ -1,5 +1,5 @@
-// One line that says how far a build is: drawn anew in place
-// on a terminal, elsewhere now and then as a line of its own.
+// One line that says how far a build is: drawn anew in place on a terminal, elsewhere now and then as a line of its
+// own.
 
 const STEP = /\[\s*(\d+)\/(\d+)\]/g // ninja
 const SHARE = /\[\s*(\d+)%\]/g // make

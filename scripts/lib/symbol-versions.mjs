@@ -1,5 +1,5 @@
-// The oldest system that a Linux binary runs on, from the versions
-// of the symbols that it takes from the C and C++ runtimes.
+// The oldest system that a Linux binary runs on, from the versions of the symbols that it takes from the C and C++
+// runtimes.
 
 import { spawnSync } from 'node:child_process'
 import { Failure } from './fail.mjs'

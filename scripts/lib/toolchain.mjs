@@ -28,8 +28,8 @@ export function requireToolchain() {
 }
 
 /**
- * For cmake, where it is called without cmake-js: ninja where
- * there is one, unless the folder has its generator already.
+ * For cmake, where it is called without cmake-js: ninja where there is one, unless the folder has its generator
+ * already.
  */
 export function generator(folder) {
   const isFresh = !existsSync(join(folder, 'CMakeCache.txt'))

@@ -1,6 +1,6 @@
 /**
- * A chat in a model's template, by llama.cpp's common_chat: the
- * prompt, what the answer has to keep to, and the answer as a message.
+ * A chat in a model's template, by llama.cpp's common_chat: the prompt, what the answer has to keep to, and the answer
+ * as a message.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'

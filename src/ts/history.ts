@@ -11,10 +11,10 @@ const settingsBytes = 128
 /**
  * What a context holds, and how much of it a prompt that begins with the same tokens need not read again.
  *
- * Only what would be the same bits is offered: a prompt gives the same whether its beginning
- * was there or not. With select 'query' that is every whole chunk of sparse calls that began
- * at position 0, because nothing is handed from chunk to chunk. With 'votes' a cut loses
- * what the method remembers, so nothing is offered. A dense context offers whole calls.
+ * Only what would be the same bits is offered: a prompt gives the same whether its beginning was there or not. With
+ * select 'query' that is every whole chunk of sparse calls that began at position 0, because nothing is handed from
+ * chunk to chunk. With 'votes' a cut loses what the method remembers, so nothing is offered. A dense context offers
+ * whole calls.
  */
 export class History {
   /** Positions below are as a prefill from 0 on leaves them. */

@@ -86,8 +86,8 @@ export interface ContextOptions {
    */
   upstreamProducts?: boolean
   /**
-   * As an embedding context of llama.cpp: every token becomes an
-   * output, and the prefill is dense. Nothing here returns them.
+   * As an embedding context of llama.cpp: every token becomes an output, and the prefill is dense. Nothing here returns
+   * them.
    */
   embeddings?: boolean
   /** Sequences that the cache is divided among: 1. This API uses the first one only. */

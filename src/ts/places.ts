@@ -15,8 +15,8 @@ export interface Place {
 export class Places {
   #clock = 0
   /**
-   * From each `at` on, the text became another one. The latest
-   * are last, and above those before: the others do not matter.
+   * From each `at` on, the text became another one. The latest are last, and above those before: the others do not
+   * matter.
    */
   #cuts: { at: number; time: number }[] = []
   #times = new WeakMap<Place, { position: number; time: number }>()

@@ -40,8 +40,8 @@ export interface PrefillOptions {
    */
   from?: number | Place
   /**
-   * The last so many tokens of this prompt are dense; of all of
-   * them, it is dense as a whole: the context's h2o.denseTail
+   * The last so many tokens of this prompt are dense; of all of them, it is dense as a whole: the context's
+   * h2o.denseTail
    */
   denseTail?: number
   /** Whose logits to return: 'last' */

@@ -63,8 +63,8 @@ const limits: Partial<Record<KvType, { on: number; off?: number; fused?: number 
   q4_0: { on: 1e-5, fused: 1e-2 },
 }
 
-// ggml takes GELU from a table of F16 values: the last bit of
-// its argument can move an entry, more so with more full layers
+// ggml takes GELU from a table of F16 values: the last bit of its argument can move an entry, more so with more full
+// layers
 const leasts: Record<string, number> = { 'gemma4 (shared keys and values)': 5e-8 }
 
 const cases = Object.keys({ ...models, ...hybrids }).flatMap((name) =>

@@ -1,5 +1,5 @@
-// What the tests of the engine share: tiny models on disk,
-// contexts over them, and a model that the reference reads too.
+// What the tests of the engine share: tiny models on disk, contexts over them, and a model that the reference reads
+// too.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -56,8 +56,8 @@ export async function hotModel(
 }
 
 /**
- * A context that the end of the test file disposes. Two threads; F32
- * KV cache, plain attention and selection by votes unless asked.
+ * A context that the end of the test file disposes. Two threads; F32 KV cache, plain attention and selection by votes
+ * unless asked.
  */
 export async function open({ h2o, ...options }: ContextOptions): Promise<Context> {
   const context = await createContext({

@@ -1,6 +1,6 @@
 // Models with sliding windows: H2O serves the layers without one, stock the others.
-// What their memory adds to the life of a context: windows forget, so going back,
-// aborting, saving and cutting a prompt into calls are not what they are elsewhere.
+// What their memory adds to the life of a context: windows forget, so going back, aborting, saving and cutting a prompt
+// into calls are not what they are elsewhere.
 
 import { describe, expect, test } from 'vitest'
 import type { Context, ContextOptions } from '../../src/ts/index.js'

@@ -1,5 +1,5 @@
-// GGUF as a fuzzer needs it: every count, type and offset can
-// be a lie. A recipe's edits are applied to a model in memory.
+// GGUF as a fuzzer needs it: every count, type and offset can be a lie. A recipe's edits are applied to a model in
+// memory.
 
 import { makeModel, typeTraits } from '../../dist/model-maker/index.js'
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// npm run fuzz: mutants by the minute; see HELP. Findings go to
-// build/fuzz, one JSON line each, with the recipe that makes them.
+// npm run fuzz: mutants by the minute; see HELP. Findings go to build/fuzz, one JSON line each, with the recipe that
+// makes them.
 
 import { createHash } from 'node:crypto'
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// The models that get mutated: all architectures that the model
-// maker writes, and those whose tensors have the same names.
+// The models that get mutated: all architectures that the model maker writes, and those whose tensors have the same
+// names.
 
 import { architectures } from '../../dist/model-maker/index.js'
 

@@ -31,8 +31,8 @@ struct naive_softmax {
     std::vector<double> w;
 };
 
-// query i (counted from the call's first) of head ih over the
-// given positions: q over keys, then q_intra over keys_intra
+// query i (counted from the call's first) of head ih over the given positions: q over keys, then q_intra over
+// keys_intra
 naive_softmax naive_attend(
         const naive_layer & layer, int i, int ih, const std::vector<int> & keys, const std::vector<int> & keys_intra = {});
 

@@ -1,5 +1,5 @@
-// Grouped-query attention: the query heads of a KV head vote together, so scores and
-// memory sets are per KV head and the votes of a group are the sum of its heads' votes.
+// Grouped-query attention: the query heads of a KV head vote together, so scores and memory sets are per KV head and
+// the votes of a group are the sum of its heads' votes.
 // Held against models whose KV heads are repeated until each query head has its own.
 
 #include "naive.h"

@@ -163,8 +163,8 @@ static void test_edits(const tiny_model & model, const test_context_params & par
     CHECK(llama_memory_seq_rm(memory, 0, ctx.n_pos(), -1));
     expect(H2O_PATH_SPARSE, H2O_REASON_NONE, 24);
 
-    // from the middle: a hole, that the next call fills; what was
-    // remembered does not come back with the order of the cells
+    // from the middle: a hole, that the next call fills; what was remembered does not come back with the order of the
+    // cells
     start();
     CHECK(llama_memory_seq_rm(memory, 0, 10, 20));
     expect(H2O_PATH_DENSE, H2O_REASON_KV_NOT_CONTIGUOUS, 0);

@@ -1,5 +1,5 @@
-// The memory sets of whole models: Local is the tail, Heavy the
-// top by score of what was remembered and of the last chunk.
+// The memory sets of whole models: Local is the tail, Heavy the top by score of what was remembered and of the last
+// chunk.
 
 #include "naive.h"
 #include "testing.h"

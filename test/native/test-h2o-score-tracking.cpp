@@ -82,9 +82,9 @@ static std::vector<test_trace> trace_of(const test_context & ctx, int il) {
     return res;
 }
 
-// a chunk's scores stand at its own absolute positions: seen from the next chunk,
-// whose Local they are, before any vote (query weights over the memory sum to 1,
-// so the score of a Local position is what it started with, plus at most n votes)
+// a chunk's scores stand at its own absolute positions: seen from the next chunk, whose Local they are, before any vote
+// (query weights over the memory sum to 1, so the score of a Local position is what it started with, plus at most n
+// votes)
 static void test_positions(const tiny_model & model, const test_context_params & params) {
     const int S = params.n_chunk;
     const int L = params.n_local;

@@ -197,8 +197,8 @@ static void test_by_hand() {
     CHECK(m0.pos   == positions({ 1, 3, 6, 7 }));
     CHECK(m0.score == std::vector<float>({ 9, 50, 99, 98 }));
 
-    // position 3 of chunk 0 goes on to M_2, as the heaviest there
-    // is; 1 gives way, and 6 and 7, Local once, must compete
+    // position 3 of chunk 0 goes on to M_2, as the heaviest there is; 1 gives way, and 6 and 7, Local once, must
+    // compete
     const scored m1 = select({ m0.pos, { 9, 51, 10, 5 } }, 8, { 7, 7, 40, 7, 7, 7, 1, 1 }, 2, 2);
     CHECK(m1.pos == positions({ 3, 10, 14, 15 }));
 

@@ -1,5 +1,5 @@
-// Tokenizing comes to an end: with a vocabulary on which RWKV's
-// tokenizer would begin again for ever, and when it is asked to.
+// Tokenizing comes to an end: with a vocabulary on which RWKV's tokenizer would begin again for ever, and when it is
+// asked to.
 
 #include "testing.h"
 

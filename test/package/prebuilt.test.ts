@@ -1,6 +1,6 @@
-// The prebuilt package, from its archive, in a project without a compiler: on this
-// processor, on older ones, and on 64-bit Arm, both as qemu imitates them. One package
-// serves all of them, with the same text and, within rounding, the same logits.
+// The prebuilt package, from its archive, in a project without a compiler: on this processor, on older ones, and on
+// 64-bit Arm, both as qemu imitates them. One package serves all of them, with the same text and, within rounding, the
+// same logits.
 
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'

@@ -56,9 +56,9 @@ const EMBD_HOT = 2.5 // embedding entry of the highest level
 const EMBD_SINK = 4
 
 /**
- * Overwrites embeddings and layers in place, for any model of the reference with
- * hidden >= 32, headDim >= 8 and at least 128 tokens. The output matrix stays as
- * it is and must not be the embeddings'. Call it before the model is written.
+ * Overwrites embeddings and layers in place, for any model of the reference with hidden >= 32, headDim >= 8 and at
+ * least 128 tokens. The output matrix stays as it is and must not be the embeddings'. Call it before the model is
+ * written.
  */
 export function craftWeights({ hparams: h, weights }: ReferenceModel, seed = 1): void {
   const random = new Random(seed, 'hot model')

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// Recurrent layers in float64. What a layer reads of the tokens before, it keeps
-// for every position, like keys and values (kv-cache.ts); so going back is nothing
-// special, and what comes out is a function of rows and no state to be right about.
+// Recurrent layers in float64. What a layer reads of the tokens before, it keeps for every position, like keys and
+// values (kv-cache.ts); so going back is nothing special, and what comes out is a function of rows and no state to be
+// right about.
 
 import type { KvCache } from './kv-cache.js'
 import { type Hparams, need, type Weights } from './model.js'

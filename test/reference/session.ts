@@ -72,8 +72,8 @@ export class ReferenceSession {
   }
 
   /**
-   * Appends the tokens. `forcedMemory` ('votes') and `forcedSets` ('query')
-   * replay somebody else's memory sets; scores are the reference's own.
+   * Appends the tokens. `forcedMemory` ('votes') and `forcedSets` ('query') replay somebody else's memory sets; scores
+   * are the reference's own.
    */
   call(
     tokens: ArrayLike<number>,

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// The single-pass schedule (src/native/h2o/README.md): one pass over
-// the call's tokens, and in every layer of it all chunks in order.
+// The single-pass schedule (src/native/h2o/README.md): one pass over the call's tokens, and in every layer of it all
+// chunks in order.
 //
 // The output of a query is ONE softmax over the keys of its memory and of its own chunk together. The engine merges
 // two attentions with online-softmax states instead; that both agree is what comparing them shows.

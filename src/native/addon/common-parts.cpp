@@ -1,5 +1,5 @@
-// What the files of llama.cpp's common that we compile
-// (cmake/common.cmake) ask of its rest, which brings much more with it.
+// What we compile of llama.cpp's common (cmake/common.cmake) needs these functions. Its own versions bring much more
+// with them.
 
 #include "vocab.h"
 
@@ -52,7 +52,7 @@ std::string common_token_to_piece(const llama_vocab * vocab, llama_token token, 
     return addon::vocab_piece(vocab, token, special);
 }
 
-// common logs errors and also throws them: the log is not needed
+// silences common's log: errors that matter are thrown as well
 int common_log_get_verbosity_thold() {
     return LOG_LEVEL_OUTPUT - 1;
 }

@@ -15,8 +15,8 @@ struct sampler_deleter {
 };
 using sampler_ptr = std::unique_ptr<llama_sampler, sampler_deleter>;
 
-// logit bias, end-of-generation tokens if they are to be ignored,
-// and the tokens that the model never wants; null if none
+// logit bias, end-of-generation tokens if they are to be ignored, and the tokens that the model never wants; null if
+// none
 sampler_ptr sampler_bias_init(const llama_vocab * vocab, const sampler_options & options);
 
 // everything after it; the last one of the chain selects. Throws failure where the model has no words for DRY

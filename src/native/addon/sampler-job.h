@@ -1,5 +1,5 @@
-// Makes the sampler of a generation: a grammar is parsed, and
-// DRY reads the whole vocabulary, off the JavaScript thread.
+// Makes the sampler of a generation: a grammar is parsed, and DRY reads the whole vocabulary, off the JavaScript
+// thread.
 
 #pragma once
 

@@ -36,8 +36,8 @@ std::shared_ptr<worker> worker::start(Napi::Env env, const char * name) {
     w->wake = wakeup::New(env, name, 0, 1, new handle(w), [](Napi::Env, void *, handle * h) { delete h; });
     w->wake.Unref(env);
 
-    // after the thread-safe function: hooks run last in, first
-    // out, and the thread must have ended before its wakeup does
+    // after the thread-safe function: hooks run last in, first out, and the thread must have ended before its wakeup
+    // does
     napi_add_env_cleanup_hook(env, on_env_exit, w.get());
 
     try {

@@ -9,7 +9,7 @@
 #include <initializer_list>
 
 // Attention of a block of queries over a block of keys: the online-softmax state and the votes.
-// rows = n_group*n_queries; ne[2] = n_head_kv; ne[3] = chunks
+// rows = n_group*n_queries; ne[2] = n_head_kv; ne[3] = chunks.
 // The fused op gives o and lse by token and head: [d_v, n_head, n_queries, n_chunks], [1, n_head, n_queries, n_chunks]
 struct h2o_attn_block {
     ggml_tensor * o;     // F32 [d_v, rows, n_head_kv, n_chunks] normalised output

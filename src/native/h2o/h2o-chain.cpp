@@ -20,8 +20,8 @@ struct h2o_chunks {
 
 }
 
-// intra attention of all chunks of the graph: batches of full ones
-// that read as many positions before them; then the tail
+// intra attention of all chunks of the graph: batches of full ones that read as many positions before them; then the
+// tail
 static std::vector<h2o_chunks> h2o_build_chunks(
         const h2o_layer & l, const h2o_plan & plan, const llm_graph_input_h2o & inp) {
     std::vector<h2o_chunks> res;
@@ -64,8 +64,8 @@ static std::vector<h2o_chunks> h2o_build_chunks(
 // the only chunk of a graph of phase 2, as phase 1 left it; its queries are those of this pass
 static h2o_chunks h2o_load_chunk(const h2o_layer & l, const h2o_plan & plan, const h2o_tensors & cache) {
     if (plan.n_mem(plan.ic_begin) == 0) {
-        // upstream has put the queries into the graph and nothing
-        // needs them: with a reader of one number ggml frees the rest
+        // upstream has put the queries into the graph and nothing needs them: with a reader of one number ggml frees
+        // the rest
         h2o_expand(l, { ggml_dup(l.ctx, ggml_view_1d(l.ctx, l.q, 1, 0)) });
     }
     const int32_t ic = plan.ic_begin;

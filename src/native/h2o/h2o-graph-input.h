@@ -1,6 +1,6 @@
-// What a sparse graph gets beside the inputs of its family of memories, whose [n_kv,
-// n_tokens] mask it leaves unused: the one object that owns everything a sparse graph
-// depends on, so that it decides whether the graph may run again (README.md, "State").
+// What a sparse graph gets beside the inputs of its family of memories, whose [n_kv, n_tokens] mask it leaves unused:
+// the one object that owns everything a sparse graph depends on, so that it decides whether the graph may run again
+// (README.md, "State").
 
 #pragma once
 

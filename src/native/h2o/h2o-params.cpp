@@ -17,8 +17,7 @@ h2o_params h2o_default_params(void) {
     return res;
 }
 
-// chosen by what they cost and find (docs/quality.md). Local
-// has a part of the chunk at most, so that Heavy has one, too
+// Defaults by cost and quality (docs/quality.md). Local takes a part of the chunk at most, which leaves room for Heavy.
 static void resolve_auto(h2o_params & params, uint32_t n_chunk, uint32_t n_group) {
     const bool     by_query  = params.policy == H2O_POLICY_QUERY;
     const uint32_t max_local = n_chunk == 0 ? UINT32_MAX : n_chunk/(by_query ? 4 : 2);

@@ -1,7 +1,7 @@
-// The policy `query`: every block of a head's queries chooses its own set from all
-// positions before Local, by two searches over indexes of the keys (README.md, "query").
-// Nothing is handed from chunk to chunk: the indexes are functions of K alone, so a set
-// cannot depend on where a call begins, on what was read before it, or on a restored state.
+// The policy `query`: every block of a head's queries chooses its own set from all positions before Local, by two
+// searches over indexes of the keys (README.md, "query").
+// Nothing is handed from chunk to chunk: the indexes are functions of K alone, so a set cannot depend on where a call
+// begins, on what was read before it, or on a restored state.
 
 #pragma once
 

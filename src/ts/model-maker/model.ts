@@ -8,8 +8,8 @@ import { encodedRows } from './values.js'
 
 export interface GgufTensor extends TensorInfo {
   /**
-   * The values as stored, after the round trip through `type`. Shape
-   * [n0, n1, n2]: value (i0, i1, i2) is at (i2*n1 + i1)*n0 + i0.
+   * The values as stored, after the round trip through `type`. With shape [n0, n1, n2], value (i0, i1, i2) is at
+   * (i2*n1 + i1)*n0 + i0.
    */
   readonly data: Float32Array
   /** The stored bytes: what is written. For F32 the same memory as `data`. */

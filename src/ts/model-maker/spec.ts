@@ -69,8 +69,8 @@ export interface ModelSpec {
   /** Type of output: `type` */
   outputType?: TensorType
   /**
-   * The token embedding is the output matrix too: false (always
-   * so for gemma2 and cohere2, never for gpt-oss and olmo2).
+   * The token embedding is the output matrix too: false (always so for gemma2 and cohere2, never for gpt-oss and
+   * olmo2).
    */
   tied?: boolean
   /** The tokenizer prepends BOS: false */

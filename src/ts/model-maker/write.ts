@@ -41,8 +41,8 @@ function* padded(pieces: Iterable<Uint8Array>): Generator<Uint8Array> {
 }
 
 /**
- * Writes under a temporary name first: `path` is a whole file
- * or not there. One piece is written while the next is made.
+ * Writes under a temporary name first: `path` is a whole file or not there. One piece is written while the next is
+ * made.
  */
 async function writeFile(path: string, pieces: () => Iterable<Uint8Array>): Promise<void> {
   const partial = `${path}.${process.pid}.part`

@@ -12,8 +12,8 @@ export function toChatMessages(messages: readonly ChatMessage[]): ChatMessage[] 
 }
 
 /**
- * The text of the last message of the user, without the space
- * around it that templates may cut; undefined if there is none.
+ * The text of the last message of the user, without the space around it that templates may cut; undefined if there is
+ * none.
  */
 export function lastQuestion(messages: readonly ChatMessage[]): string | undefined {
   const text = messages.findLast(({ role }) => role === 'user')?.content

@@ -1,5 +1,5 @@
-// Building the emulation with a host compiler and CUDA's headers: the
-// .cu files of the op as they are, or with one of their files changed.
+// Building the emulation with a host compiler and CUDA's headers: the .cu files of the op as they are, or with one of
+// their files changed.
 
 import { execFile, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'

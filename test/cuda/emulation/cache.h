@@ -1,5 +1,5 @@
-// K or V as a cache holds it: encoded, in one of its layouts,
-// with cells before those that are read; and what it decodes to.
+// K or V as a cache holds it: encoded, in one of its layouts, with cells before those that are read; and what it
+// decodes to.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Random cases. Each returns whether the kernels did what plain
-// loops do, and prints a line that begins with FAIL if not.
+// Random cases. Each returns whether the kernels did what plain loops do, and prints a line that begins with FAIL if
+// not.
 
 #pragma once
 

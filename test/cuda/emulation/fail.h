@@ -1,5 +1,5 @@
-// What the emulation cannot go on after: the kernels did something
-// that a device would not forgive, or would do silently.
+// What the emulation cannot go on after: the kernels did something that a device would not forgive, or would do
+// silently.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// A tiny model with the op on the CPU and in emulation, everything
-// else being the same: what device-check asks of a GPU.
+// A tiny model with the op on the CPU and in emulation, everything else being the same: what device-check asks of a
+// GPU.
 
 #pragma once
 

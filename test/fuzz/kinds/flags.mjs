@@ -1,5 +1,5 @@
-// The mutator of command lines: each is a process of its own,
-// with the default number of threads unless a flag says more.
+// The mutator of command lines: each is a process of its own, with the default number of threads unless a flag says
+// more.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'

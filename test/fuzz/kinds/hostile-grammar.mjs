@@ -1,5 +1,5 @@
-// Grammars and JSON schemas that somebody made to take all
-// time, memory or stack. A recipe names their shapes and sizes.
+// Grammars and JSON schemas that somebody made to take all time, memory or stack. A recipe names their shapes and
+// sizes.
 
 import { makeModel, writeGguf } from '../../../dist/model-maker/index.js'
 

@@ -1,5 +1,5 @@
-// libFuzzer: any bytes as a model file, through the check that
-// stands before llama.cpp. How to run it: docs/robustness.md
+// libFuzzer: any bytes as a model file, through the check that stands before llama.cpp. How to run it:
+// docs/robustness.md
 
 #include "model-check/model-check.h"
 

@@ -48,8 +48,8 @@ struct gguf_head {
     const gguf_tensor_shape * find_tensor(std::string_view name) const;
 };
 
-// nothing if the file is not a GGUF file, is damaged, or has another
-// byte order; without `with_tokens` it has their number only
+// nothing if the file is not a GGUF file, is damaged, or has another byte order; without `with_tokens` it has their
+// number only
 std::optional<gguf_head> gguf_head_read(const std::string & path, bool with_tokens = false);
 
 } // namespace addon

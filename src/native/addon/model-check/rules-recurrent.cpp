@@ -1,5 +1,5 @@
-// Sizes of recurrent layers' states. They are made as large as
-// the metadata says, before a matrix of another size is seen.
+// Sizes of recurrent layers' states. They are made as large as the metadata says, before a matrix of another size is
+// seen.
 
 #include "model-rules.h"
 

@@ -1,5 +1,5 @@
-// Rope: how much of a head it turns, and by which of several
-// positions. Its kernels assert, or divide by what they are given.
+// Rope: how much of a head it turns, and by which of several positions. Its kernels assert, or divide by what they are
+// given.
 
 #include "model-rules.h"
 

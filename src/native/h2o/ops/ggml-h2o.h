@@ -69,9 +69,9 @@ GGML_API struct ggml_tensor * ggml_h2o_lookup(
         struct ggml_tensor    * chunk_score,
         struct ggml_h2o_tracked tracked);
 
-// Attention of a block of queries over a block of keys, fused: one visit of the
-// logits gives the output, the row statistics and the column sums, and no logits
-// are ever stored (README.md, rules 1, 2, 4, 5, and with a previous state rule 6).
+// Attention of a block of queries over a block of keys, fused: one visit of the logits gives the output, the row
+// statistics and the column sums, and no logits are ever stored (README.md, rules 1, 2, 4, 5, and with a previous state
+// rule 6).
 //   q        F32 [d_k, n_head, n_queries, n_chunks] contiguous; the heads of a KV head's group are neighbours
 //   k        any [d_k, n_keys, n_head_kv, n_chunks]
 //   v        any [d_v, n_keys, n_head_kv, n_chunks], or with v_trans [n_keys, d_v, n_head_kv, n_chunks] and no

@@ -1,8 +1,8 @@
-// ggml-rpc: how long a client waits for a server that says nothing. One that hangs would be waited for for ever.
+// How long a client of ggml-rpc waits for a silent server. Without a limit it would wait for a hung one for ever.
 //
-// 30 seconds until it has introduced itself, then what the longest graph may
-// take: 600 seconds, or H2O_RPC_TIMEOUT. Where they are over the call fails as if
-// the connection had broken. A server waits for its clients as long as they like.
+// The limit is 30 seconds until the server has introduced itself. Then it is the time of the longest graph: 600 seconds,
+// or H2O_RPC_TIMEOUT. Beyond it the call fails as if the connection had broken. A server waits for its clients without
+// a limit.
 
 #pragma once
 

@@ -68,8 +68,8 @@ struct test_h2o_case : public test_case {
     }
 };
 
-// GGML_OP_GET_ROWS: the K cache (or V, not transposed), other rows for
-// each head: a = [d, n_kv, n_head_kv] by strides, b = [n_rows, n_head_kv]
+// GGML_OP_GET_ROWS: the K cache (or V, not transposed), other rows for each head: a = [d, n_kv, n_head_kv] by strides,
+// b = [n_rows, n_head_kv]
 struct test_h2o_gather : public test_h2o_case {
     const ggml_type type;
     const int       d;

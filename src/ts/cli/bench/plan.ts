@@ -15,8 +15,8 @@ export interface Job {
 }
 
 /**
- * Jobs on the same prompt with the same threads. Their runs
- * alternate, and the best of stock's is what all are compared with.
+ * Jobs on the same prompt with the same threads. Their runs alternate, and the best of stock's is what all are compared
+ * with.
  */
 export interface Group {
   nPrompt: number

@@ -1,5 +1,5 @@
-// What a sparse prefill should gain over a dense one, from what both
-// have to compute. docs/models.md says how good a prediction that is.
+// What a sparse prefill should gain over a dense one, from what both have to compute. docs/models.md says how good a
+// prediction that is.
 import type { ContextH2o, PrefillCost } from '../../index.js'
 import { resolvedH2o } from '../../options.js'
 

@@ -26,8 +26,8 @@ export interface CoverageOptions {
 }
 
 /**
- * `mass` holds what each position up to the chunk's end gets, from position
- * 0 on; the chunk begins at `pos` and attended to `memory`, ascending.
+ * `mass` holds what each position up to the chunk's end gets, from position 0 on; the chunk begins at `pos` and
+ * attended to `memory`, ascending.
  */
 export function coverage(
   mass: Float32Array,

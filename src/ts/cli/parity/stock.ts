@@ -1,5 +1,5 @@
-// Stock llama.cpp as the reference: a window at a time, by the
-// program that test/parity/stock builds on the unpatched pin.
+// Stock llama.cpp as the reference: a window at a time, by the program that test/parity/stock builds on the unpatched
+// pin.
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'

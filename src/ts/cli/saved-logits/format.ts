@@ -6,9 +6,9 @@
 //   tokens                                int32[n_chunk][n_ctx], as the text has them: BOS is put in by whoever reads
 //   rows                                  n_chunk times one for each position in [n_ctx/2, n_ctx - 1)
 //
-// A row is float32 scale, float32 min, uint16[n_vocab], and one uint16 more where
-// n_vocab is odd. The log probability of token i is scale * code[i] + min: 65536
-// steps between the likeliest token and one that is exp(16) times less likely.
+// A row is float32 scale, float32 min, uint16[n_vocab], and one uint16 more where n_vocab is odd. The log probability
+// of token i is scale * code[i] + min: 65536 steps between the likeliest token and one that is exp(16) times less
+// likely.
 
 export const MAGIC = '_logits_'
 export const HEAD_BYTES = 20

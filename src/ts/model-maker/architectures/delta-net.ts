@@ -47,8 +47,8 @@ function ropeSections(c: ModelConfig): Metadata {
 }
 
 /**
- * Convolution over q, k and v, decay and step by softplus and
- * sigmoid, gated norm. Its values are as wide as attention's.
+ * Convolution over q, k and v, decay and step by softplus and sigmoid, gated norm. Its values are as wide as
+ * attention's.
  */
 function mixer(t: TensorList, c: ModelConfig, layer: number): void {
   const blk = `blk.${layer}`

@@ -1,5 +1,5 @@
-// GGML_H2O_OP_ATTN without votes in AMX tiles (h2o-amx.h): over
-// neighbouring keys, or over a set for each block of queries.
+// GGML_H2O_OP_ATTN without votes in AMX tiles (h2o-amx.h): over neighbouring keys, or over a set for each block of
+// queries.
 
 #pragma once
 

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <optional>
 
-// All threads round the keys of a KV head. Then each takes blocks of queries of its
-// query heads from their needs to their sets, so the number of threads changes no bit.
+// All threads round the keys of a KV head. Then each takes blocks of queries of its query heads from their needs to
+// their sets, so the number of threads changes no bit.
 
 // The needy queries: those whose own surroundings give them the least, by log-sum-exp per key; ties to the lower position.
 static int64_t h2o_find_needy(const h2o_query_op & op, const h2o_query_block & b, int64_t n_near, int32_t * out) {

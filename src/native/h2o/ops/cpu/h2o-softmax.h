@@ -21,8 +21,8 @@ static inline int64_t h2o_row_pad(int64_t n) {
 
 // of x [n], whole steps; NaN does not count
 static inline float h2o_row_max(const float * x, int64_t n) {
-    // lanes of their own, as a compiler must not reorder a single
-    // chain; so many that it vectorizes instead of unrolling
+    // lanes of their own, as a compiler must not reorder a single chain; so many that it vectorizes instead of
+    // unrolling
     float max[H2O_ROW_STEP];
     std::fill(max, max + H2O_ROW_STEP, -INFINITY);
 

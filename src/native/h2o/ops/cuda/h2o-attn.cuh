@@ -26,7 +26,7 @@ static bool h2o_with_head_size(int64_t d, const F & f) {
 void h2o_launch_attn_mma  (ggml_backend_cuda_context & ctx, h2o_attn_args args, int d);
 void h2o_launch_attn_plain(ggml_backend_cuda_context & ctx, h2o_attn_args args, int d);
 
-// into how many parts the rows of the second visit are cut, so
-// that tiles of keys alone do not leave the device half idle
+// into how many parts the rows of the second visit are cut, so that tiles of keys alone do not leave the device half
+// idle
 int h2o_n_split(const h2o_attn_args & args, int device, int n_keys_of_tile, int n_rows_of_tile);
 void h2o_launch_votes_sum(ggml_backend_cuda_context & ctx, const h2o_attn_args & args);

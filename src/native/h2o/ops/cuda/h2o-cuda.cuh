@@ -14,8 +14,8 @@ void ggml_cuda_h2o(ggml_backend_cuda_context & ctx, ggml_tensor * dst);
 // whether the device has a kernel for the sub-op of dst, its shapes and types
 bool ggml_cuda_h2o_supported(int device, const ggml_tensor * dst);
 
-// SELECT and LOOKUP; without room for the candidates in shared
-// memory, a line says once that selection leaves the device
+// SELECT and LOOKUP; without room for the candidates in shared memory, a line says once that selection leaves the
+// device
 bool ggml_cuda_h2o_select_supported(int device, const ggml_tensor * dst);
 void ggml_cuda_h2o_select(ggml_backend_cuda_context & ctx, ggml_tensor * dst);
 void ggml_cuda_h2o_lookup(ggml_backend_cuda_context & ctx, ggml_tensor * dst);

@@ -1,5 +1,5 @@
-// Keys and values read from the cache as F32, whatever its type and
-// layout: the gather of a memory set is nothing but reading other cells.
+// Reads keys and values from the cache as F32, whatever its type and layout. Gathering a memory set is the same read at
+// other cells.
 
 #pragma once
 
@@ -20,8 +20,8 @@ struct h2o_kv_head {
     }
 };
 
-// eight channels as they come from memory: what is fetched is not looked
-// at until it is decoded, so that several fetches can be in flight
+// eight channels as they come from memory: what is fetched is not looked at until it is decoded, so that several
+// fetches can be in flight
 struct __align__(16) h2o_raw_8 {
     uint32_t word[8];
 };

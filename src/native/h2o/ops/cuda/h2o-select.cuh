@@ -32,8 +32,8 @@ struct h2o_select_args {
 
 // grid: KV heads; block: 1024; shared memory: a key per candidate and a position per place in Heavy
 //
-// Candidates are in ascending order of position already, so the
-// place of a chosen one is a count of those chosen before it.
+// Candidates are in ascending order of position already, so the place of a chosen one is a count of those chosen before
+// it.
 static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_select(const h2o_select_args args) {
     extern __shared__ uint32_t h2o_select_smem[];
     __shared__ int warp_sums[WARP_SIZE];

@@ -13,8 +13,8 @@ static constexpr __host__ __device__ int h2o_tile_stride() { // in half2
     return D/2 + 4;
 }
 
-// of n loads of a thread, how many are in flight at once: where
-// data passes through registers, nothing else hides latency
+// of n loads of a thread, how many are in flight at once: where data passes through registers, nothing else hides
+// latency
 static constexpr __host__ __device__ int h2o_loads_ahead(int n) {
     return n % 4 == 0 ? 4 : n % 5 == 0 ? 5 : n % 3 == 0 ? 3 : 1;
 }
@@ -97,8 +97,8 @@ static __device__ __forceinline__ void h2o_load_tile_kv(
     }
 }
 
-// rows [row0, row0 + n_rows) of q, scaled, as F16; also left in
-// q_scaled, if any, for the second visit. Rows past them are zeros.
+// rows [row0, row0 + n_rows) of q, scaled, as F16; also left in q_scaled, if any, for the second visit. Rows past them
+// are zeros.
 template <int D, int n_tile, int n_threads>
 static __device__ __forceinline__ void h2o_load_tile_q(
         half2 * tile, const float * q, const h2o_rows & rows, half * q_scaled, float scale, int row0, int n_rows, int tid) {
