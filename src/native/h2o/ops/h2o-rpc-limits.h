@@ -1,8 +1,8 @@
 // How long a client of ggml-rpc waits for a silent server. Without a limit it would wait for a hung one for ever.
 //
-// The limit is 30 seconds until the server has introduced itself. Then it is the time of the longest graph: 600 seconds,
-// or H2O_RPC_TIMEOUT. Beyond it the call fails as if the connection had broken. A server waits for its clients without
-// a limit.
+// The limit is 30 seconds until the server has introduced itself. Then it is the time of the longest graph: 600
+// seconds, or H2O_RPC_TIMEOUT. Beyond it the call fails as if the connection had broken. A server waits for its clients
+// without a limit.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// Matrix products in AMX tiles of BF16, added up in F32. Split products are as exact as those in F32: every value is the
-// sum of two BF16, and the three larger of the four products count. The fourth is 2^-16 of the whole. Rounded products
-// are for scores.
+// Matrix products in AMX tiles of BF16, added up in F32. Split products are as exact as those in F32: every value is
+// the sum of two BF16, and the three larger of the four products count. The fourth is 2^-16 of the whole. Rounded
+// products are for scores.
 
 #pragma once
 
