@@ -5,7 +5,7 @@
 // exit, a worker thread that is terminated), the running job is aborted and the thread joined before Node-API goes
 // away, and before the process destroys the library's static objects.
 //
-// A job that computes can be lost: where llama.cpp gives up in the middle of it, its thread never returns (assertion.h).
+// A job that computes can be lost: if llama.cpp gives up in the middle of it, its thread never returns (assertion.h).
 // Then this job and those behind it are rejected. The thread is left alone, and what they hold is never freed.
 //
 // All public functions belong to the JavaScript thread.
