@@ -90,7 +90,7 @@ export class ContextHandle {
 
   /**
    * From here on `draw` takes tokens as `sampling` says, behind `next`, which is to be read at `position`. Throws
-   * ERR_H2O_INVALID_ARGUMENT for a grammar or a schema that is none.
+   * ERR_H2O_INVALID_ARGUMENT for an invalid grammar or schema.
    */
   async startSampling(sampling: NativeSampling, position: number, next: Int32Array): Promise<void> {
     const { nCtx } = this.info

@@ -37,7 +37,7 @@ static std::vector<common_chat_msg> messages_of(const chat_request & request) {
     return messages;
 }
 
-// the conversion to a grammar is where a schema that is none comes to light
+// the conversion to a grammar is where an invalid schema comes to light
 static std::vector<common_chat_tool> tools_of(const chat_request & request) {
     const common_json json = parse_flat(request.tools, "what is in tools");
     std::vector<common_chat_tool> tools = common_chat_tools_parse_oaicompat(json);

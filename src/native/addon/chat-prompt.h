@@ -43,7 +43,7 @@ struct chat_prompt {
     common_chat_parser_params parser;
 };
 
-// throws failure: ERR_H2O_INVALID_ARGUMENT for messages and tools that are none, ERR_H2O_CHAT_TEMPLATE
+// throws failure: ERR_H2O_INVALID_ARGUMENT for invalid messages and tools, ERR_H2O_CHAT_TEMPLATE
 chat_prompt apply_chat_template(const llama_model * model, const chat_request & request);
 
 } // namespace addon

@@ -1,4 +1,4 @@
-// A fast hash of bytes: it tells damage and difference, and resists nobody who wants to fool it.
+// A fast hash of bytes: it shows damage and difference. It is no protection against forged bytes.
 
 #pragma once
 

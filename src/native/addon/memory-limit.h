@@ -1,6 +1,6 @@
 // Whether a process under a limit of the system gets the memory that it will need.
 //
-// Beyond `ulimit -v`, whoever asks next is refused, and V8 ends the process then. Beyond the limit of a cgroup, the
+// Beyond `ulimit -v` the next request is refused, and V8 then ends the process. Beyond the limit of a cgroup, the
 // kernel ends it. So what is needed is compared before it is taken.
 
 #pragma once

@@ -17,7 +17,7 @@
 
 namespace addon {
 
-// contexts share the weights with the model object; whoever lets go last frees them
+// contexts share the weights with the model object; the last owner frees them
 using model_ptr = std::shared_ptr<llama_model>;
 
 struct model_options {

@@ -26,7 +26,7 @@ std::vector<tensor_place> tensor_places_from_js(const Napi::Value & list);
 
 class tensor_places {
 public:
-    // throws ERR_H2O_INVALID_ARGUMENT for a pattern that is no regular expression, and for a buffer that is not there
+    // throws ERR_H2O_INVALID_ARGUMENT for an invalid regular expression and for an unknown buffer
     tensor_places(const std::vector<tensor_place> & places, const tensor_shapes & tensors);
 
     // ends with null; points into this object

@@ -253,7 +253,7 @@ static h2o_attn_block h2o_build_blocks_composed(const h2o_layer & l, ggml_tensor
             ggml_reshape_4d(l.ctx, k, k->ne[0], n_mem, n_sets*n_group, n_head_kv),
             v_t, nullptr, nullptr, h2o_without_sinks(l.softmax));
 
-    // without the rows that are none
+    // drops the rows of padding
     const auto join = [&](ggml_tensor * t) {
         t = ggml_reshape_3d(l.ctx, swap(t, n_padded, n_group), t->ne[0], n_group*n_padded, n_head_kv);
         return ggml_cont(l.ctx, ggml_view_3d(l.ctx, t, t->ne[0], n_rows, n_head_kv, t->nb[1], t->nb[2], 0));

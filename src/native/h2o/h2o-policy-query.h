@@ -28,7 +28,7 @@ public:
 
     void truncate(h2o_carry & carry, llama_pos pos) const override;
 
-    // whoever comes first makes the index
+    // the first call that needs the index makes it
     bool remembers(const h2o_carry &) const override { return true; }
 
     // nothing is saved

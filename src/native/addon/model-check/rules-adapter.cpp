@@ -1,4 +1,4 @@
-// An adapter's file: what llama.cpp asks of it with an assertion, and what it takes for granted.
+// Checks an adapter's file for what llama.cpp asserts on, or uses without a check.
 
 #include "model-rules.h"
 
