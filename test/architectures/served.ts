@@ -20,7 +20,7 @@ const tokens = randomTokens(N)
 const methods = [
   { select: 'votes', local: P + 4, heavy: 8 },
   { select: 'query', local: 8, heavy: 16 },
-] satisfies H2oOptions[]
+] as const satisfies readonly H2oOptions[]
 
 afterEach(() => {
   delete process.env.H2O_FUSED
