@@ -36,6 +36,11 @@ if (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_
     set_property(SOURCE ${H2O_SOURCES} APPEND PROPERTY COMPILE_OPTIONS -Wno-maybe-uninitialized -Wno-uninitialized)
 endif()
 
+if (CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+    # upstream's AMX kernels read words from blocks of 34 bytes, which x86 allows
+    set_source_files_properties(ggml-cpu/amx/mmq.cpp PROPERTIES COMPILE_OPTIONS -fno-sanitize=alignment)
+endif()
+
 if (tag_name STREQUAL "sapphirerapids")
     # every processor with AMX has it, upstream's list of features does not: decoding over an F16 cache takes half as long
     include(CheckCXXCompilerFlag)
