@@ -53,7 +53,7 @@ describe.skipIf(!existsSync(program))('RPC', () => {
   const server = (i: number) => peers[i]?.server ?? ''
 
   it.each([
-    ['query', {}],
+    ['query', { denseTail: 0 }], // a tail is read by the exact kernel here, by llama.cpp's there
     ['votes', { select: 'votes' }],
     ['off', false],
   ] as const)('gives the logits of one machine: %s', async (_, h2o) => {
