@@ -141,19 +141,7 @@ static void h2o_amx_decode_rows(
         float * x = w.logits + r*H2O_LD;
 
         if (r < n_rows) {
-            if (op.p.cap > 0.0f) {
-                h2o_cap_logits(x, n_pad, op.p.cap);
-            }
-            if (!seen.is_plain) {
-                h2o_mask_logits(x, seen.of_token((row0 + r)/op.n_group), seen.n);
-            }
-            std::fill(x + seen.n, x + n_pad, -INFINITY);
-
-            const float max = std::max(state.max[r], h2o_row_max(x, n_pad));
-
-            scale[r]      = max > state.max[r] ? expf(state.max[r] - max) : 1.0f;
-            state.max[r]  = max;
-            state.sum[r]  = state.sum[r]*scale[r] + h2o_row_exp(x, n_pad, h2o_shift_of(max));
+            scale[r] = h2o_weigh_row(op, seen, row0 + r, x, n_pad, state.max[r], state.sum[r]);
         } else {
             std::fill(x, x + n_pad, 0.0f);
         }

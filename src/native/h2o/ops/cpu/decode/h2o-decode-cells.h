@@ -4,6 +4,15 @@
 
 #include "h2o-rows.h"
 
+// n values as F32: src itself if they are, else in buf
+static inline const float * h2o_decode_floats(ggml_type type, const void * src, float * buf, int64_t n) {
+    if (type == GGML_TYPE_F32) {
+        return (const float *) src;
+    }
+    h2o_row_to_float(type, src, buf, n);
+    return buf;
+}
+
 struct h2o_decode_cells {
     // t: [d, n_kv, n_head_kv], not transposed
     explicit h2o_decode_cells(const ggml_tensor * t) :
@@ -25,11 +34,7 @@ struct h2o_decode_cells {
 
     // where they are F32 already: themselves
     const float * get(int64_t cell, int64_t ih, float * buf) const {
-        if (type == GGML_TYPE_F32) {
-            return (const float *) (data + cell*nb + ih*nb_head);
-        }
-        read(cell, ih, buf);
-        return buf;
+        return h2o_decode_floats(type, data + cell*nb + ih*nb_head, buf, d);
     }
 
     // into the processor's cache, for later

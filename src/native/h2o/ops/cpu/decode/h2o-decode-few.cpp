@@ -73,28 +73,11 @@ static void h2o_few_weights(
     const int64_t n_pad = h2o_row_pad(seen.n);
 
     for (int64_t at = 0; at < op.n_head_kv*op.n_rows; ++at) {
-        float * x = w.logits + at*H2O_LD;
+        const float scale = h2o_weigh_row(op, seen, at%op.n_rows, w.logits + at*H2O_LD, n_pad, state.max[at], state.sum[at]);
 
-        if (op.p.cap > 0.0f) {
-            h2o_cap_logits(x, n_pad, op.p.cap);
+        for (int64_t j = 0; j < op.d_v && scale != 1.0f; ++j) {
+            state.o[at*op.ld_v + j] *= scale;
         }
-        if (!seen.is_plain) {
-            h2o_mask_logits(x, seen.of_token(at%op.n_rows/op.n_group), seen.n);
-        }
-        std::fill(x + seen.n, x + n_pad, -INFINITY);
-
-        const float max = std::max(state.max[at], h2o_row_max(x, n_pad));
-
-        if (max > state.max[at]) {
-            const float scale = expf(state.max[at] - max);
-
-            for (int64_t j = 0; j < op.d_v; ++j) {
-                state.o[at*op.ld_v + j] *= scale;
-            }
-            state.sum[at] *= scale;
-            state.max[at]  = max;
-        }
-        state.sum[at] += h2o_row_exp(x, n_pad, h2o_shift_of(max));
     }
 }
 

@@ -2,7 +2,8 @@
 
 #pragma once
 
-#include "h2o-rows.h"
+#include "h2o-decode-mask.h"
+#include "h2o-softmax.h"
 #include "h2o-vec.h"
 
 #include <algorithm>
@@ -37,6 +38,28 @@ static inline void h2o_mask_logits(float * x, const float * mask, int64_t n) {
     }
 }
 
+// The logits of a row of a KV head over the keys that are seen become weights, with zeros up to n_pad, in whole steps. Its
+// max and sum move on; what was summed before is to be scaled by what is returned.
+static inline float h2o_weigh_row(
+        const h2o_decode_op & op, const h2o_decode_seen & seen, int64_t row, float * x, int64_t n_pad, float & max, float & sum) {
+    if (op.p.cap > 0.0f) {
+        h2o_cap_logits(x, n_pad, op.p.cap);
+    }
+    if (!seen.is_plain) {
+        h2o_mask_logits(x, seen.of_token(row/op.n_group), seen.n);
+    }
+    std::fill(x + seen.n, x + n_pad, -INFINITY);
+
+    const float before = max;
+
+    max = std::max(before, h2o_row_max(x, n_pad));
+
+    const float scale = max > before ? expf(before - max) : 1.0f;
+
+    sum = sum*scale + h2o_row_exp(x, n_pad, h2o_shift_of(max));
+    return scale;
+}
+
 // weights of cells, one after the other, go to where the cells lie: cells [n] ascending, x [n_rows][ld]
 static inline void h2o_spread_weights(float * x, int64_t ld, int64_t n_rows, const int32_t * cells, int64_t n) {
     if (cells[n - 1] - cells[0] == n - 1) {
@@ -55,13 +78,4 @@ static inline void h2o_spread_weights(float * x, int64_t ld, int64_t n_rows, con
             end = to;
         }
     }
-}
-
-// n values as F32: src itself if they are, else in buf
-static inline const float * h2o_decode_floats(ggml_type type, const void * src, float * buf, int64_t n) {
-    if (type == GGML_TYPE_F32) {
-        return (const float *) src;
-    }
-    h2o_row_to_float(type, src, buf, n);
-    return buf;
 }

@@ -56,8 +56,8 @@ constexpr int h2o_int8_rows_at_once(h2o_int8_format format) {
 // two vectors of each of RM rows: integers of a block, and totals of all
 template <int RM>
 struct h2o_int8_sums {
-    h2o_lanes::ints a;
-    h2o_lanes::ints b;
+    h2o_int8_lanes::ints a;
+    h2o_int8_lanes::ints b;
     h2o_int8_sums<RM - 1> rest;
 };
 
@@ -66,8 +66,8 @@ struct h2o_int8_sums<0> {};
 
 template <int RM>
 struct h2o_int8_totals {
-    h2o_lanes::floats a;
-    h2o_lanes::floats b;
+    h2o_int8_lanes::floats a;
+    h2o_int8_lanes::floats b;
     h2o_int8_totals<RM - 1> rest;
 };
 
@@ -76,31 +76,31 @@ struct h2o_int8_totals<0> {};
 
 // 4 bytes of each of two vectors of weights
 struct h2o_int8_pair {
-    h2o_lanes::ints a;
-    h2o_lanes::ints b;
+    h2o_int8_lanes::ints a;
+    h2o_int8_lanes::ints b;
 
-    explicit h2o_int8_pair(const uint8_t * w) : a(h2o_lanes::load(w)), b(h2o_lanes::load(w + sizeof(a))) {}
+    explicit h2o_int8_pair(const uint8_t * w) : a(h2o_int8_lanes::load(w)), b(h2o_int8_lanes::load(w + sizeof(a))) {}
 };
 
 struct h2o_int8_first {
-    static H2O_INLINE void add(h2o_lanes::ints & sum, h2o_lanes::ints w, h2o_lanes::ints x) { sum = h2o_lanes::madd8(w, x); }
+    static H2O_INLINE void add(h2o_int8_lanes::ints & sum, h2o_int8_lanes::ints w, h2o_int8_lanes::ints x) { sum = h2o_int8_lanes::madd8(w, x); }
 };
 
 struct h2o_int8_next {
-    static H2O_INLINE void add(h2o_lanes::ints & sum, h2o_lanes::ints w, h2o_lanes::ints x) {
-        sum = h2o_lanes::add16(sum, h2o_lanes::madd8(w, x));
+    static H2O_INLINE void add(h2o_int8_lanes::ints & sum, h2o_int8_lanes::ints w, h2o_int8_lanes::ints x) {
+        sum = h2o_int8_lanes::add16(sum, h2o_int8_lanes::madd8(w, x));
     }
 };
 
 struct h2o_int8_wide {
-    static H2O_INLINE void add(h2o_lanes::ints & sum, h2o_lanes::ints w, h2o_lanes::ints x) {
-        sum = h2o_lanes::add32(sum, h2o_lanes::madd16(w, x));
+    static H2O_INLINE void add(h2o_int8_lanes::ints & sum, h2o_int8_lanes::ints w, h2o_int8_lanes::ints x) {
+        sum = h2o_int8_lanes::add32(sum, h2o_int8_lanes::madd16(w, x));
     }
 };
 
 #if defined(H2O_HAS_VNNI)
 struct h2o_int8_vnni {
-    static H2O_INLINE void add(h2o_lanes::ints & sum, h2o_lanes::ints w, h2o_lanes::ints x) { sum = h2o_lanes::dot8(sum, w, x); }
+    static H2O_INLINE void add(h2o_int8_lanes::ints & sum, h2o_int8_lanes::ints w, h2o_int8_lanes::ints x) { sum = h2o_int8_lanes::dot8(sum, w, x); }
 };
 #endif
 
@@ -108,7 +108,7 @@ template <typename T, int RM>
 static H2O_INLINE void h2o_int8_step(h2o_int8_sums<RM> & sums, const h2o_int8_pair & w, const int8_t * x, int64_t ld) {
     int32_t four;
     memcpy(&four, x, sizeof(four));
-    const h2o_lanes::ints xv = h2o_lanes::set1(four);
+    const h2o_int8_lanes::ints xv = h2o_int8_lanes::set1(four);
     T::add(sums.a, w.a, xv);
     H2O_PIN(sums.a);
     T::add(sums.b, w.b, xv);
@@ -121,7 +121,7 @@ static H2O_INLINE void h2o_int8_step(h2o_int8_sums<RM> & sums, const h2o_int8_pa
 // sums += sums of 16 bits
 template <int RM>
 static H2O_INLINE void h2o_int8_widen(h2o_int8_sums<RM> & sums, const h2o_int8_sums<RM> & part) {
-    using V = h2o_lanes;
+    using V = h2o_int8_lanes;
     sums.a = V::add32(sums.a, V::madd16(part.a, V::ones16()));
     sums.b = V::add32(sums.b, V::madd16(part.b, V::ones16()));
     if constexpr (RM > 1) {
@@ -160,7 +160,7 @@ static H2O_INLINE void h2o_int8_dot(h2o_int8_sums<RM> & sums, const uint8_t * w,
 
 template <bool OFFSET, int RM>
 static H2O_INLINE void h2o_int8_start(h2o_int8_sums<RM> & sums, const int32_t * sum, int64_t ld) {
-    sums.a = sums.b = h2o_lanes::set1(OFFSET ? *sum : 0);
+    sums.a = sums.b = h2o_int8_lanes::set1(OFFSET ? *sum : 0);
     if constexpr (RM > 1) {
         h2o_int8_start<OFFSET, RM - 1>(sums.rest, sum + ld, ld);
     }
@@ -169,8 +169,8 @@ static H2O_INLINE void h2o_int8_start(h2o_int8_sums<RM> & sums, const int32_t * 
 // from c, or zeros
 template <int RM>
 static H2O_INLINE void h2o_int8_load(h2o_int8_totals<RM> & totals, const float * c, int64_t ldc, bool add) {
-    totals.a = add ? h2o_lanes::loadf(c)                : h2o_lanes::zeros();
-    totals.b = add ? h2o_lanes::loadf(c + h2o_lanes::N) : h2o_lanes::zeros();
+    totals.a = add ? h2o_int8_lanes::loadf(c)                : h2o_int8_lanes::zeros();
+    totals.b = add ? h2o_int8_lanes::loadf(c + h2o_int8_lanes::N) : h2o_int8_lanes::zeros();
     if constexpr (RM > 1) {
         h2o_int8_load<RM - 1>(totals.rest, c + ldc, ldc, add);
     }
@@ -178,8 +178,8 @@ static H2O_INLINE void h2o_int8_load(h2o_int8_totals<RM> & totals, const float *
 
 template <int RM>
 static H2O_INLINE void h2o_int8_store(const h2o_int8_totals<RM> & totals, float * c, int64_t ldc) {
-    h2o_lanes::store(c,                totals.a);
-    h2o_lanes::store(c + h2o_lanes::N, totals.b);
+    h2o_int8_lanes::store(c,                totals.a);
+    h2o_int8_lanes::store(c + h2o_int8_lanes::N, totals.b);
     if constexpr (RM > 1) {
         h2o_int8_store<RM - 1>(totals.rest, c + ldc, ldc);
     }
@@ -190,7 +190,7 @@ template <bool HAS_MIN, int RM>
 static H2O_INLINE void h2o_int8_scale(
         h2o_int8_totals<RM> & totals, const h2o_int8_sums<RM> & sums, const float * scale, const int32_t * sum, int64_t ld,
         const float * w, const float * min) {
-    using V = h2o_lanes;
+    using V = h2o_int8_lanes;
 
     const V::floats xv = V::set1f(*scale);
     totals.a = V::fma(V::to_f32(sums.a), V::mul(V::loadf(w),        xv), totals.a);

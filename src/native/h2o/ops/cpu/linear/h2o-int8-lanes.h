@@ -13,7 +13,7 @@
 #define H2O_HAS_VNNI
 #endif
 
-struct h2o_lanes {
+struct h2o_int8_lanes {
 #if defined(__AVX512F__) && defined(__AVX512BW__)
     using ints   = __m512i;
     using floats = __m512;

@@ -49,7 +49,7 @@ constexpr h2o_int8_format h2o_int8_format_of(ggml_type type) {
 }
 
 // outputs that the kernel takes at once
-static constexpr int64_t H2O_INT8_COLS = 2*h2o_lanes::N;
+static constexpr int64_t H2O_INT8_COLS = 2*h2o_int8_lanes::N;
 
 struct h2o_int8_tile {
     uint8_t * q;     // [blocks][bytes of a block/4][H2O_INT8_COLS][4 bytes]
