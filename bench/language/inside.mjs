@@ -145,8 +145,8 @@ export const insideTasks = [
 /**
  * @param {{ tokenize: Function }} model
  * @param {{ seed: number, essay: string }} options
- * @returns {{ task: string, length: number, index: number, ids: number[], asks: { at: number, answer: number[], text: string }[] }}
- *   at: where the answer's tokens begin in ids
+ * @returns {{ task: string, length: number, index: number, ids: number[], asks: { from: number, at: number, answer: number[], text: string }[] }}
+ *   from, at: where the tokens of the question and of its answer begin in ids
  */
 export function makeInside(model, { seed, essay }, task, length, index) {
   const { name, intro, key, fact, essay: between = false } = insideTasks.find((one) => one.name === task)
@@ -169,7 +169,8 @@ export function makeInside(model, { seed, essay }, task, length, index) {
       asked = random.pick(far)
       const [question, answer] = [tokens(asked.ask), tokens(asked.answer)]
       part.push(...question, ...answer, ...tokens('\n'))
-      asks.push({ at: ids.length + question.length, answer, text: `${asked.ask}${asked.answer}` })
+      const [from, at] = [ids.length, ids.length + question.length]
+      asks.push({ from, at, answer, text: `${asked.ask}${asked.answer}` })
       facts.splice(facts.indexOf(asked), 1)
       next += STRIDE
     } else {

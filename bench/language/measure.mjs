@@ -1,12 +1,12 @@
 // One report on a real model: tasks at several lengths, then windows of books.
 
 import { distinct, keyOf } from '../quality/settings.mjs'
-import { ask, askInside, open } from './ask.mjs'
+import { ask, askAlone, askInside, open } from './ask.mjs'
 import { books } from './books.mjs'
 import { places } from './chat.mjs'
 import { insideTasks, makeInside } from './inside.mjs'
 import { makeItem } from './items.mjs'
-import { predict, windows } from './predict.mjs'
+import { kinds, predict, windows } from './predict.mjs'
 import { settings as allSettings } from './settings.mjs'
 
 /** A task that dense attention gets right less often says nothing of sparse attention. */
@@ -14,15 +14,17 @@ export const ABLE = 0.5
 
 /**
  * @param {typeof import('../../dist/index.js')} api
- * @param {{ file: string, chat: string, lengths: number[], tasks: string[], items: number, inside: number, windows: number, seed: number, threads: number }} options
- *   items: of each task and length; inside: prompts with questions inside, of each kind and length
+ * @param {{ file: string, chat: string, lengths: number[], tasks: string[], items: number, inside: number, alone: number, windows: number, settings: string[], seed: number, threads: number }} options
+ *   items: of each task and length; inside: prompts with questions inside, of each kind and length; alone: of the
+ *   questions of each such prompt, how many are asked alone; windows: of each kind of text and length
  * @param {import('./journal.mjs').Journal} journal
  */
 export async function measure(api, options, journal, say) {
   const model = await api.loadModel(options.file)
   try {
     const library = books()
-    const settings = await servedSettings(api, model)
+    const wanted = allSettings.filter(({ label }) => options.settings.includes(label))
+    const settings = await servedSettings(api, model, wanted)
     const rows = []
     for (const length of options.lengths) {
       const few = settingsAt(length, options, settings)
@@ -32,11 +34,13 @@ export async function measure(api, options, journal, say) {
     const predictions = []
     for (const length of options.lengths) {
       const few = settingsAt(length, options, settings)
-      for (const [i, window] of windows(model, library, length, options.windows).entries()) {
-        const found = await journal.once(`window/${length}/${i}`, () =>
-          predict(few, window, { ...options, length }, say),
-        )
-        predictions.push(...found.map((row) => ({ ...row, length, book: window.book })))
+      for (const kind of kinds) {
+        const some = windows(model, { kind, library, seed: options.seed, length, most: options.windows })
+        for (const [i, { text }] of some.entries()) {
+          const what = `${kind}/${length}/${i}/${few.map(keyOf).join('+')}`
+          const found = await journal.once(what, () => predict(few, text, { ...options, length }, say))
+          predictions.push(...found.map((row) => ({ ...row, length, kind })))
+        }
       }
     }
     return {
@@ -52,9 +56,9 @@ export async function measure(api, options, journal, say) {
 }
 
 /** Those in which the model's prefill is sparse: two-pass needs attention to all positions in every layer. */
-async function servedSettings(api, model) {
+async function servedSettings(api, model, settings) {
   const served = []
-  for (const setting of allSettings) {
+  for (const setting of settings) {
     const context = await open(api, model, setting, 4 * setting.S, 1)
     if (context.h2o.covered) served.push(setting)
     await context.dispose()
@@ -66,7 +70,7 @@ function settingsAt(length, { lengths }, settings) {
   return distinct(settings.filter(({ short }) => !short || length === Math.min(...lengths)))
 }
 
-/** The question at the end in every setting, elsewhere in the first one and by votes. */
+/** The question at the end in every setting, elsewhere in those that are for it. */
 async function askAll(api, model, library, length, settings, options, journal, say) {
   const contexts = new Map()
   const contextOf = async (setting) => {
@@ -96,7 +100,7 @@ async function askAll(api, model, library, length, settings, options, journal, s
       }
       for (const place of places) {
         if ((await measured(null, place)) < ABLE) continue
-        const asked = settings.filter((_, i) => place === 'end' || i === 0 || i === 2)
+        const asked = settings.filter(({ alone }) => place === 'end' || alone)
         for (const setting of asked) await measured(setting, place)
       }
     }
@@ -131,6 +135,49 @@ async function askAllInside(api, model, library, length, settings, options, jour
       )
     }
     await context?.dispose()
+  }
+  if (options.alone > 0) {
+    const dense = new Map(
+      rows.filter(({ setting }) => setting === 'dense').map((row) => [keyOfItem(row), row]),
+    )
+    rows.push(...(await askAllAlone(api, model, items, dense, length, settings, options, journal, say)))
+  }
+  return rows
+}
+
+const keyOfItem = ({ task, index }) => `${task}/${index}`
+
+/**
+ * The last questions of these prompts, each alone. Dense attention says of them what it says inside: it sees nothing
+ * of what follows.
+ */
+async function askAllAlone(api, model, items, dense, length, settings, options, journal, say) {
+  const rows = []
+  for (const place of ['end', 'turn']) {
+    for (const item of items) {
+      const { answers } = dense.get(keyOfItem(item))
+      const what = { task: item.task, length, place: `${place}-alone`, setting: 'dense', index: item.index }
+      rows.push(rowOf(what, { answers: answers.slice(-options.alone), seconds: 0, tokens: item.ids.length }))
+    }
+    for (const setting of settings.filter(({ alone }) => alone)) {
+      let context
+      for (const item of items) {
+        const what = {
+          task: item.task,
+          length,
+          place: `${place}-alone`,
+          setting: keyOf(setting),
+          index: item.index,
+        }
+        const found = await journal.once(`${Object.values(what).join('/')}/${options.alone}`, async () => {
+          context ??= await open(api, model, setting, length, options.threads)
+          return askAlone(context, item, options.alone, place)
+        })
+        rows.push(rowOf(what, found))
+        say(`${item.task} ${length} ${place} ${setting.label}: ${rows.at(-1).right} of ${rows.at(-1).n}`)
+      }
+      await context?.dispose()
+    }
   }
   return rows
 }

@@ -1,31 +1,57 @@
-// Perplexity and divergence of windows of the books, one window at a time.
+// Perplexity and divergence of windows of texts, one window at a time.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PROJECT_ROOT } from '../../scripts/lib/layout.mjs'
 import { windowsOf } from '../quality/by-context.mjs'
 import { compareSettings } from '../quality/compare.mjs'
+import { makeInside } from './inside.mjs'
 
 /** The first positions see everything, whatever S is. */
 const SKIP = 1024
 
-/** Windows that lie in one text each, of all books in turn. @returns {{ book: string, text: string }[]} */
-export function windows(model, books, length, most) {
-  const byBook = books.map(({ name, texts }) =>
+/** What windows are of: books; C++ of llama.cpp's own; records of tables, and questions about them. */
+export const kinds = ['prose', 'code', 'tables']
+
+const SOURCES = join(PROJECT_ROOT, 'vendor/llama.cpp/src')
+const TABLES = ['json', 'csv']
+
+/**
+ * Windows that lie in one text each, of all sources of a kind in turn.
+ *
+ * @param {{ kind: string, library: import('./books.mjs').Book[], seed: number, length: number, most: number }} options
+ * @returns {{ text: string }[]}
+ */
+export function windows(model, { kind, library, seed, length, most }) {
+  if (kind === 'tables')
+    return Array.from({ length: most }, (_, i) => {
+      const task = TABLES[i % TABLES.length]
+      const { ids } = makeInside(model, { seed, essay: '' }, task, length, 1000 + i)
+      return { text: model.detokenize(ids.slice(1)) }
+    })
+  const sources = kind === 'code' ? sourceFiles() : library.map(({ texts }) => texts)
+  const bySource = sources.map((texts) =>
     texts.flatMap((text) =>
       windowsOf(model.tokenize(text, { addSpecial: false }), length).map((ids) => ({
-        book: name,
         text: model.detokenize(ids),
       })),
     ),
   )
-  const longest = Math.max(...byBook.map((some) => some.length))
-  return Array.from({ length: longest }, (_, i) => byBook.flatMap((some) => some.slice(i, i + 1)))
+  const longest = Math.max(...bySource.map((some) => some.length))
+  return Array.from({ length: longest }, (_, i) => bySource.flatMap((some) => some.slice(i, i + 1)))
     .flat()
     .slice(0, most)
 }
 
-export async function predict(settings, { text }, { file: model, length, threads }, say) {
+/** Of llama.cpp as it is published: none is patched. */
+function sourceFiles() {
+  return ['sampler', 'model-loader', 'quant', 'memory-recurrent', 'chat'].map((name) => [
+    readFileSync(join(SOURCES, `llama-${name}.cpp`), 'utf8'),
+  ])
+}
+
+export async function predict(settings, text, { file: model, length, threads }, say) {
   const folder = mkdtempSync(join(tmpdir(), 'h2o-language-'))
   try {
     const file = join(folder, 'text')

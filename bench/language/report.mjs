@@ -7,10 +7,15 @@ import { ABLE, sum } from './measure.mjs'
 
 const WHERE = {
   inside: 'questions and answers stand inside of the prompt',
+  'end-alone': 'the same questions, each at the end of its prompt',
+  'turn-alone': 'the same questions, each in a call of its own behind its prompt',
   end: 'the question ends the prompt',
   turn: 'the question is a turn of its own, behind the text',
   before: 'the question stands before the text, and again behind it',
 }
+
+/** Of these there are many: those that dense answers count. */
+const MANY = new Set(['inside', 'end-alone', 'turn-alone'])
 
 const TIMES = '## Time of a prefill\n\nSeconds to the first token, median over the items above.'
 
@@ -18,7 +23,7 @@ const PREDICTIONS =
   '## Predictions\n\nMeans over windows of perplexity relative to dense, with their standard error; KL divergence of the prompt; the share of likeliest tokens that are the same.'
 
 export function markdown(result) {
-  const { machine, build, model, description, books, seed, threads, items, inside } = result
+  const { machine, build, model, description, books, seed, threads, items, inside, alone } = result
   return [
     `# Quality on ${model.name}, ${result.date}`,
     '[docs/quality.md](../../docs/quality.md) says what is measured, and how.',
@@ -27,7 +32,7 @@ export function markdown(result) {
       `h2o-llama ${machine.h2o_llama}, commit ${build.commit}${build.uncommitted_changes ? ' with uncommitted changes' : ''}; llama.cpp ${build.upstream}`,
       `model: ${model.file} (${description}), SHA-256 ${model.sha256}`,
       ...books.map((book) => `text: ${book.name}, ${book.package}, ${book.licence}, SHA-256 ${book.sha256}`),
-      `items per task and length: ${items}; prompts with questions inside: ${inside}; seed ${seed}`,
+      `items per task and length: ${items}; prompts with questions inside: ${inside}, of each ${alone} asked alone; seed ${seed}`,
     ]),
     `## Tasks\n\nAnswers found of those asked for, with Wilson's 95 % interval in per cent; then how many that dense finds were lost, and how many were won that it does not find. Tasks of which dense finds less than ${100 * ABLE} % are not scored where a question stands alone.`,
     ...Object.keys(WHERE).flatMap((place) => taskTables(result, place)),
@@ -45,8 +50,7 @@ function taskTables({ rows, ...result }, place) {
   return ascending(here.map(({ length }) => length)).map((length) => {
     const some = here.filter((row) => row.length === length)
     const used = columns(result).filter(({ key }) => some.some(({ setting }) => setting === key))
-    // of questions inside of a prompt there are many: those that dense answers count
-    const able = (task) => place === 'inside' || share(some, task, 'dense') >= ABLE
+    const able = (task) => MANY.has(place) || share(some, task, 'dense') >= ABLE
     const names = unique(some.map(({ task }) => task))
     const scored = names.filter(able)
     const line = (task) => [task, ...used.map(({ key }) => cell(some, key, (row) => row.task === task))]
@@ -114,14 +118,18 @@ function timeTable({ rows, ...result }) {
 }
 
 function predictionTable({ predictions, settings }) {
-  const rows = ascending(predictions.map(({ length }) => length)).flatMap((length) =>
+  const lengths = ascending(predictions.map(({ length }) => length))
+  const measured = unique(predictions.map(({ kind }) => kind)).flatMap((kind) =>
+    lengths.map((length) => ({ kind, length })),
+  )
+  const rows = measured.flatMap(({ kind, length }) =>
     settings.flatMap(({ key, label }) => {
-      const own = predictions.filter((row) => row.length === length && row.key === key)
+      const own = predictions.filter((row) => row.kind === kind && row.length === length && row.key === key)
       if (own.length === 0) return []
       const of = (part, name) => own.map((row) => row[part][name])
       return [
         [
-          `${length}, ${label}`,
+          `${kind}, ${length}, ${label}`,
           own.length,
           plusMinus(of('prompt', 'ratio')),
           mean(of('prompt', 'kld')).toFixed(3),
@@ -131,7 +139,7 @@ function predictionTable({ predictions, settings }) {
       ]
     }),
   )
-  return table(['tokens, setting', 'windows', 'prompt', 'KL', 'same likeliest', 'continuation'], rows)
+  return table(['text, tokens, setting', 'windows', 'prompt', 'KL', 'same likeliest', 'continuation'], rows)
 }
 
 const mean = (values) => values.reduce((total, value) => total + value, 0) / values.length

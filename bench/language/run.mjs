@@ -15,11 +15,13 @@ import { resultBase, writeReport } from '../result-files.mjs'
 import { insideTasks } from './inside.mjs'
 import { Journal } from './journal.mjs'
 import { measure } from './measure.mjs'
+import { kinds } from './predict.mjs'
 import { markdown } from './report.mjs'
 import { tasks } from './ruler.mjs'
+import { settings } from './settings.mjs'
 
 /** Of what the items and windows are: one more where what they hold changes. */
-const ITEMS = 4
+const ITEMS = 5
 
 const HELP = `usage: npm run quality:language -- [options]
 
@@ -28,7 +30,9 @@ const HELP = `usage: npm run quality:language -- [options]
   --tasks LIST      none, or all of RULER's (${tasks.map(({ name }) => name).join(', ')})
   --items N         of each task and length (10)
   --inside N        prompts with questions inside, of each kind and length (2; ${insideTasks.map(({ name }) => name).join(', ')})
-  --windows N       of each length, for perplexities (10)
+  --alone N         questions of each such prompt that are asked alone, too: at its end, and in a turn behind it (0)
+  --windows N       of each kind of text (${kinds.join(', ')}) and length, for perplexities (10)
+  --settings LIST   what is compared with dense (${settings.map(({ label }) => label).join(';')})
   --seed N          of the items (1)
   -t N              threads (all cores)
   --out FOLDER      where the result goes (bench/results)
@@ -45,7 +49,9 @@ await main(async () => {
       tasks: { type: 'string', default: tasks.map(({ name }) => name).join(',') },
       items: { type: 'string', default: '10' },
       inside: { type: 'string', default: '2' },
+      alone: { type: 'string', default: '0' },
       windows: { type: 'string', default: '10' },
+      settings: { type: 'string', default: settings.map(({ label }) => label).join(';') },
       seed: { type: 'string', default: '1' },
       threads: { type: 'string', short: 't', default: String(availableParallelism()) },
       out: { type: 'string', default: join(PROJECT_ROOT, 'bench/results') },
@@ -61,14 +67,16 @@ await main(async () => {
     tasks: values.tasks === 'none' ? [] : values.tasks.split(',').map(taskNamed),
     items: count('--items', values.items, 1),
     inside: count('--inside', values.inside, 0),
+    alone: count('--alone', values.alone, 0),
     windows: count('--windows', values.windows, 0),
+    settings: values.settings.split(';').map(settingNamed),
     seed: count('--seed', values.seed, 0),
   }
   for (const length of options.lengths)
     if (length > model.context) throw new Failure(`${model.name} reads ${model.context} tokens at most.`)
 
   const threads = count('-t', values.threads, 1)
-  const { lengths, items, inside, seed } = options
+  const { lengths, items, inside, alone, seed } = options
   const machine = describeMachine()
   const name = ['language', model.name, ...lengths, ...(seed === 1 ? [] : [`seed-${seed}`])].join('-')
   // more items or windows go on from the same journal
@@ -86,7 +94,7 @@ await main(async () => {
     machine,
     build: buildInfo(PROJECT_ROOT),
     model: { name: model.name, file: model.file, sha256 },
-    ...{ threads, seed, items, inside },
+    ...{ threads, seed, items, inside, alone },
     ...figures,
   }
   writeReport(resultBase(values.out, result.date, name, machine), result, markdown)
@@ -95,4 +103,12 @@ await main(async () => {
 function taskNamed(name) {
   if (tasks.some((task) => task.name === name)) return name
   throw new Failure(`there is no task ${name}.`, `The tasks: ${tasks.map((task) => task.name).join(', ')}`)
+}
+
+function settingNamed(label) {
+  if (settings.some((setting) => setting.label === label)) return label
+  throw new Failure(
+    `there is no setting ${label}.`,
+    `They are: ${settings.map((setting) => setting.label).join('; ')}`,
+  )
 }

@@ -5,14 +5,14 @@ const byQuery = { schedule: 'single-pass', select: 'query', S: 512, local: 128, 
 const byVotes = { schedule: 'single-pass', select: 'votes', S: 512, local: 256, heavy: 255 }
 
 /**
- * @type {(Omit<import('../quality/settings.mjs').Setting, 'heavy'> & { heavy?: number, short?: boolean, inside?: boolean })[]}
+ * @type {(Omit<import('../quality/settings.mjs').Setting, 'heavy'> & { heavy?: number, short?: boolean, inside?: boolean, alone?: boolean })[]}
  *   short: at the shortest length only. inside: asked inside of prompts, too, where a tail would make the end of every
- *   call dense
+ *   call dense. alone: asked everywhere else
  */
 export const settings = [
-  { ...byQuery, label: 'query' },
+  { ...byQuery, label: 'query', alone: true },
   { ...byQuery, label: 'query, no tail', denseTail: 0, inside: true },
-  { ...byVotes, label: 'votes', inside: true },
+  { ...byVotes, label: 'votes', inside: true, alone: true },
   { ...byVotes, label: 'votes, tail 64', denseTail: 64 },
   { ...byVotes, label: 'Local only', local: 511, heavy: 0 },
   { ...byQuery, label: 'query S=1024', S: 1024 },

@@ -83,14 +83,13 @@ export const ablations = [
  */
 export const front = [
   ['votes', 1024, 256, 256],
-  ['query', 1024, 256, 256],
-  ['query', 1024, 256, 512],
-  ['query', 1024, 128, 384],
-  ['query', 2048, 512, 512],
-  ['query', 2048, 256, 768],
-  ['query', 512, 128, 384],
-  ['query', 512, 128, 128],
   ['votes', 2048, 512, 512],
+  ['query', 512, 128, 384],
+  ['query', 512, 128, 512],
+  ['query', 512, 128, 640],
+  ['query', 512, 128, 1024],
+  ['query', 1024, 128, 384],
+  ['query', 1024, 128, 640],
 ].map(([select, chunk, local, heavy]) => setting({ select, S: chunk, local, heavy }))
 
 /** What a setting is known by, whatever it is called. @param {Setting} setting */

@@ -39,8 +39,9 @@ describe.skipIf(file === undefined)(title, () => {
   }, 300_000)
 
   it('predicts a book as dense does, and closer to it than votes', async () => {
-    const [window] = windows(model, books(), LENGTH, 1) as unknown as [{ text: string }]
-    const rows = await predict([query, votes], window, { file, length: LENGTH, threads: 2 }, () => {})
+    const of = { kind: 'prose', library: books(), seed: 1, length: LENGTH, most: 1 }
+    const [window] = windows(model, of) as unknown as [{ text: string }]
+    const rows = await predict([query, votes], window.text, { file, length: LENGTH, threads: 2 }, () => {})
     const [asked, voted] = rows.map(({ prompt }: { prompt: { ratio: number; kld: number } }) => prompt)
     expect(asked?.ratio).toBeLessThan(limits.ratio)
     expect(asked?.kld).toBeLessThan(limits.kld)
