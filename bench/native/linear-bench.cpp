@@ -1,9 +1,10 @@
 // linear-bench: the matrix products of linear layers on the CPU, by weight type, rows and the buffer that holds the
 // weights. Built by `npm run bench:native`.
 //
-//   linear-bench [-t N] [-r N] [-k N] [-n N] [-m ROWS]... [--type TYPE]...
+//   linear-bench [-t N] [-r N] [-k N] [-n N] [-e EXPERTS] [-u USED] [-m ROWS]... [--type TYPE]...
 //
 //   -k, -n   values of a row of weights, and rows: 3072 and 1024
+//   -e, -u   experts, and how many of them a row of activations goes to, drawn at random: 1 and 1, which are none
 //   -m       rows of activations: 1, 64, 512 and 1024
 //
 // `plain` are weights as they lie in the file, other names are ggml's packed buffers. `h2o` is the marked product, which
@@ -22,6 +23,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -31,6 +33,8 @@ struct options {
     int n_rep     = 7;
     int n_k       = 3072;
     int n_n       = 1024;
+    int n_experts = 1;
+    int n_used    = 1;
 
     std::vector<int>         n_rows;
     std::vector<std::string> types;
@@ -38,13 +42,14 @@ struct options {
 
 static const ggml_type TYPES[] = {
     GGML_TYPE_F16,  GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0,   GGML_TYPE_Q5_1,
-    GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_Q3_K, GGML_TYPE_Q2_K, GGML_TYPE_IQ4_XS, GGML_TYPE_F32,
+    GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_Q3_K, GGML_TYPE_Q2_K, GGML_TYPE_IQ4_XS, GGML_TYPE_MXFP4, GGML_TYPE_F32,
 };
 
 struct data {
-    std::vector<uint8_t> w;
+    std::vector<uint8_t> w; // of one expert; all have the same
     std::vector<float>   w_f32;
     std::vector<float>   x;
+    std::vector<int32_t> ids;
 };
 
 static data make_data(const options & opt, ggml_type type, int n_rows) {
@@ -62,6 +67,13 @@ static data make_data(const options & opt, ggml_type type, int n_rows) {
     if (type != GGML_TYPE_F32) {
         ggml_get_type_traits(type)->to_float(d.w.data(), d.w_f32.data(), (int64_t) opt.n_k*opt.n_n);
     }
+
+    std::vector<int32_t> experts(opt.n_experts);
+    std::iota(experts.begin(), experts.end(), 0);
+    for (int i = 0; i < n_rows; ++i) {
+        std::shuffle(experts.begin(), experts.end(), rng);
+        d.ids.insert(d.ids.end(), experts.begin(), experts.begin() + opt.n_used);
+    }
     return d;
 }
 
@@ -74,11 +86,13 @@ public:
         ctx_w.reset(ggml_init({ 8*ggml_tensor_overhead(), nullptr, true }));
         ctx  .reset(ggml_init({ 8*ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, true }));
 
-        ggml_tensor * w = ggml_new_tensor_2d(ctx_w.get(), type, opt.n_k, opt.n_n);
-        ggml_tensor * x = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, opt.n_k, n_rows);
+        ggml_tensor * w   = ggml_new_tensor_3d(ctx_w.get(), type, opt.n_k, opt.n_n, opt.n_experts);
+        ggml_tensor * x   = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, opt.n_k, n_rows);
+        ggml_tensor * ids = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_I32, opt.n_used, n_rows);
         buf_w.reset(ggml_backend_alloc_ctx_tensors_from_buft(ctx_w.get(), buft));
 
-        out = ggml_mul_mat(ctx.get(), w, x);
+        out = opt.n_experts == 1 ? ggml_mul_mat(ctx.get(), w, x) :
+            ggml_mul_mat_id(ctx.get(), w, ggml_reshape_3d(ctx.get(), x, opt.n_k, 1, n_rows), ids);
         if (ours) {
             ggml_h2o_mark_linear(out);
         }
@@ -90,8 +104,13 @@ public:
         ggml_build_forward_expand(gf, out);
         buf.reset(ggml_backend_alloc_ctx_tensors(ctx.get(), backend.get()));
 
-        ggml_backend_tensor_set(w, d.w.data(), 0, d.w.size());
-        ggml_backend_tensor_set(x, d.x.data(), 0, d.x.size()*sizeof(float));
+        std::vector<uint8_t> all;
+        for (int i = 0; i < opt.n_experts; ++i) {
+            all.insert(all.end(), d.w.begin(), d.w.end());
+        }
+        ggml_backend_tensor_set(w,   all.data(),   0, all.size());
+        ggml_backend_tensor_set(x,   d.x.data(),   0, d.x.size()*sizeof(float));
+        ggml_backend_tensor_set(ids, d.ids.data(), 0, d.ids.size()*sizeof(int32_t));
     }
 
     bool supported() const { return out; }
@@ -110,7 +129,7 @@ public:
         double diff = 0.0, norm = 0.0;
         for (size_t i = 0; i < y.size(); i += y.size() > 4096 ? 97 : 1) {
             const float * w = d.w_f32.data() + i%opt.n_n*opt.n_k;
-            const float * x = d.x    .data() + i/opt.n_n*opt.n_k;
+            const float * x = d.x    .data() + i/opt.n_n/opt.n_used*opt.n_k;
             double sum = 0.0;
             for (int k = 0; k < opt.n_k; ++k) {
                 sum += (double) w[k]*x[k];
@@ -177,7 +196,7 @@ static void measure(const options & opt, ggml_type type, int n_rows) {
         }
     }
 
-    const double n_flop  = 2.0*n_rows*opt.n_n*opt.n_k;
+    const double n_flop  = 2.0*n_rows*opt.n_used*opt.n_n*opt.n_k;
     const int    n_calls = std::max(1, (int) (2e9/n_flop)); // the clock of CPU time is coarse
 
     for (int i = -1; i < opt.n_rep; ++i) {
@@ -211,7 +230,9 @@ int main(int argc, char ** argv) {
             name == "-t" ? &opt.n_threads :
             name == "-r" ? &opt.n_rep     :
             name == "-k" ? &opt.n_k       :
-            name == "-n" ? &opt.n_n       : nullptr;
+            name == "-n" ? &opt.n_n       :
+            name == "-e" ? &opt.n_experts :
+            name == "-u" ? &opt.n_used    : nullptr;
 
         if (n && atoi(value.c_str()) > 0) {
             *n = atoi(value.c_str());
@@ -220,15 +241,20 @@ int main(int argc, char ** argv) {
         } else if (name == "--type" && !value.empty()) {
             opt.types.push_back(value);
         } else {
-            fprintf(stderr, "usage: linear-bench [-t N] [-r N] [-k N] [-n N] [-m ROWS]... [--type TYPE]...\n");
+            fprintf(stderr, "usage: linear-bench [-t N] [-r N] [-k N] [-n N] [-e EXPERTS] [-u USED] [-m ROWS]... [--type TYPE]...\n");
             return 2;
         }
+    }
+    if (opt.n_used > opt.n_experts) {
+        fprintf(stderr, "a row goes to as many experts as there are, at most\n");
+        return 2;
     }
     if (opt.n_rows.empty()) {
         opt.n_rows = { 1, 64, 512, 1024 };
     }
 
-    printf("%d values, %d outputs, %d threads, %d repetitions\n\n", opt.n_k, opt.n_n, opt.n_threads, opt.n_rep);
+    printf("%d values, %d outputs, %d of %d experts, %d threads, %d repetitions\n\n", opt.n_k, opt.n_n, opt.n_used, opt.n_experts,
+            opt.n_threads, opt.n_rep);
     printf("| weights | rows | buffer | ms of CPU | GFLOP/s a core | of its F32 peak | error |\n");
     printf("| --- | ---: | --- | ---: | ---: | ---: | ---: |\n");
 
