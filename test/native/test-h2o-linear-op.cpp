@@ -2,18 +2,7 @@
 // them, random shapes, 1 to 4 threads. They are to be no further off than ggml's own, and the same bits with any number
 // of threads. With few rows, or without the mark, they are ggml's; those are right as well, whatever the batches.
 
-#include "testing.h"
-
-#include "ops/ggml-h2o.h"
-
-#include <cmath>
-#include <cstring>
-
-static const ggml_type TYPES[] = {
-    GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0,
-    GGML_TYPE_Q5_1, GGML_TYPE_Q2_K, GGML_TYPE_Q3_K, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_IQ4_NL,
-    GGML_TYPE_IQ4_XS,
-};
+#include "linear-testing.h"
 
 struct problem {
     ggml_type type;
@@ -30,11 +19,7 @@ struct problem {
 };
 
 static void quantize(problem & p) {
-    p.w.resize(ggml_row_size(p.type, p.n_in)*p.n_out*p.n_weights);
-    ggml_quantize_chunk(p.type, p.w_f32.data(), p.w.data(), 0, p.n_out*p.n_weights, p.n_in, nullptr);
-    if (p.type != GGML_TYPE_F32) {
-        ggml_get_type_traits(p.type)->to_float(p.w.data(), p.w_f32.data(), p.w_f32.size());
-    }
+    p.w = linear_quantize(p.type, p.n_in, p.w_f32);
 }
 
 static problem random_problem(
@@ -79,17 +64,6 @@ static std::vector<double> in_float64(const problem & p) {
     return res;
 }
 
-// normalised mean square error
-static double error_of(const std::vector<float> & got, const std::vector<double> & want) {
-    double diff = 0.0;
-    double norm = 0.0;
-    for (size_t i = 0; i < want.size(); ++i) {
-        diff += (got[i] - want[i])*(got[i] - want[i]);
-        norm += want[i]*want[i];
-    }
-    return diff/norm;
-}
-
 // empty where weights in this buffer do not serve the product
 static std::vector<float> product(const problem & p, ggml_backend_buffer_type_t buft, bool marked, int n_threads) {
     ggml_context_ptr weights { ggml_init({ 2*ggml_tensor_overhead(), nullptr, true }) };
@@ -114,29 +88,11 @@ static std::vector<float> product(const problem & p, ggml_backend_buffer_type_t 
     return test_get<float>(y);
 }
 
-static std::vector<ggml_backend_buffer_type_t> buffer_types() {
-    ggml_backend_ptr   backend { ggml_backend_cpu_init() };
-    ggml_backend_dev_t dev = ggml_backend_get_device(backend.get());
-
-    std::vector<ggml_backend_buffer_type_t> res = { ggml_backend_cpu_buffer_type() };
-
-    const auto extra = (ggml_backend_dev_get_extra_bufts_t)
-        ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(dev), "ggml_backend_dev_get_extra_bufts");
-    for (ggml_backend_buffer_type_t * buft = extra(dev); *buft; ++buft) {
-        res.push_back(*buft);
-    }
-    return res;
-}
-
-static bool same(const std::vector<float> & a, const std::vector<float> & b) {
-    return a.size() == b.size() && memcmp(a.data(), b.data(), a.size()*sizeof(float)) == 0;
-}
-
 // F16 in ggml's buffer for AMX is summed in F32 throughout, which two BF16 do not quite reach: 1e-10
 static void check(const problem & p, double slack = 1e-10) {
     const std::vector<double> want = in_float64(p);
 
-    for (ggml_backend_buffer_type_t buft : buffer_types()) {
+    for (ggml_backend_buffer_type_t buft : linear_buffer_types()) {
         const std::vector<float> theirs = product(p, buft, false, 1);
         if (theirs.empty()) {
             continue;
@@ -168,7 +124,7 @@ int main(int argc, char ** argv) {
 
     test_random rnd;
 
-    for (const ggml_type type : TYPES) {
+    for (const ggml_type type : LINEAR_TYPES) {
         const int n_block = ggml_blck_size(type);
         const int n_in    = n_block > 1 ? n_block : 8; // F16 and BF16: rows that no tile divides
 

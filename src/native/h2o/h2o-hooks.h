@@ -32,7 +32,7 @@ void h2o_build_inp(const llm_graph_context & g);
 // llm_graph_result::can_reuse, before the inputs are asked: no graph serves a call that takes another path
 bool h2o_can_reuse(const llm_graph_result & res, const llm_graph_params & params);
 
-// llm_graph_context::build_lora_mm, after its product: our kernels may run it
+// llm_graph_context::build_lora_mm and build_lora_mm_id, after their product: our kernels may run it
 void h2o_mark_linear(const llm_graph_context & g, ggml_tensor * mul_mat);
 
 // llm_graph_context::build_attn, for a plain cache: whether this graph

@@ -240,7 +240,7 @@ ggml_tensor * ggml_h2o_decode(
 }
 
 void ggml_h2o_mark_linear(ggml_tensor * mul_mat) {
-    GGML_ASSERT(mul_mat->op == GGML_OP_MUL_MAT);
+    GGML_ASSERT(mul_mat->op == GGML_OP_MUL_MAT || mul_mat->op == GGML_OP_MUL_MAT_ID);
 
     mul_mat->op_params[GGML_MAX_OP_PARAMS/sizeof(int32_t) - 1] = GGML_OP_H2O;
 }

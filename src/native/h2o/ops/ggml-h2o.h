@@ -236,12 +236,13 @@ static inline const struct ggml_h2o_decode_params * ggml_h2o_get_decode_params(c
     return (const struct ggml_h2o_decode_params *) dst->op_params;
 }
 
-// Not of the op: a product of a linear layer (ggml_mul_mat) that our kernels may run, which round otherwise than ggml's.
+// Not of the op: a product of a linear layer (ggml_mul_mat, ggml_mul_mat_id) that our kernels may run, which round otherwise than ggml's.
 // The mark is the last of its op_params; backends that do not know it run the product as ever.
 GGML_API void ggml_h2o_mark_linear(struct ggml_tensor * mul_mat);
 
 static inline bool ggml_h2o_is_linear(const struct ggml_tensor * t) {
-    return t->op == GGML_OP_MUL_MAT && t->op_params[GGML_MAX_OP_PARAMS/sizeof(int32_t) - 1] == GGML_OP_H2O;
+    return (t->op == GGML_OP_MUL_MAT || t->op == GGML_OP_MUL_MAT_ID) &&
+        t->op_params[GGML_MAX_OP_PARAMS/sizeof(int32_t) - 1] == GGML_OP_H2O;
 }
 
 #ifdef __cplusplus

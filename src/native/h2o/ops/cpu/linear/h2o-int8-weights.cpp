@@ -72,6 +72,12 @@ static inline __m256i iq4_values(__m256i nibbles) {
     return biased(_mm256_shuffle_epi8(table, nibbles));
 }
 
+// twelve times a half is the most
+static inline __m256i mxfp4_values(__m256i nibbles) {
+    const __m256i table = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) kvalues_mxfp4));
+    return _mm256_add_epi8(_mm256_shuffle_epi8(table, nibbles), _mm256_set1_epi8(12));
+}
+
 // block i of a row; `lane` is the row's place among those that are interleaved
 
 static inline void read_block(const block_q8_0 * row, int, int64_t i, piece & res) {
@@ -104,6 +110,11 @@ static inline void read_block(const block_q5_1 * row, int, int64_t i, piece & re
 static inline void read_block(const block_iq4_nl * row, int, int64_t i, piece & res) {
     res.q = iq4_values(nibbles_of(row[i].qs));
     res.set_scale(from_f16(row[i].d));
+}
+
+static inline void read_block(const block_mxfp4 * row, int, int64_t i, piece & res) {
+    res.q = mxfp4_values(nibbles_of(row[i].qs));
+    res.set_scale(GGML_CPU_E8M0_TO_FP32_HALF(row[i].e));
 }
 
 static inline void read_block(const block_iq4_xs * row, int, int64_t i, piece & res) {
@@ -193,6 +204,11 @@ static inline void read_block(const block_iq4_nlx8 * rows, int lane, int64_t i, 
     res.set_scale(from_f16(rows[i].d[lane]));
 }
 
+static inline void read_block(const block_mxfp4x8 * rows, int lane, int64_t i, piece & res) {
+    res.q = mxfp4_values(nibbles_of(sixteen_bytes(rows[i].qs, lane)));
+    res.set_scale(GGML_CPU_E8M0_TO_FP32_HALF(rows[i].e[lane]));
+}
+
 // the scales of a block of all rows are together
 static inline void read_block(const block_q4_Kx8 * rows, int lane, int64_t i, piece & res) {
     const block_q4_Kx8 & block = rows[i/8];
@@ -241,7 +257,7 @@ static inline void store_quants(const __m256i (&row)[8], uint8_t * dst) {
 
 // N_ROWS are interleaved in T
 template <ggml_type TYPE, typename T, int N_ROWS>
-static void unpack(const h2o_linear_op & op, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile) {
+static void unpack(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile) {
     constexpr h2o_int8_format FORMAT  = h2o_int8_format_of(TYPE);
     constexpr bool            WIDE    = h2o_int8_is_wide(FORMAT);
     constexpr int64_t         N_BYTES = H2O_INT8_BLOCK*(WIDE ? 2 : 1);
@@ -251,7 +267,7 @@ static void unpack(const h2o_linear_op & op, int64_t n, int64_t k, int64_t n_k, 
         int       lane[8];
         for (int r = 0; r < 8; ++r) {
             const int64_t row = std::min(n + c + r, op.n_out - 1);
-            rows[r] = (const T *) op.weights(row/N_ROWS*N_ROWS, 0);
+            rows[r] = (const T *) op.weights(e, row/N_ROWS*N_ROWS, 0);
             lane[r] = row % N_ROWS;
         }
         for (int64_t b = 0; b < n_k/H2O_INT8_BLOCK; ++b) {
@@ -287,27 +303,28 @@ bool h2o_int8_can_unpack(const ggml_tensor * w) {
 }
 
 template <ggml_type TYPE, typename T, typename T8>
-static void unpack_any(const h2o_linear_op & op, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile) {
+static void unpack_any(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile) {
     if (is_repacked(op.w)) {
-        unpack<TYPE, T8, 8>(op, n, k, n_k, tile);
+        unpack<TYPE, T8, 8>(op, e, n, k, n_k, tile);
     } else {
-        unpack<TYPE, T,  1>(op, n, k, n_k, tile);
+        unpack<TYPE, T,  1>(op, e, n, k, n_k, tile);
     }
 }
 
-void h2o_int8_unpack(const h2o_linear_op & op, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile) {
+void h2o_int8_unpack(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile) {
     switch (op.w->type) {
-        case GGML_TYPE_Q8_0:   unpack<GGML_TYPE_Q8_0,   block_q8_0,   1>(op, n, k, n_k, tile); break;
-        case GGML_TYPE_Q4_1:   unpack<GGML_TYPE_Q4_1,   block_q4_1,   1>(op, n, k, n_k, tile); break;
-        case GGML_TYPE_Q5_0:   unpack<GGML_TYPE_Q5_0,   block_q5_0,   1>(op, n, k, n_k, tile); break;
-        case GGML_TYPE_Q5_1:   unpack<GGML_TYPE_Q5_1,   block_q5_1,   1>(op, n, k, n_k, tile); break;
-        case GGML_TYPE_Q3_K:   unpack<GGML_TYPE_Q3_K,   block_q3_K,   1>(op, n, k, n_k, tile); break;
-        case GGML_TYPE_Q5_K:   unpack<GGML_TYPE_Q5_K,   block_q5_K,   1>(op, n, k, n_k, tile); break;
-        case GGML_TYPE_Q6_K:   unpack<GGML_TYPE_Q6_K,   block_q6_K,   1>(op, n, k, n_k, tile); break;
-        case GGML_TYPE_IQ4_XS: unpack<GGML_TYPE_IQ4_XS, block_iq4_xs, 1>(op, n, k, n_k, tile); break;
-        case GGML_TYPE_Q4_0:   unpack_any<GGML_TYPE_Q4_0,   block_q4_0,   block_q4_0x8  >(op, n, k, n_k, tile); break;
-        case GGML_TYPE_Q4_K:   unpack_any<GGML_TYPE_Q4_K,   block_q4_K,   block_q4_Kx8  >(op, n, k, n_k, tile); break;
-        case GGML_TYPE_IQ4_NL: unpack_any<GGML_TYPE_IQ4_NL, block_iq4_nl, block_iq4_nlx8>(op, n, k, n_k, tile); break;
+        case GGML_TYPE_Q8_0:   unpack<GGML_TYPE_Q8_0,   block_q8_0,   1>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q4_1:   unpack<GGML_TYPE_Q4_1,   block_q4_1,   1>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q5_0:   unpack<GGML_TYPE_Q5_0,   block_q5_0,   1>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q5_1:   unpack<GGML_TYPE_Q5_1,   block_q5_1,   1>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q3_K:   unpack<GGML_TYPE_Q3_K,   block_q3_K,   1>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q5_K:   unpack<GGML_TYPE_Q5_K,   block_q5_K,   1>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q6_K:   unpack<GGML_TYPE_Q6_K,   block_q6_K,   1>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_IQ4_XS: unpack<GGML_TYPE_IQ4_XS, block_iq4_xs, 1>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q4_0:   unpack_any<GGML_TYPE_Q4_0,   block_q4_0,   block_q4_0x8  >(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q4_K:   unpack_any<GGML_TYPE_Q4_K,   block_q4_K,   block_q4_Kx8  >(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_IQ4_NL: unpack_any<GGML_TYPE_IQ4_NL, block_iq4_nl, block_iq4_nlx8>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_MXFP4:  unpack_any<GGML_TYPE_MXFP4,  block_mxfp4,  block_mxfp4x8 >(op, e, n, k, n_k, tile); break;
         default: GGML_ABORT("a type without this form");
     }
 }

@@ -38,6 +38,7 @@ constexpr h2o_int8_format h2o_int8_format_of(ggml_type type) {
         case GGML_TYPE_IQ4_XS: return { 8, H2O_INT8_WIDENS ? 0 : 128, false, 1 };
         case GGML_TYPE_Q4_0:   return { 4, 8,  false, 1 };
         case GGML_TYPE_Q5_0:   return { 5, 16, false, 1 };
+        case GGML_TYPE_MXFP4:  return { 5, 12, false, 1 };
         case GGML_TYPE_Q4_1:
         case GGML_TYPE_Q4_K:   return { 4, 0,  true,  1 };
         case GGML_TYPE_Q5_1:
@@ -60,7 +61,7 @@ struct h2o_int8_tile {
 // whether w lies in memory as it does in a file, or as ggml repacks it for this processor
 bool h2o_int8_can_unpack(const ggml_tensor * w);
 
-// H2O_INT8_COLS rows of weights from row n on, values [k, k + n_k); the last row again where there are no more
-void h2o_int8_unpack(const h2o_linear_op & op, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile);
+// H2O_INT8_COLS rows of an expert's weights from row n on, values [k, k + n_k); the last row again where there are no more
+void h2o_int8_unpack(const h2o_linear_op & op, int64_t expert, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile);
 
 #endif

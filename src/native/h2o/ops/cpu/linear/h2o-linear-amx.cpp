@@ -37,8 +37,8 @@ static constexpr int64_t H2O_PIECE = 256;
 namespace {
 
 struct h2o_amx_linear : h2o_linear_op {
-    h2o_amx_linear(const ggml_tensor * dst, int n_tasks) :
-        h2o_linear_op(dst), packed(h2o_amx_packed(w)), split(w->type == GGML_TYPE_F16),
+    h2o_amx_linear(const ggml_tensor * dst, int n_tasks, void * work = nullptr) :
+        h2o_linear_op(dst, work), packed(h2o_amx_packed(w)), split(w->type == GGML_TYPE_F16),
         pad_in(GGML_PAD(n_in, H2O_AMX_K)), pad_slice(GGML_PAD(h2o_linear_slice(*this), H2O_AMX_ROWS)),
         // a few panels for each thread
         n_panel(std::min(H2O_PANEL_OUT, GGML_PAD((n_out + 2*n_tasks - 1)/(2*n_tasks), H2O_AMX_COLS))) {}
@@ -60,7 +60,7 @@ struct h2o_amx_linear : h2o_linear_op {
 
 struct h2o_amx_linear_work {
     h2o_amx_linear_work(const h2o_amx_linear & op, const ggml_compute_params * params) {
-        char * base = h2o_align(params->wdata);
+        char * base = (char *) op.order + op.size_order();
         char * own  = base + op.size_x() + params->ith*op.size_thread();
 
         x     = { (uint16_t *) base, (uint16_t *) base + op.pad_slice*op.pad_in };
@@ -116,7 +116,7 @@ static void h2o_unpack_weights(const h2o_amx_linear & op, int64_t n, int64_t k, 
         float * row = rows + i*n_k;
         std::fill_n(row, n_k, 0.0f);
         if (n + i < op.n_out) {
-            h2o_row_to_float(op.w->type, op.weights(n + i, k), row, n_given);
+            h2o_row_to_float(op.w->type, op.weights(0, n + i, k), row, n_given);
         }
     }
     if (op.split) {
@@ -136,9 +136,10 @@ static void h2o_amx_block(
     }
 }
 
-// outputs [begin, end) of n_rows rows from row `first` on
-static void h2o_amx_panel(
-        const h2o_amx_linear & op, const h2o_amx_linear_work & work, int64_t first, int64_t n_rows, int64_t begin, int64_t end) {
+static void h2o_amx_panel(const h2o_amx_linear & op, const h2o_amx_linear_work & work, const h2o_linear_panel & panel) {
+    const int64_t begin = panel.begin;
+    const int64_t end   = panel.end;
+
     for (int64_t k = 0; k < op.pad_in; k += H2O_PANEL_IN) {
         const int64_t n_k  = std::min(H2O_PANEL_IN, op.pad_in - k);
         const bool    last = k + n_k == op.pad_in;
@@ -148,16 +149,16 @@ static void h2o_amx_panel(
         }
 
         float * sum = work.sums;
-        for (int64_t i = 0; i < n_rows; i += H2O_AMX_ROWS) {
+        for (int64_t i = 0; i < panel.rows.n; i += H2O_AMX_ROWS) {
             const h2o_split x      = work.x + i*op.pad_in + k*16;
-            const int64_t   n_here = std::min(H2O_AMX_ROWS, n_rows - i);
+            const int64_t   n_here = std::min(H2O_AMX_ROWS, panel.rows.n - i);
 
             for (int64_t j = begin; j < end; j += H2O_AMX_COLS, sum += H2O_AMX_ROWS*H2O_AMX_COLS) {
                 const h2o_split w      = work.panel + (j - begin)*n_k;
                 const int64_t   n_cols = std::min(H2O_AMX_COLS, end - j);
                 const bool      whole  = n_here == H2O_AMX_ROWS && n_cols == H2O_AMX_COLS;
 
-                float * c = op.out + (first + i)*op.n_out + j;
+                float * c = op.out_row(panel.rows.first + i) + j;
 
                 h2o_amx_block(op, x, w, n_k, k > 0 ? sum : nullptr, last && whole ? c : sum,
                         last && whole ? op.n_out : H2O_AMX_COLS);
@@ -173,29 +174,27 @@ static void h2o_amx_panel(
 bool h2o_linear_amx_supported(const ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0];
 
-    return ggml_nrows(dst) >= H2O_MIN_ROWS && w->type != GGML_TYPE_F32 && h2o_amx_available() && (h2o_amx_packed(w) || h2o_amx_plain(w));
+    return dst->op == GGML_OP_MUL_MAT && ggml_nrows(dst) >= H2O_MIN_ROWS && w->type != GGML_TYPE_F32 && h2o_amx_available() && (h2o_amx_packed(w) || h2o_amx_plain(w));
 }
 
 void h2o_linear_amx_forward(const ggml_compute_params * params, ggml_tensor * dst) {
-    const h2o_amx_linear      op(dst, params->nth);
+    const h2o_amx_linear      op(dst, params->nth, params->wdata);
     const h2o_amx_linear_work work(op, params);
     const h2o_amx_scope       scope;
 
     h2o_linear_run(params, op, op.n_panel,
-        [&](int64_t first, int64_t n_rows) {
-            for (int64_t i = 16*params->ith; i < GGML_PAD(n_rows, H2O_AMX_ROWS); i += 16*params->nth) {
-                h2o_pack_activations(op, first + i, first + n_rows, work.x + i*op.pad_in);
+        [&](h2o_linear_rows slice) {
+            for (int64_t i = 16*params->ith; i < GGML_PAD(slice.n, H2O_AMX_ROWS); i += 16*params->nth) {
+                h2o_pack_activations(op, slice.first + i, slice.end(), work.x + i*op.pad_in);
             }
         },
-        [&](int64_t first, int64_t n_rows, int64_t begin, int64_t end) {
-            h2o_amx_panel(op, work, first, n_rows, begin, end);
-        });
+        [&](const h2o_linear_panel & panel) { h2o_amx_panel(op, work, panel); });
 }
 
 size_t h2o_linear_amx_work_size(const ggml_tensor * dst, int n_tasks) {
     const h2o_amx_linear op(dst, n_tasks);
 
-    return op.size_x() + n_tasks*op.size_thread() + H2O_ALIGN;
+    return op.size_order() + op.size_x() + n_tasks*op.size_thread() + H2O_ALIGN;
 }
 
 #endif

@@ -31,40 +31,51 @@ static constexpr int64_t H2O_PANEL_IN  = 512; // a multiple of every block size
 static constexpr int64_t H2O_PANEL_OUT = 128;
 
 // from so many rows on, unpacking the weights costs less than it saves
-static constexpr int64_t H2O_MIN_ROWS = 128;
+static constexpr int64_t H2O_MIN_ROWS      = 128;
+static constexpr int64_t H2O_MIN_ROWS_EACH = 64; // of experts, whose products in ggml are slower
 
 // rows of weights that are unpacked before they are turned
 static constexpr int64_t H2O_TURN = 4;
 
-static constexpr int64_t H2O_LINEAR_TAIL = H2O_GEMM_COLS;
-
 namespace {
 
+struct h2o_f32_linear : h2o_linear_op {
+    explicit h2o_f32_linear(const ggml_tensor * dst, void * work = nullptr) :
+        h2o_linear_op(dst, work), ld_tail(ids ? H2O_PANEL_OUT : H2O_GEMM_COLS) {}
+
+    const int64_t ld_tail;
+
+    // activations of a slice, where those of an expert do not lie together
+    int64_t size_x() const { return ids ? GGML_PAD(h2o_linear_slice(*this)*n_in*sizeof(float), H2O_ALIGN) : 0; }
+
+    int64_t size_thread() const {
+        return GGML_PAD((H2O_PANEL_IN*H2O_PANEL_OUT + H2O_TURN*H2O_PANEL_IN + h2o_linear_slice(*this)*ld_tail)*sizeof(float), H2O_ALIGN);
+    }
+};
+
 struct h2o_f32_linear_work {
-    h2o_f32_linear_work(const h2o_linear_op & op, const ggml_compute_params * params) {
-        panel = (float *) (h2o_align(params->wdata) + params->ith*size(op));
+    h2o_f32_linear_work(const h2o_f32_linear & op, const ggml_compute_params * params) {
+        char * base = (char *) op.order + op.size_order();
+
+        x     = (float *) base;
+        panel = (float *) (base + op.size_x() + params->ith*op.size_thread());
         rows  = panel + H2O_PANEL_IN*H2O_PANEL_OUT;
         tail  = rows + H2O_TURN*H2O_PANEL_IN;
     }
 
-    // of a thread
-    static size_t size(const h2o_linear_op & op) {
-        return GGML_PAD((H2O_PANEL_IN*H2O_PANEL_OUT + H2O_TURN*H2O_PANEL_IN + h2o_linear_slice(op)*H2O_LINEAR_TAIL)*sizeof(float),
-                H2O_ALIGN);
-    }
-
+    float * x;     // activations of a slice by expert, [rows][in]
     float * panel; // weights [in][H2O_PANEL_OUT]
     float * rows;  // some of them as they are unpacked
-    float * tail;  // the last outputs, [rows][H2O_LINEAR_TAIL], where they are no whole vector
+    float * tail;  // [rows][ld_tail] outputs that do not go to their place at once: no whole vector, or of rows that lie anywhere
 };
 
 }
 
-// four rows of weights from row n on, values [k, k + n_k), to columns of the panel; zeros where there are no more
-static void h2o_unpack_columns(const h2o_linear_op & op, int64_t n, int64_t k, int64_t n_k, float * rows, float * panel) {
+// four rows of an expert's weights from row n on, values [k, k + n_k), to columns of the panel; zeros where there are no more
+static void h2o_unpack_columns(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, float * rows, float * panel) {
     for (int64_t i = 0; i < H2O_TURN; ++i) {
         if (n + i < op.n_out) {
-            h2o_row_to_float(op.w->type, op.weights(n + i, k), rows + i*H2O_PANEL_IN, n_k);
+            h2o_row_to_float(op.w->type, op.weights(e, n + i, k), rows + i*H2O_PANEL_IN, n_k);
         } else {
             std::fill_n(rows + i*H2O_PANEL_IN, n_k, 0.0f);
         }
@@ -88,33 +99,34 @@ static void h2o_unpack_columns(const h2o_linear_op & op, int64_t n, int64_t k, i
     }
 }
 
-// outputs [begin, end) of n_rows rows from row `first` on
-static void h2o_f32_panel(
-        const h2o_linear_op & op, const h2o_f32_linear_work & work, int64_t first, int64_t n_rows, int64_t begin, int64_t end) {
-    const int64_t n_cols  = end - begin;
-    const int64_t n_whole = n_cols/H2O_GEMM_COLS*H2O_GEMM_COLS;
+static void h2o_f32_panel(const h2o_f32_linear & op, const h2o_f32_linear_work & work, const h2o_linear_panel & panel) {
+    const int64_t n_rows  = panel.rows.n;
+    const int64_t n_cols  = panel.end - panel.begin;
+    const int64_t n_whole = op.ids ? 0 : n_cols/H2O_GEMM_COLS*H2O_GEMM_COLS;
 
-    float * out = op.out + first*op.n_out + begin;
+    const float * x = op.ids ? work.x + (panel.rows.first - panel.slice.first)*op.n_in : op.row(panel.rows.first);
 
     for (int64_t k = 0; k < op.n_in; k += H2O_PANEL_IN) {
         const int64_t n_k = std::min(H2O_PANEL_IN, op.n_in - k);
 
         for (int64_t j = 0; j < GGML_PAD(n_cols, H2O_GEMM_COLS); j += H2O_TURN) {
-            h2o_unpack_columns(op, begin + j, k, n_k, work.rows, work.panel + j);
+            h2o_unpack_columns(op, panel.expert, panel.begin + j, k, n_k, work.rows, work.panel + j);
         }
         const auto multiply = [&](int64_t n, int64_t from, float * c, int64_t ldc) {
             for (int64_t i = 0; i < n_rows; i += H2O_GEMM_RM) {
                 const int64_t n_here = std::min<int64_t>(H2O_GEMM_RM, n_rows - i);
-                h2o_gemm(n_here, n, n_k, { op.row(first + i) + k, op.n_in, 1 }, work.panel + from, H2O_PANEL_OUT, c + i*ldc, ldc, k > 0);
+                h2o_gemm(n_here, n, n_k, { x + i*op.n_in + k, op.n_in, 1 }, work.panel + from, H2O_PANEL_OUT, c + i*ldc, ldc, k > 0);
             }
         };
-        multiply(n_whole, 0, out, op.n_out);
+        if (n_whole > 0) {
+            multiply(n_whole, 0, op.out_row(panel.rows.first) + panel.begin, op.n_out);
+        }
         if (n_whole < n_cols) {
-            multiply(H2O_LINEAR_TAIL, n_whole, work.tail, H2O_LINEAR_TAIL);
+            multiply(GGML_PAD(n_cols - n_whole, H2O_GEMM_COLS), n_whole, work.tail, op.ld_tail);
         }
     }
     for (int64_t i = 0; n_whole < n_cols && i < n_rows; ++i) {
-        std::copy_n(work.tail + i*H2O_LINEAR_TAIL, n_cols - n_whole, out + i*op.n_out + n_whole);
+        std::copy_n(work.tail + i*op.ld_tail, n_cols - n_whole, op.out_row(panel.rows.first + i) + panel.begin + n_whole);
     }
 }
 
@@ -127,25 +139,29 @@ bool h2o_linear_f32_supported(const ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0];
 
     // buffers that are not the host's hold packed weights
-    return ggml_nrows(dst) >= H2O_MIN_ROWS && h2o_f32_is_faster(w->type) && w->buffer && ggml_backend_buffer_is_host(w->buffer);
+    return h2o_linear_has_rows(dst, H2O_MIN_ROWS, H2O_MIN_ROWS_EACH) && h2o_f32_is_faster(w->type) && w->buffer && ggml_backend_buffer_is_host(w->buffer);
 }
 
 void h2o_linear_f32_forward(const ggml_compute_params * params, ggml_tensor * dst) {
-    const h2o_linear_op       op(dst);
+    const h2o_f32_linear      op(dst, params->wdata);
     const h2o_f32_linear_work work(op, params);
 
     // a few panels for each thread
     const int64_t n_panel  = std::min(H2O_PANEL_OUT, GGML_PAD((op.n_out + 4*params->nth - 1)/(4*params->nth), 2*H2O_GEMM_COLS));
 
     h2o_linear_run(params, op, n_panel,
-        [](int64_t, int64_t) {},
-        [&](int64_t first, int64_t n_rows, int64_t begin, int64_t end) {
-            h2o_f32_panel(op, work, first, n_rows, begin, end);
-        });
+        [&](h2o_linear_rows slice) {
+            for (int64_t i = params->ith; op.ids && i < slice.n; i += params->nth) {
+                std::copy_n(op.row(slice.first + i), op.n_in, work.x + i*op.n_in);
+            }
+        },
+        [&](const h2o_linear_panel & panel) { h2o_f32_panel(op, work, panel); });
 }
 
 size_t h2o_linear_f32_work_size(const ggml_tensor * dst, int n_tasks) {
-    return n_tasks*h2o_f32_linear_work::size(h2o_linear_op(dst)) + H2O_ALIGN;
+    const h2o_f32_linear op(dst);
+
+    return op.size_order() + op.size_x() + n_tasks*op.size_thread() + H2O_ALIGN;
 }
 
 #endif

@@ -24,7 +24,8 @@ size_t h2o_linear_int8_work_size(const ggml_tensor *, int) {
 #include <type_traits>
 
 // from so many rows on, unpacking the weights costs less than it saves
-static constexpr int64_t H2O_MIN_ROWS = 64;
+static constexpr int64_t H2O_MIN_ROWS      = 64;
+static constexpr int64_t H2O_MIN_ROWS_EACH = 16; // of experts, whose products in ggml are slower
 
 // A tile of weights stays in the L1 cache while the rows pass over it.
 static constexpr int64_t H2O_TILE_BYTES = 16384;
@@ -32,8 +33,8 @@ static constexpr int64_t H2O_TILE_BYTES = 16384;
 namespace {
 
 struct h2o_int8_linear : h2o_linear_op {
-    explicit h2o_int8_linear(const ggml_tensor * dst) :
-        h2o_linear_op(dst), format(h2o_int8_format_of(w->type)), n_bytes(h2o_int8_is_wide(format) ? 2 : 1),
+    explicit h2o_int8_linear(const ggml_tensor * dst, void * work = nullptr) :
+        h2o_linear_op(dst, work), format(h2o_int8_format_of(w->type)), n_bytes(h2o_int8_is_wide(format) ? 2 : 1),
         n_slab(H2O_TILE_BYTES/(H2O_INT8_COLS*n_bytes)), n_slice(h2o_linear_slice(*this)) {}
 
     const h2o_int8_format format;
@@ -58,7 +59,7 @@ struct h2o_int8_linear : h2o_linear_op {
 
 struct h2o_int8_linear_work {
     h2o_int8_linear_work(const h2o_int8_linear & op, const ggml_compute_params * params) {
-        char * base = h2o_align(params->wdata);
+        char * base = (char *) op.order + op.size_order();
         char * own  = base + op.size_x() + params->ith*op.size_thread();
 
         q     = (int8_t *) base;
@@ -82,16 +83,14 @@ struct h2o_int8_linear_work {
 
 }
 
-static void h2o_int8_prepare(const h2o_int8_linear & op, const h2o_int8_linear_work & work, int64_t first, int64_t n_rows, int ith, int nth) {
-    const int n_parts = op.format.n_parts;
-
-    for (int64_t i = ith; i < n_rows; i += nth) {
+static void h2o_int8_prepare(const h2o_int8_linear & op, const h2o_int8_linear_work & work, h2o_linear_rows slice, int ith, int nth) {
+    for (int64_t i = ith; i < slice.n; i += nth) {
         for (int64_t k = 0; k < op.n_in; k += op.n_slab) {
             const int64_t n_k = std::min(op.n_slab, op.n_in - k);
-            const int64_t at  = k*n_rows + i*n_k;
+            const int64_t at  = k*slice.n + i*n_k;
 
-            h2o_int8_round(op.row(first + i) + k, n_k, op.format, work.q + at*op.n_bytes, work.scale + at/H2O_INT8_BLOCK,
-                    work.sum + at/H2O_INT8_BLOCK*n_parts);
+            h2o_int8_round(op.row(slice.first + i) + k, n_k, op.format, work.q + at*op.n_bytes, work.scale + at/H2O_INT8_BLOCK,
+                    work.sum + at/H2O_INT8_BLOCK*op.format.n_parts);
         }
     }
 }
@@ -120,6 +119,7 @@ static h2o_int8_multiply_t h2o_int8_multiply_of(ggml_type type) {
         case GGML_TYPE_IQ4_XS:
         case GGML_TYPE_Q8_0: return h2o_int8_multiply<GGML_TYPE_Q8_0>;
         case GGML_TYPE_Q4_0: return h2o_int8_multiply<GGML_TYPE_Q4_0>;
+        case GGML_TYPE_MXFP4:
         case GGML_TYPE_Q5_0: return h2o_int8_multiply<GGML_TYPE_Q5_0>;
         case GGML_TYPE_Q4_1:
         case GGML_TYPE_Q4_K: return h2o_int8_multiply<GGML_TYPE_Q4_1>;
@@ -130,29 +130,30 @@ static h2o_int8_multiply_t h2o_int8_multiply_of(ggml_type type) {
     }
 }
 
-// outputs [begin, end) of n_rows rows from row `first` on, at most H2O_INT8_COLS
-static void h2o_int8_panel(
-        const h2o_int8_linear & op, const h2o_int8_linear_work & work, int64_t first, int64_t n_rows, int64_t begin, int64_t end) {
+// a panel of at most H2O_INT8_COLS outputs
+static void h2o_int8_panel(const h2o_int8_linear & op, const h2o_int8_linear_work & work, const h2o_linear_panel & panel) {
     const h2o_int8_multiply_t multiply = h2o_int8_multiply_of(op.w->type);
 
-    const bool    whole = end - begin == H2O_INT8_COLS;
-    float       * out   = op.out + first*op.n_out + begin;
-    float       * c     = whole ? out : work.tail;
-    const int64_t ldc   = whole ? op.n_out : H2O_INT8_COLS;
+    const int64_t n_cols   = panel.end - panel.begin;
+    const bool    in_place = n_cols == H2O_INT8_COLS && !op.ids; // else rows of the result lie anywhere
+
+    float       * c   = in_place ? op.out_row(panel.rows.first) + panel.begin : work.tail;
+    const int64_t ldc = in_place ? op.n_out : H2O_INT8_COLS;
 
     for (int64_t k = 0; k < op.n_in; k += op.n_slab) {
         const int64_t n_k   = std::min(op.n_slab, op.n_in - k);
-        const int64_t block = k*n_rows/H2O_INT8_BLOCK;
+        const int64_t at    = k*panel.slice.n + (panel.rows.first - panel.slice.first)*n_k;
+        const int64_t block = at/H2O_INT8_BLOCK;
 
-        h2o_int8_unpack(op, begin, k, n_k, work.tile);
+        h2o_int8_unpack(op, panel.expert, panel.begin, k, n_k, work.tile);
 
         const h2o_int8_rows x = {
-            work.q + k*n_rows*op.n_bytes, work.scale + block, work.sum + block*op.format.n_parts, n_k*op.n_bytes, n_k/H2O_INT8_BLOCK,
+            work.q + at*op.n_bytes, work.scale + block, work.sum + block*op.format.n_parts, n_k*op.n_bytes, n_k/H2O_INT8_BLOCK,
         };
-        multiply(n_rows, n_k/H2O_INT8_BLOCK, x, work.tile, c, ldc, k > 0);
+        multiply(panel.rows.n, n_k/H2O_INT8_BLOCK, x, work.tile, c, ldc, k > 0);
     }
-    for (int64_t i = 0; !whole && i < n_rows; ++i) {
-        std::copy_n(c + i*ldc, end - begin, out + i*op.n_out);
+    for (int64_t i = 0; !in_place && i < panel.rows.n; ++i) {
+        std::copy_n(c + i*ldc, n_cols, op.out_row(panel.rows.first + i) + panel.begin);
     }
 }
 
@@ -167,26 +168,22 @@ static bool h2o_int8_is_faster(h2o_int8_format format) {
 bool h2o_linear_int8_supported(const ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0];
 
-    return ggml_nrows(dst) >= H2O_MIN_ROWS && h2o_int8_is_faster(h2o_int8_format_of(w->type)) && h2o_int8_can_unpack(w);
+    return h2o_linear_has_rows(dst, H2O_MIN_ROWS, H2O_MIN_ROWS_EACH) && h2o_int8_is_faster(h2o_int8_format_of(w->type)) && h2o_int8_can_unpack(w);
 }
 
 void h2o_linear_int8_forward(const ggml_compute_params * params, ggml_tensor * dst) {
-    const h2o_int8_linear      op(dst);
+    const h2o_int8_linear      op(dst, params->wdata);
     const h2o_int8_linear_work work(op, params);
 
     h2o_linear_run(params, op, H2O_INT8_COLS,
-        [&](int64_t first, int64_t n_rows) {
-            h2o_int8_prepare(op, work, first, n_rows, params->ith, params->nth);
-        },
-        [&](int64_t first, int64_t n_rows, int64_t begin, int64_t end) {
-            h2o_int8_panel(op, work, first, n_rows, begin, end);
-        });
+        [&](h2o_linear_rows slice)           { h2o_int8_prepare(op, work, slice, params->ith, params->nth); },
+        [&](const h2o_linear_panel & panel) { h2o_int8_panel(op, work, panel); });
 }
 
 size_t h2o_linear_int8_work_size(const ggml_tensor * dst, int n_tasks) {
     const h2o_int8_linear op(dst);
 
-    return op.size_x() + n_tasks*op.size_thread() + H2O_ALIGN;
+    return op.size_order() + op.size_x() + n_tasks*op.size_thread() + H2O_ALIGN;
 }
 
 #endif

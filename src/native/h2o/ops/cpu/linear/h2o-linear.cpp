@@ -33,7 +33,9 @@ static const h2o_linear_path * h2o_linear_path_of(const ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0];
     const ggml_tensor * x = dst->src[1];
 
-    if (w->ne[2] != 1 || w->ne[3] != 1 || x->type != GGML_TYPE_F32 || !ggml_is_contiguous(x) || !ggml_is_contiguous(dst)) {
+    const bool has_experts = dst->op == GGML_OP_MUL_MAT_ID;
+
+    if ((w->ne[2] != 1 && !has_experts) || w->ne[3] != 1 || x->type != GGML_TYPE_F32 || !ggml_is_contiguous(x) || !ggml_is_contiguous(dst)) {
         return nullptr;
     }
     for (const h2o_linear_path & path : H2O_LINEAR_PATHS) {
