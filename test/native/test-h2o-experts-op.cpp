@@ -145,7 +145,7 @@ int main(int argc, char ** argv) {
             const int n_used    = rnd.integer(1, n_experts);
             const int n_out     = i % 2 ? rnd.integer(1, 5)*32 : rnd.integer(1, 140); // ggml packs multiples of 8
 
-            check(random_problem(rnd, type, rnd.integer(1, 600/n_in)*n_in, n_out, n_experts, n_used, 64*n_experts/n_used + 8, i % 3), true);
+            check(random_problem(rnd, type, rnd.integer(1, 600/n_in)*n_in, n_out, n_experts, n_used, rnd.integer(16, 80)*n_experts/n_used + 1, i % 3), true);
         }
         // several tiles of the inner dimension, more rows than are prepared at once, for one expert and for several
         check(random_problem(rnd, type, 2304, 40, 3, 2, 100, true), true);

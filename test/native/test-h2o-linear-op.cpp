@@ -104,7 +104,7 @@ static void check(const problem & p, double slack = 1e-10) {
         }
         const std::vector<float> ours = product(p, buft, true, 1);
 
-        if (p.n_rows*p.n_batch < 64 || p.n_weights > 1 || p.type == GGML_TYPE_F32) {
+        if (p.n_rows*p.n_batch < 16 || p.n_weights > 1 || p.type == GGML_TYPE_F32) {
             CHECK(same(ours, theirs));
             continue;
         }
@@ -140,7 +140,8 @@ int main(int argc, char ** argv) {
         check(random_problem(rnd, type, 2304, 64, 70));
         check(random_problem(rnd, type, 256,  96, 1100));
         check(random_problem(rnd, type, 256,  64, 40, 3));
-        check(random_problem(rnd, type, 256,  64, 63));
+        check(random_problem(rnd, type, 256,  64, rnd.integer(16, 63)));
+        check(random_problem(rnd, type, 256,  64, 15));
 
         // ggml's, in batches: one weight for all, one for two, one for each; 1 row and several
         for (const int n_weights : { 1, 2, 4 }) {

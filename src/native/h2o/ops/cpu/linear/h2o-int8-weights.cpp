@@ -269,6 +269,14 @@ static void unpack(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, in
             const int64_t row = std::min(n + c + r, op.n_out - 1);
             rows[r] = (const T *) op.weights(e, row/N_ROWS*N_ROWS, 0);
             lane[r] = row % N_ROWS;
+
+            // what comes next is fetched while this is multiplied
+            if (lane[r] == 0) {
+                const char * next = (const char *) (rows[r] + (k + n_k)/ggml_blck_size(TYPE));
+                for (size_t i = 0; i < sizeof(T)*n_k/ggml_blck_size(TYPE); i += 64) {
+                    _mm_prefetch(next + i, _MM_HINT_T1);
+                }
+            }
         }
         for (int64_t b = 0; b < n_k/H2O_INT8_BLOCK; ++b) {
             __m256i q[8];

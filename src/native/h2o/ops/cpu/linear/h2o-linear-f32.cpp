@@ -30,9 +30,9 @@ size_t h2o_linear_f32_work_size(const ggml_tensor *, int) {
 static constexpr int64_t H2O_PANEL_IN  = 512; // a multiple of every block size
 static constexpr int64_t H2O_PANEL_OUT = 128;
 
-// from so many rows on, unpacking the weights costs less than it saves
-static constexpr int64_t H2O_MIN_ROWS      = 128;
-static constexpr int64_t H2O_MIN_ROWS_EACH = 64; // of experts, whose products in ggml are slower
+// from so many rows on, unpacking the weights costs less than it saves; ggml is slower with experts
+static constexpr int64_t H2O_MIN_ROWS        = 128;
+static constexpr int64_t H2O_MIN_ROWS_EXPERT = 64;
 
 // rows of weights that are unpacked before they are turned
 static constexpr int64_t H2O_TURN = 4;
@@ -49,7 +49,8 @@ struct h2o_f32_linear : h2o_linear_op {
     int64_t size_x() const { return ids ? GGML_PAD(h2o_linear_slice(*this)*n_in*sizeof(float), H2O_ALIGN) : 0; }
 
     int64_t size_thread() const {
-        return GGML_PAD((H2O_PANEL_IN*H2O_PANEL_OUT + H2O_TURN*H2O_PANEL_IN + h2o_linear_slice(*this)*ld_tail)*sizeof(float), H2O_ALIGN);
+        const int64_t size_tail = h2o_linear_slice(*this)*ld_tail;
+        return GGML_PAD((H2O_PANEL_IN*H2O_PANEL_OUT + H2O_TURN*H2O_PANEL_IN + size_tail)*sizeof(float), H2O_ALIGN);
     }
 };
 
@@ -66,13 +67,14 @@ struct h2o_f32_linear_work {
     float * x;     // activations of a slice by expert, [rows][in]
     float * panel; // weights [in][H2O_PANEL_OUT]
     float * rows;  // some of them as they are unpacked
-    float * tail;  // [rows][ld_tail] outputs that do not go to their place at once: no whole vector, or of rows that lie anywhere
+    float * tail;  // [rows][ld_tail] outputs that go to their place later: no whole vector, or of rows that lie anywhere
 };
 
 }
 
 // four rows of an expert's weights from row n on, values [k, k + n_k), to columns of the panel; zeros where there are no more
-static void h2o_unpack_columns(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, float * rows, float * panel) {
+static void h2o_unpack_columns(
+        const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, float * rows, float * panel) {
     for (int64_t i = 0; i < H2O_TURN; ++i) {
         if (n + i < op.n_out) {
             h2o_row_to_float(op.w->type, op.weights(e, n + i, k), rows + i*H2O_PANEL_IN, n_k);
@@ -115,7 +117,8 @@ static void h2o_f32_panel(const h2o_f32_linear & op, const h2o_f32_linear_work &
         const auto multiply = [&](int64_t n, int64_t from, float * c, int64_t ldc) {
             for (int64_t i = 0; i < n_rows; i += H2O_GEMM_RM) {
                 const int64_t n_here = std::min<int64_t>(H2O_GEMM_RM, n_rows - i);
-                h2o_gemm(n_here, n, n_k, { x + i*op.n_in + k, op.n_in, 1 }, work.panel + from, H2O_PANEL_OUT, c + i*ldc, ldc, k > 0);
+                const h2o_gemm_rows here = { x + i*op.n_in + k, op.n_in, 1 };
+                h2o_gemm(n_here, n, n_k, here, work.panel + from, H2O_PANEL_OUT, c + i*ldc, ldc, k > 0);
             }
         };
         if (n_whole > 0) {
@@ -138,8 +141,10 @@ static bool h2o_f32_is_faster(ggml_type type) {
 bool h2o_linear_f32_supported(const ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0];
 
+    const bool has_rows = h2o_linear_rows_each(dst) >= (dst->op == GGML_OP_MUL_MAT ? H2O_MIN_ROWS : H2O_MIN_ROWS_EXPERT);
+
     // buffers that are not the host's hold packed weights
-    return h2o_linear_has_rows(dst, H2O_MIN_ROWS, H2O_MIN_ROWS_EACH) && h2o_f32_is_faster(w->type) && w->buffer && ggml_backend_buffer_is_host(w->buffer);
+    return has_rows && h2o_f32_is_faster(w->type) && w->buffer && ggml_backend_buffer_is_host(w->buffer);
 }
 
 void h2o_linear_f32_forward(const ggml_compute_params * params, ggml_tensor * dst) {

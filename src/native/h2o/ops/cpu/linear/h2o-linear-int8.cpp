@@ -24,8 +24,7 @@ size_t h2o_linear_int8_work_size(const ggml_tensor *, int) {
 #include <type_traits>
 
 // from so many rows on, unpacking the weights costs less than it saves
-static constexpr int64_t H2O_MIN_ROWS      = 64;
-static constexpr int64_t H2O_MIN_ROWS_EACH = 16; // of experts, whose products in ggml are slower
+static constexpr int64_t H2O_MIN_ROWS = 16;
 
 // A tile of weights stays in the L1 cache while the rows pass over it.
 static constexpr int64_t H2O_TILE_BYTES = 16384;
@@ -168,7 +167,7 @@ static bool h2o_int8_is_faster(h2o_int8_format format) {
 bool h2o_linear_int8_supported(const ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0];
 
-    return h2o_linear_has_rows(dst, H2O_MIN_ROWS, H2O_MIN_ROWS_EACH) && h2o_int8_is_faster(h2o_int8_format_of(w->type)) && h2o_int8_can_unpack(w);
+    return h2o_linear_rows_each(dst) >= H2O_MIN_ROWS && h2o_int8_is_faster(h2o_int8_format_of(w->type)) && h2o_int8_can_unpack(w);
 }
 
 void h2o_linear_int8_forward(const ggml_compute_params * params, ggml_tensor * dst) {

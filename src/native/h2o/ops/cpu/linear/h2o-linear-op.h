@@ -55,7 +55,7 @@ struct h2o_linear_op {
     }
 };
 
-// whether so many rows want the same weights; with experts that is an average, and another number
-static inline bool h2o_linear_has_rows(const ggml_tensor * dst, int64_t n_rows, int64_t n_rows_each) {
-    return dst->op == GGML_OP_MUL_MAT_ID ? ggml_nrows(dst) >= n_rows_each*dst->src[0]->ne[2] : ggml_nrows(dst) >= n_rows;
+// rows that want the same weights; with experts, on average
+static inline int64_t h2o_linear_rows_each(const ggml_tensor * dst) {
+    return ggml_nrows(dst)/(dst->op == GGML_OP_MUL_MAT_ID ? dst->src[0]->ne[2] : 1);
 }
