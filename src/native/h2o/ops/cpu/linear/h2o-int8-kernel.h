@@ -24,7 +24,7 @@
 
 // rows of activations from some block on
 struct h2o_int8_rows {
-    const int8_t  * q;     // [rows][ld_q], wide ones are int16_t
+    const int8_t  * q;     // [rows][ld_q]
     const float   * scale; // [rows][ld]
     const int32_t * sum;   // [rows][ld*parts]: of q, times -offset; with mins the F32 of scale*sum
     int64_t         ld_q;
@@ -92,9 +92,11 @@ struct h2o_int8_next {
     }
 };
 
-struct h2o_int8_wide {
+// both with signs: that of the weights goes to the activations
+struct h2o_int8_signed {
     static H2O_INLINE void add(h2o_int8_lanes::ints & sum, h2o_int8_lanes::ints w, h2o_int8_lanes::ints x) {
-        sum = h2o_int8_lanes::add32(sum, h2o_int8_lanes::madd16(w, x));
+        using V = h2o_int8_lanes;
+        sum = V::add32(sum, V::madd16(V::madd8(V::abs8(w), V::sign8(x, w)), V::ones16()));
     }
 };
 
@@ -118,6 +120,15 @@ static H2O_INLINE void h2o_int8_step(h2o_int8_sums<RM> & sums, const h2o_int8_pa
     }
 }
 
+// N steps; a loop would be left as it is
+template <typename T, int N, int RM>
+static H2O_INLINE void h2o_int8_steps(h2o_int8_sums<RM> & sums, const uint8_t * w, const int8_t * x, int64_t ld) {
+    h2o_int8_step<T, RM>(sums, h2o_int8_pair(w), x, ld);
+    if constexpr (N > 1) {
+        h2o_int8_steps<T, N - 1, RM>(sums, w + sizeof(h2o_int8_pair), x + 4, ld);
+    }
+}
+
 // sums += sums of 16 bits
 template <int RM>
 static H2O_INLINE void h2o_int8_widen(h2o_int8_sums<RM> & sums, const h2o_int8_sums<RM> & part) {
@@ -132,26 +143,19 @@ static H2O_INLINE void h2o_int8_widen(h2o_int8_sums<RM> & sums, const h2o_int8_s
 // sums += weights x activations over N_STEPS times 4 bytes of each
 template <int BITS, int N_STEPS, int RM>
 static H2O_INLINE void h2o_int8_dot(h2o_int8_sums<RM> & sums, const uint8_t * w, const int8_t * x, int64_t ld) {
-    constexpr int64_t NEXT = sizeof(h2o_int8_pair);
-
 #if defined(H2O_HAS_VNNI)
-    for (int s = 0; s < N_STEPS; ++s) {
-        h2o_int8_step<h2o_int8_vnni, RM>(sums, h2o_int8_pair(w + s*NEXT), x + 4*s, ld);
-    }
+    h2o_int8_steps<h2o_int8_vnni, N_STEPS, RM>(sums, w, x, ld);
 #else
     if constexpr (BITS == 8) {
-        for (int s = 0; s < N_STEPS; ++s) {
-            h2o_int8_step<h2o_int8_wide, RM>(sums, h2o_int8_pair(w + s*NEXT), x + 4*s, ld);
-        }
+        h2o_int8_steps<h2o_int8_signed, N_STEPS, RM>(sums, w, x, ld);
     } else {
-        constexpr int GROUP = h2o_int8_group(BITS) < N_STEPS ? h2o_int8_group(BITS) : N_STEPS;
+        constexpr int64_t NEXT  = sizeof(h2o_int8_pair);
+        constexpr int     GROUP = h2o_int8_group(BITS) < N_STEPS ? h2o_int8_group(BITS) : N_STEPS;
 
         for (int g = 0; g < N_STEPS; g += GROUP) {
             h2o_int8_sums<RM> part;
             h2o_int8_step<h2o_int8_first, RM>(part, h2o_int8_pair(w + g*NEXT), x + 4*g, ld);
-            for (int s = g + 1; s < g + GROUP; ++s) {
-                h2o_int8_step<h2o_int8_next, RM>(part, h2o_int8_pair(w + s*NEXT), x + 4*s, ld);
-            }
+            h2o_int8_steps<h2o_int8_next, GROUP - 1, RM>(part, w + (g + 1)*NEXT, x + 4*(g + 1), ld);
             h2o_int8_widen<RM>(sums, part);
         }
     }
@@ -212,7 +216,7 @@ static void h2o_int8_kernel(
     constexpr h2o_int8_format FORMAT = h2o_int8_format_of(TYPE);
 
     constexpr int PARTS  = FORMAT.n_parts;
-    constexpr int N_PART = H2O_INT8_BLOCK*(h2o_int8_is_wide(FORMAT) ? 2 : 1)/PARTS; // bytes of a row
+    constexpr int N_PART = H2O_INT8_BLOCK/PARTS; // values of a row
 
     // rows of the result are far from each other: the next ones are not there in time by themselves
     for (int64_t i = RM; i < 2*RM; ++i) {

@@ -25,6 +25,9 @@ struct h2o_int8_lanes {
     static ints   add32 (ints a, ints b)                { return _mm512_add_epi32(a, b); }
     static ints   madd16(ints a, ints b)                { return _mm512_madd_epi16(a, b); }
     static ints   madd8 (ints u, ints s)                { return _mm512_maddubs_epi16(u, s); }
+    static ints   abs8  (ints x)                        { return _mm512_abs_epi8(x); }
+    static ints   sign8 (ints x, ints s)                { return _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(s), zero(), x); }
+    static ints   zero  ()                              { return _mm512_setzero_si512(); }
     static floats zeros ()                              { return _mm512_setzero_ps(); }
     static floats loadf (const float * p)               { return _mm512_loadu_ps(p); }
     static floats set1f (float x)                       { return _mm512_set1_ps(x); }
@@ -47,6 +50,8 @@ struct h2o_int8_lanes {
     static ints   add32 (ints a, ints b)                { return _mm256_add_epi32(a, b); }
     static ints   madd16(ints a, ints b)                { return _mm256_madd_epi16(a, b); }
     static ints   madd8 (ints u, ints s)                { return _mm256_maddubs_epi16(u, s); }
+    static ints   abs8  (ints x)                        { return _mm256_abs_epi8(x); }
+    static ints   sign8 (ints x, ints s)                { return _mm256_sign_epi8(x, s); }
     static floats zeros ()                              { return _mm256_setzero_ps(); }
     static floats loadf (const float * p)               { return _mm256_loadu_ps(p); }
     static floats set1f (float x)                       { return _mm256_set1_ps(x); }

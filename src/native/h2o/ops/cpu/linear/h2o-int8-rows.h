@@ -1,4 +1,4 @@
-// Activations rounded to 8 bits, or to 16, with a scale for each block.
+// Activations rounded to 8 bits, with a scale for each block.
 
 #pragma once
 
@@ -23,10 +23,9 @@ static inline int32_t h2o_sum_of(__m256i x) {
 // n values of a row; q, scale and sum as in h2o_int8_rows
 static inline void h2o_int8_round(
         const float * x, int64_t n, const h2o_int8_format & format, int8_t * q, float * scale, int32_t * sum) {
-    const bool  wide = h2o_int8_is_wide(format);
-    const float top  = wide ? 32767.0f : 127.0f;
+    const __m256i order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0);
 
-    for (int64_t b = 0; b < n/H2O_INT8_BLOCK; ++b, x += H2O_INT8_BLOCK) {
+    for (int64_t b = 0; b < n/H2O_INT8_BLOCK; ++b, x += H2O_INT8_BLOCK, q += H2O_INT8_BLOCK) {
         __m256 v[4];
         __m256 most = _mm256_setzero_ps();
         for (int i = 0; i < 4; ++i) {
@@ -34,8 +33,8 @@ static inline void h2o_int8_round(
             most = _mm256_max_ps(most, _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v[i]));
         }
         const float  max     = h2o_max_of(most);
-        const __m256 inverse = _mm256_set1_ps(max > 0.0f ? top/max : 0.0f);
-        scale[b] = max/top;
+        const __m256 inverse = _mm256_set1_ps(max > 0.0f ? 127.0f/max : 0.0f);
+        scale[b] = max/127.0f;
 
         __m256i r[4];
         for (int i = 0; i < 4; ++i) {
@@ -43,15 +42,7 @@ static inline void h2o_int8_round(
         }
         const __m256i first = _mm256_packs_epi32(r[0], r[1]);
         const __m256i last  = _mm256_packs_epi32(r[2], r[3]);
-        if (wide) {
-            _mm256_storeu_si256((__m256i *) q,     _mm256_permute4x64_epi64(first, 0xd8));
-            _mm256_storeu_si256((__m256i *) q + 1, _mm256_permute4x64_epi64(last,  0xd8));
-            q += 2*H2O_INT8_BLOCK;
-        } else {
-            const __m256i order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0);
-            _mm256_storeu_si256((__m256i *) q, _mm256_permutevar8x32_epi32(_mm256_packs_epi16(first, last), order));
-            q += H2O_INT8_BLOCK;
-        }
+        _mm256_storeu_si256((__m256i *) q, _mm256_permutevar8x32_epi32(_mm256_packs_epi16(first, last), order));
 
         // those of NaN and infinity overflow, and mean nothing
         const uint32_t total[2] = {

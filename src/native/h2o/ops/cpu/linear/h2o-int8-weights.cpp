@@ -62,7 +62,7 @@ static inline __m256i fifth_bits(const uint8_t * p) {
     return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit), _mm256_set1_epi8(0x10));
 }
 
-// from signed ones: an offset of 128, or, where they are widened, as they are
+// from signed ones: an offset of 128, or none
 static inline __m256i biased(__m256i q) {
     return H2O_INT8_WIDENS ? q : _mm256_xor_si256(q, _mm256_set1_epi8((char) 0x80));
 }
@@ -240,27 +240,10 @@ static inline void store_turned(const __m256i (&row)[8], uint8_t * dst) {
     }
 }
 
-template <bool WIDE>
-static inline void store_quants(const __m256i (&row)[8], uint8_t * dst) {
-    if constexpr (WIDE) {
-        __m256i low[8], high[8];
-        for (int i = 0; i < 8; ++i) {
-            low [i] = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(row[i]));
-            high[i] = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(row[i], 1));
-        }
-        store_turned(low,  dst);
-        store_turned(high, dst + 8*H2O_INT8_COLS*4);
-    } else {
-        store_turned(row, dst);
-    }
-}
-
 // N_ROWS are interleaved in T
 template <ggml_type TYPE, typename T, int N_ROWS>
 static void unpack(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile) {
-    constexpr h2o_int8_format FORMAT  = h2o_int8_format_of(TYPE);
-    constexpr bool            WIDE    = h2o_int8_is_wide(FORMAT);
-    constexpr int64_t         N_BYTES = H2O_INT8_BLOCK*(WIDE ? 2 : 1);
+    constexpr h2o_int8_format FORMAT = h2o_int8_format_of(TYPE);
 
     for (int64_t c = 0; c < H2O_INT8_COLS; c += 8) {
         const T * rows[8];
@@ -292,7 +275,7 @@ static void unpack(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, in
                     tile.min[b*H2O_INT8_COLS + c + r] = p.min;
                 }
             }
-            store_quants<WIDE>(q, tile.q + b*N_BYTES*H2O_INT8_COLS + c*4);
+            store_turned(q, tile.q + b*H2O_INT8_BLOCK*H2O_INT8_COLS + c*4);
         }
     }
 }

@@ -10,7 +10,8 @@
 // values of a row that are quantised together, weights as well as activations
 static constexpr int64_t H2O_INT8_BLOCK = 32;
 
-// A weight is scale*(q - offset), or scale*q + min: q is never negative. The offset goes with the sums of activations.
+// A weight is scale*(q - offset), or scale*q + min: q is not negative but for 8 bits without an offset. The offset goes with
+// the sums of activations.
 struct h2o_int8_format {
     int  bits;
     int  offset;
@@ -18,17 +19,13 @@ struct h2o_int8_format {
     int  n_parts; // of a block, with a scale each
 };
 
+// Without VNNI, products of two are summed up in 16 bits, and widened from there. Weights of 8 bits overflow that unless they
+// keep their sign, which goes to the activations.
 #if defined(H2O_HAS_VNNI)
 static constexpr bool H2O_INT8_WIDENS = false;
 #else
-// Sums of two products of 8 bits by 8 overflow 16 bits. Where there is no other instruction, such weights are widened to 16
-// bits with their sign, and so are the activations.
 static constexpr bool H2O_INT8_WIDENS = true;
 #endif
-
-constexpr bool h2o_int8_is_wide(h2o_int8_format format) {
-    return H2O_INT8_WIDENS && format.bits == 8;
-}
 
 // bits is 0 for types that have no such form
 constexpr h2o_int8_format h2o_int8_format_of(ggml_type type) {
@@ -53,7 +50,7 @@ constexpr h2o_int8_format h2o_int8_format_of(ggml_type type) {
 static constexpr int64_t H2O_INT8_COLS = 2*h2o_int8_lanes::N;
 
 struct h2o_int8_tile {
-    uint8_t * q;     // [blocks][bytes of a block/4][H2O_INT8_COLS][4 bytes]
+    uint8_t * q;     // [blocks][H2O_INT8_BLOCK/4][H2O_INT8_COLS][4]
     float   * scale; // [blocks][parts][H2O_INT8_COLS]
     float   * min;   // [blocks][H2O_INT8_COLS]
 };

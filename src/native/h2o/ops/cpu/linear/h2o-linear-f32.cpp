@@ -133,9 +133,9 @@ static void h2o_f32_panel(const h2o_f32_linear & op, const h2o_f32_linear_work &
     }
 }
 
-// ggml's own kernels are slower; with most processors 8-bit integers take Q8_0 before
+// ggml's own kernels are slower
 static bool h2o_f32_is_faster(ggml_type type) {
-    return type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 || type == GGML_TYPE_Q8_0;
+    return type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
 }
 
 bool h2o_linear_f32_supported(const ggml_tensor * dst) {

@@ -29,28 +29,28 @@ static constexpr int64_t H2O_MIN_ROWS = 16;
 // A tile of weights stays in the L1 cache while the rows pass over it.
 static constexpr int64_t H2O_TILE_BYTES = 16384;
 
+// values of the inner dimension that it has; a multiple of every block size
+static constexpr int64_t H2O_SLAB = H2O_TILE_BYTES/H2O_INT8_COLS;
+
 namespace {
 
 struct h2o_int8_linear : h2o_linear_op {
     explicit h2o_int8_linear(const ggml_tensor * dst, void * work = nullptr) :
-        h2o_linear_op(dst, work), format(h2o_int8_format_of(w->type)), n_bytes(h2o_int8_is_wide(format) ? 2 : 1),
-        n_slab(H2O_TILE_BYTES/(H2O_INT8_COLS*n_bytes)), n_slice(h2o_linear_slice(*this)) {}
+        h2o_linear_op(dst, work), format(h2o_int8_format_of(w->type)), n_slice(h2o_linear_slice(*this)) {}
 
     const h2o_int8_format format;
-    const int64_t n_bytes; // of a value
-    const int64_t n_slab;  // values of the inner dimension that a tile has; a multiple of every block size
     const int64_t n_slice;
 
     int64_t n_blocks() const { return n_in/H2O_INT8_BLOCK; }
 
     // of the activations of a slice
-    int64_t size_q()     const { return GGML_PAD(n_slice*n_in*n_bytes, H2O_ALIGN); }
+    int64_t size_q()     const { return GGML_PAD(n_slice*n_in, H2O_ALIGN); }
     int64_t size_scale() const { return GGML_PAD(n_slice*n_blocks()*sizeof(float), H2O_ALIGN); }
     int64_t size_sum()   const { return size_scale()*format.n_parts; }
     int64_t size_x()     const { return size_q() + size_scale() + size_sum(); }
 
     // of a tile
-    int64_t n_scales()    const { return n_slab/H2O_INT8_BLOCK*H2O_INT8_COLS; }
+    int64_t n_scales()    const { return H2O_SLAB/H2O_INT8_BLOCK*H2O_INT8_COLS; }
     int64_t size_tile()   const { return H2O_TILE_BYTES + n_scales()*(format.n_parts + 1)*sizeof(float); }
     int64_t size_tail()   const { return n_slice*H2O_INT8_COLS*sizeof(float); }
     int64_t size_thread() const { return size_tile() + size_tail(); }
@@ -84,11 +84,11 @@ struct h2o_int8_linear_work {
 
 static void h2o_int8_prepare(const h2o_int8_linear & op, const h2o_int8_linear_work & work, h2o_linear_rows slice, int ith, int nth) {
     for (int64_t i = ith; i < slice.n; i += nth) {
-        for (int64_t k = 0; k < op.n_in; k += op.n_slab) {
-            const int64_t n_k = std::min(op.n_slab, op.n_in - k);
+        for (int64_t k = 0; k < op.n_in; k += H2O_SLAB) {
+            const int64_t n_k = std::min(H2O_SLAB, op.n_in - k);
             const int64_t at  = k*slice.n + i*n_k;
 
-            h2o_int8_round(op.row(slice.first + i) + k, n_k, op.format, work.q + at*op.n_bytes, work.scale + at/H2O_INT8_BLOCK,
+            h2o_int8_round(op.row(slice.first + i) + k, n_k, op.format, work.q + at, work.scale + at/H2O_INT8_BLOCK,
                     work.sum + at/H2O_INT8_BLOCK*op.format.n_parts);
         }
     }
@@ -139,15 +139,15 @@ static void h2o_int8_panel(const h2o_int8_linear & op, const h2o_int8_linear_wor
     float       * c   = in_place ? op.out_row(panel.rows.first) + panel.begin : work.tail;
     const int64_t ldc = in_place ? op.n_out : H2O_INT8_COLS;
 
-    for (int64_t k = 0; k < op.n_in; k += op.n_slab) {
-        const int64_t n_k   = std::min(op.n_slab, op.n_in - k);
+    for (int64_t k = 0; k < op.n_in; k += H2O_SLAB) {
+        const int64_t n_k   = std::min(H2O_SLAB, op.n_in - k);
         const int64_t at    = k*panel.slice.n + (panel.rows.first - panel.slice.first)*n_k;
         const int64_t block = at/H2O_INT8_BLOCK;
 
         h2o_int8_unpack(op, panel.expert, panel.begin, k, n_k, work.tile);
 
         const h2o_int8_rows x = {
-            work.q + at*op.n_bytes, work.scale + block, work.sum + block*op.format.n_parts, n_k*op.n_bytes, n_k/H2O_INT8_BLOCK,
+            work.q + at, work.scale + block, work.sum + block*op.format.n_parts, n_k, n_k/H2O_INT8_BLOCK,
         };
         multiply(panel.rows.n, n_k/H2O_INT8_BLOCK, x, work.tile, c, ldc, k > 0);
     }
@@ -156,18 +156,10 @@ static void h2o_int8_panel(const h2o_int8_linear & op, const h2o_int8_linear_wor
     }
 }
 
-static bool h2o_int8_is_faster(h2o_int8_format format) {
-#if defined(__AVX512F__)
-    return format.bits > 0 && !h2o_int8_is_wide(format); // those take as long as F32
-#else
-    return format.bits > 0;
-#endif
-}
-
 bool h2o_linear_int8_supported(const ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0];
 
-    return h2o_linear_rows_each(dst) >= H2O_MIN_ROWS && h2o_int8_is_faster(h2o_int8_format_of(w->type)) && h2o_int8_can_unpack(w);
+    return h2o_linear_rows_each(dst) >= H2O_MIN_ROWS && h2o_int8_format_of(w->type).bits > 0 && h2o_int8_can_unpack(w);
 }
 
 void h2o_linear_int8_forward(const ggml_compute_params * params, ggml_tensor * dst) {
