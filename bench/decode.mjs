@@ -8,6 +8,7 @@
 
 import { parseArgs } from 'node:util'
 import { demoModel } from '../dist/cli/bench/demo-model.js'
+import { spread } from '../dist/cli/bench/statistics.js'
 import { createContext, loadModel } from '../dist/index.js'
 import { demoText } from '../dist/model-maker/index.js'
 
@@ -67,12 +68,12 @@ async function compare(nPrompt) {
   }
 
   for (const name of names) {
-    const speed = median(results[name].map(({ ms }) => (nRead * 1000) / ms))
-    const cpu = median(results[name].map(({ cpuMs }) => cpuMs / nRead))
-    const ratios = results[name].map(({ cpuMs }, i) => cpuMs / results.exact[i].cpuMs)
-    const spread = `${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} .. ${Math.max(...ratios).toFixed(2)})`
+    const speed = spread(results[name].map(({ ms }) => (nRead * 1000) / ms)).median
+    const cpu = spread(results[name].map(({ cpuMs }) => cpuMs / nRead)).median
+    const { median, min, max } = spread(results[name].map(({ cpuMs }, i) => cpuMs / results.exact[i].cpuMs))
+    const ratio = `${median.toFixed(2)} (${min.toFixed(2)} .. ${max.toFixed(2)})`
     console.log(
-      `| ${prompt.length} | ${name} | ${speed.toFixed(1)} tok/s | ${cpu.toFixed(2)} ms of CPU a token | ${spread} |`,
+      `| ${prompt.length} | ${name} | ${speed.toFixed(1)} tok/s | ${cpu.toFixed(2)} ms of CPU a token | ${ratio} |`,
     )
   }
   for (const context of Object.values(contexts)) await context.dispose()
@@ -88,8 +89,4 @@ async function read(context, nPrompt, n) {
   const { user, system } = process.cpuUsage(cpu)
   await context.truncate(nPrompt)
   return { ms, cpuMs: (user + system) / 1000 }
-}
-
-function median(values) {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]
 }

@@ -11,6 +11,7 @@
 
 #include "fma-peak.h"
 #include "process-usage.h"
+#include "spread.h"
 
 #include "ops/ggml-h2o.h"
 
@@ -149,23 +150,6 @@ static void build_h2o(runner & r, const options & opt, bool is_intra, std::mt199
     }
 }
 
-struct spread {
-    double median, low, high;
-};
-
-static spread spread_of(std::vector<double> x) {
-    std::sort(x.begin(), x.end());
-    return { (x[(x.size() - 1)/2] + x[x.size()/2])/2, x.front(), x.back() };
-}
-
-template <typename F> static spread spread_over(const options & opt, F value) {
-    std::vector<double> x;
-    for (int i = 0; i < opt.n_rep; ++i) {
-        x.push_back(value(i));
-    }
-    return spread_of(x);
-}
-
 static void measure(const options & opt, bool is_intra) {
     std::mt19937 rng(1);
 
@@ -188,10 +172,10 @@ static void measure(const options & opt, bool is_intra) {
     const double n_flop  = n_pairs*opt.n_head*4*opt.d_head;
 
     const auto print = [&](const char * name, const std::vector<timing> & t) {
-        const spread ms    = spread_over(opt, [&](int i) { return t[i].wall*1e3; });
-        const spread share = spread_over(opt, [&](int i) { return 100*n_flop/t[i].wall/peak[i]; });
-        const spread wall  = spread_over(opt, [&](int i) { return t_stock[i].wall/t[i].wall; });
-        const spread cpu   = spread_over(opt, [&](int i) { return t_stock[i].cpu /t[i].cpu;  });
+        const spread ms    = spread_over(opt.n_rep, [&](int i) { return t[i].wall*1e3; });
+        const spread share = spread_over(opt.n_rep, [&](int i) { return 100*n_flop/t[i].wall/peak[i]; });
+        const spread wall  = spread_over(opt.n_rep, [&](int i) { return t_stock[i].wall/t[i].wall; });
+        const spread cpu   = spread_over(opt.n_rep, [&](int i) { return t_stock[i].cpu /t[i].cpu;  });
 
         printf("| %s | %s | %.2f (%.2f .. %.2f) | %.1f | %.0f %% (%.0f .. %.0f) | %.2f (%.2f .. %.2f) | %.2f |\n",
                 is_intra ? "intra" : "inter", name, ms.median, ms.low, ms.high, n_flop/ms.median/1e6,
@@ -200,7 +184,7 @@ static void measure(const options & opt, bool is_intra) {
     print("stock flash attention", t_stock);
     print("h2o",                   t_h2o);
 
-    const spread gflops = spread_over(opt, [&](int i) { return peak[i]/1e9; });
+    const spread gflops = spread_over(opt.n_rep, [&](int i) { return peak[i]/1e9; });
     printf("| %s | F32 peak | | %.1f (%.1f .. %.1f) | 100 %% | | |\n", is_intra ? "intra" : "inter", gflops.median, gflops.low, gflops.high);
 }
 

@@ -10,6 +10,7 @@
 // cache. A repetition runs all contenders in turns; shown are medians, with the lowest and highest of the ratios.
 
 #include "process-usage.h"
+#include "spread.h"
 
 #include "ops/ggml-h2o.h"
 
@@ -220,19 +221,6 @@ static timing read_rate(const std::vector<float> & data, int n_threads) {
     return { bytes/t.wall, bytes/t.cpu };
 }
 
-static double median(std::vector<double> x) {
-    std::sort(x.begin(), x.end());
-    return (x[(x.size() - 1)/2] + x[x.size()/2])/2;
-}
-
-template <typename F> static std::vector<double> of_each(int n, F f) {
-    std::vector<double> x;
-    for (int i = 0; i < n; ++i) {
-        x.push_back(f(i));
-    }
-    return x;
-}
-
 static void measure(const options & opt, int n_kv, const std::vector<float> & memory) {
     caches c(opt, n_kv);
 
@@ -258,18 +246,18 @@ static void measure(const options & opt, int n_kv, const std::vector<float> & me
         if (!c.has(i)) {
             continue;
         }
-        const double wall = median(of_each(opt.n_rep, [&](int r) { return times[i][r].wall*1e3; }));
-        const double cpu  = median(of_each(opt.n_rep, [&](int r) { return times[i][r].cpu *1e3; }));
-        const double rate = median(of_each(opt.n_rep, [&](int r) { return opt.kv_bytes(n_kv)/times[i][r].cpu/rates[r].cpu; }));
+        const auto of_each = [&](auto value) { return spread_over(opt.n_rep, value); };
 
-        std::vector<double> ratio = of_each(opt.n_rep, [&](int r) { return times[i][r].cpu/times[EXACT][r].cpu; });
+        const double wall  = of_each([&](int r) { return times[i][r].wall*1e3; }).median;
+        const double cpu   = of_each([&](int r) { return times[i][r].cpu *1e3; }).median;
+        const double rate  = of_each([&](int r) { return opt.kv_bytes(n_kv)/times[i][r].cpu/rates[r].cpu; }).median;
+        const spread ratio = of_each([&](int r) { return times[i][r].cpu/times[EXACT][r].cpu; });
 
         printf("| %d | %s | %.3f | %.3f | %.1f | %.2f | %.2f (%.2f .. %.2f) |\n", n_kv, names[i], wall, cpu,
-                opt.kv_bytes(n_kv)/cpu/1e6, rate, median(ratio), *std::min_element(ratio.begin(), ratio.end()),
-                *std::max_element(ratio.begin(), ratio.end()));
+                opt.kv_bytes(n_kv)/cpu/1e6, rate, ratio.median, ratio.low, ratio.high);
         fflush(stdout);
     }
-    printf("| %d | memory, reading | | | %.1f | 1 | |\n", n_kv, median(of_each(opt.n_rep, [&](int r) { return rates[r].cpu/1e9; })));
+    printf("| %d | memory, reading | | | %.1f | 1 | |\n", n_kv, spread_over(opt.n_rep, [&](int r) { return rates[r].cpu/1e9; }).median);
 }
 
 static ggml_type type_named(const std::string & name) {

@@ -13,6 +13,7 @@
 
 #include "fma-peak.h"
 #include "process-usage.h"
+#include "spread.h"
 
 #include "ops/ggml-h2o.h"
 
@@ -154,11 +155,6 @@ private:
     ggml_tensor           * out = nullptr;
 };
 
-static double median(std::vector<double> x) {
-    std::sort(x.begin(), x.end());
-    return (x[(x.size() - 1)/2] + x[x.size()/2])/2;
-}
-
 struct contender {
     std::string                name;
     ggml_backend_buffer_type_t buft;
@@ -212,9 +208,9 @@ static void measure(const options & opt, ggml_type type, int n_rows) {
         }
     }
     for (size_t j = 0; j < runners.size(); ++j) {
-        const double t = median(times[j]);
+        const double t = spread_of(times[j]).median;
         printf("| %s | %d | %s | %.3f | %.0f | %.2f | %.1e |\n", ggml_type_name(type), n_rows, names[j].c_str(), t*1e3,
-                n_flop/t/1e9, n_flop/t/median(peak), runners[j].error());
+                n_flop/t/1e9, n_flop/t/spread_of(peak).median, runners[j].error());
     }
     fflush(stdout);
 }

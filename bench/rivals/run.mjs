@@ -3,6 +3,7 @@
 
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import { spread } from '../../dist/cli/bench/statistics.js'
 import { describeMachine } from '../../dist/cli/machine.js'
 import * as api from '../../dist/index.js'
 import { count } from '../../scripts/lib/count.mjs'
@@ -57,19 +58,17 @@ async function openOurs(model, h2o, { longest, threads }) {
   }
 }
 
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
-
 function rowOf(name, runs, first) {
-  const ratios = runs.map(({ seconds }, i) => seconds / first[i].seconds)
+  const ratio = spread(runs.map(({ seconds }, i) => seconds / first[i].seconds))
   const lost = runs.filter(({ right }, i) => first[i].right && !right).length
   const won = runs.filter(({ right }, i) => !first[i].right && right).length
   return [
     name,
     `${runs.filter(({ right }) => right).length} of ${runs.length}`,
     `−${lost} +${won}`,
-    median(runs.map(({ seconds }) => seconds)).toFixed(1),
-    `${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)}..${Math.max(...ratios).toFixed(2)})`,
-    median(runs.map(({ cpu }) => cpu)).toFixed(1),
+    spread(runs.map(({ seconds }) => seconds)).median.toFixed(1),
+    `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}..${ratio.max.toFixed(2)})`,
+    spread(runs.map(({ cpu }) => cpu)).median.toFixed(1),
   ]
 }
 
