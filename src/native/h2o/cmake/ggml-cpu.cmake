@@ -16,7 +16,10 @@ set(H2O_SOURCES
     ${H2O_DIR}/ops/cpu/decode/h2o-decode-amx.cpp
     ${H2O_DIR}/ops/cpu/decode/h2o-decode-few.cpp
     ${H2O_DIR}/ops/cpu/decode/h2o-decode-many.cpp
+    ${H2O_DIR}/ops/cpu/decode/h2o-decode-sparse.cpp
     ${H2O_DIR}/ops/cpu/decode/h2o-decode.cpp
+    ${H2O_DIR}/ops/cpu/decode/h2o-sign-scores.cpp
+    ${H2O_DIR}/ops/cpu/decode/h2o-signs.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-amx-weights.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-int8-weights.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-linear-amx.cpp

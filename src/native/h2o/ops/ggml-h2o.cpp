@@ -226,7 +226,7 @@ ggml_tensor * ggml_h2o_decode(
 
     ggml_tensor * result = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, v->ne[v_trans ? 1 : 0], n_head, n_tokens);
 
-    const ggml_h2o_decode_params params = { GGML_H2O_OP_DECODE, v_trans, scale, cap };
+    const ggml_h2o_decode_params params = { GGML_H2O_OP_DECODE, v_trans, scale, cap, 0 };
     ggml_set_op_params(result, &params, sizeof(params));
 
     result->op     = GGML_OP_H2O;
@@ -237,6 +237,39 @@ ggml_tensor * ggml_h2o_decode(
     result->src[4] = sinks;
 
     return result;
+}
+
+static bool ggml_h2o_are_signs_of(const ggml_tensor * signs, const ggml_tensor * k, const ggml_tensor * range) {
+    return
+        signs->type == GGML_TYPE_I8 && ggml_is_contiguous(signs) && k->ne[0] <= GGML_H2O_SIGNS_MAX_D &&
+        signs->ne[0] == (int64_t) ggml_h2o_signs_size(k->ne[0]) && signs->ne[2] == k->ne[2] &&
+        range->type == GGML_TYPE_I32 && ggml_is_contiguous(range) && ggml_nelements(range) == 2;
+}
+
+ggml_tensor * ggml_h2o_signs(ggml_context * ctx, ggml_tensor * k, ggml_tensor * signs, ggml_tensor * range) {
+    GGML_ASSERT(k->nb[0] == ggml_type_size(k->type) && k->ne[3] == 1 && ggml_h2o_are_signs_of(signs, k, range));
+
+    ggml_tensor * result = ggml_view_tensor(ctx, signs);
+
+    const int32_t op = GGML_H2O_OP_SIGNS;
+    ggml_set_op_params(result, &op, sizeof(op));
+
+    result->op     = GGML_OP_H2O;
+    result->src[0] = k;
+    result->src[1] = range;
+    result->src[2] = signs;
+
+    return result;
+}
+
+void ggml_h2o_decode_add_signs(ggml_tensor * decode, ggml_tensor * signs, ggml_tensor * range, int32_t n_heavy) {
+    GGML_ASSERT(decode->op == GGML_OP_H2O && ggml_h2o_get_op(decode) == GGML_H2O_OP_DECODE && n_heavy > 0);
+    GGML_ASSERT(ggml_h2o_are_signs_of(signs, decode->src[1], range));
+
+    ((ggml_h2o_decode_params *) decode->op_params)->n_heavy = n_heavy;
+
+    decode->src[5] = signs;
+    decode->src[6] = range;
 }
 
 void ggml_h2o_mark_linear(ggml_tensor * mul_mat) {

@@ -19,6 +19,7 @@ enum ggml_h2o_op {
     GGML_H2O_OP_LANDMARKS,
     GGML_H2O_OP_QUERY,
     GGML_H2O_OP_DECODE,
+    GGML_H2O_OP_SIGNS,
 
     GGML_H2O_OP_COUNT,
 };
@@ -32,6 +33,9 @@ enum ggml_h2o_op {
 
 // tokens of a call that GGML_H2O_OP_DECODE takes
 #define GGML_H2O_DECODE_MAX 64
+
+// the last positions that sparse decoding always reads
+#define GGML_H2O_DECODE_LOCAL 256
 
 // The tracked positions that selection may choose from: the last memory set and the last chunk of the sparse path.
 // Their scores are the sources of the op:
@@ -165,6 +169,39 @@ GGML_API struct ggml_tensor * ggml_h2o_decode(
         float                 cap);
 
 //
+// Sparse decoding (README.md, "Sparse decoding")
+//
+
+// Bytes of a page in the index of signs: F16 [d] the mean key, F16 [GGML_H2O_PAGE] the scales of its keys, and for every four
+// channels GGML_H2O_PAGE/2 bytes of signs. A bit is a channel, a nibble a key: the low one of byte i is key i of the page, the
+// high one key i + GGML_H2O_PAGE/2.
+static inline size_t ggml_h2o_signs_size(int64_t d) {
+    return 2*(d + GGML_H2O_PAGE) + (d + 3)/4*(GGML_H2O_PAGE/2);
+}
+
+// the largest d that an index of signs can be of
+#define GGML_H2O_SIGNS_MAX_D 1024
+
+// the signs of pages [range[0], range[1]), in place; none if range[0] >= range[1]
+//   k     any [d_k, n_cells, n_head_kv], cell i holds position i
+//   signs I8 [ggml_h2o_signs_size(d_k), n_pages, n_head_kv]
+//   range I32 [2], a tensor so that one graph serves all tokens
+// -> a view of signs
+GGML_API struct ggml_tensor * ggml_h2o_signs(
+        struct ggml_context * ctx,
+        struct ggml_tensor  * k,
+        struct ggml_tensor  * signs,
+        struct ggml_tensor  * range);
+
+// What ggml_h2o_decode returned becomes sparse: a query reads n_heavy keys of the pages [1, range[1]) and the edges.
+//   signs: of the same keys, complete up to page range[1]
+GGML_API void ggml_h2o_decode_add_signs(
+        struct ggml_tensor * decode,
+        struct ggml_tensor * signs,
+        struct ggml_tensor * range,
+        int32_t              n_heavy);
+
+//
 // for backends
 //
 
@@ -210,6 +247,7 @@ struct ggml_h2o_decode_params {
     int32_t v_trans;
     float   scale;
     float   cap;
+    int32_t n_heavy; // keys that a query chooses; 0: it reads all of them
 };
 
 static inline enum ggml_h2o_op ggml_h2o_get_op(const struct ggml_tensor * dst) {

@@ -1,6 +1,7 @@
 #include "h2o-cpu.h"
 
 #include "decode/h2o-decode.h"
+#include "decode/h2o-signs.h"
 #include "h2o-attn-amx.h"
 #include "h2o-attn-blocks.h"
 #include "h2o-attn-kernel.h"
@@ -77,6 +78,7 @@ void ggml_compute_forward_h2o(const ggml_compute_params * params, ggml_tensor * 
         case GGML_H2O_OP_LANDMARKS: h2o_forward_landmarks(params, dst); break;
         case GGML_H2O_OP_QUERY:     h2o_forward_query    (params, dst); break;
         case GGML_H2O_OP_DECODE:    h2o_forward_decode   (params, dst); break;
+        case GGML_H2O_OP_SIGNS:     h2o_forward_signs    (params, dst); break;
         default: GGML_ABORT("unknown sub-op of GGML_OP_H2O");
     }
 }
@@ -91,6 +93,7 @@ size_t ggml_h2o_work_size(const ggml_tensor * dst, int n_tasks) {
         case GGML_H2O_OP_LANDMARKS: return h2o_index_work_size(dst, n_tasks);
         case GGML_H2O_OP_QUERY:  return h2o_query_work_size(dst, n_tasks);
         case GGML_H2O_OP_DECODE: return h2o_decode_work_size(dst, n_tasks);
+        case GGML_H2O_OP_SIGNS:  return h2o_signs_work_size(dst, n_tasks);
         case GGML_H2O_OP_SELECT: return n_tasks*h2o_select_work_size(h2o_candidates_per_head(dst));
         default:                 return 0;
     }

@@ -23,6 +23,17 @@ static int64_t h2o_count_from(const int32_t * keys, int64_t n, int32_t least) {
     return res;
 }
 
+// bit by bit: each step is a count that vectors do
+int32_t h2o_least_of_best(const int32_t * keys, int64_t n, int64_t n_take) {
+    int32_t least = h2o_count_from(keys, n, 0) >= n_take ? 0 : INT32_MIN;
+    for (int32_t bit = 1 << 30; bit > 0; bit >>= 1) {
+        if (h2o_count_from(keys, n, least + bit) >= n_take) {
+            least += bit;
+        }
+    }
+    return least;
+}
+
 int64_t h2o_take_best(const int32_t * keys, int64_t n, int64_t n_take, int32_t * out) {
     if (n <= n_take) {
         std::iota(out, out + n, 0);
@@ -32,13 +43,7 @@ int64_t h2o_take_best(const int32_t * keys, int64_t n, int64_t n_take, int32_t *
         return 0;
     }
 
-    // The largest key that n_take reach, bit by bit: each step is a count that vectors do.
-    int32_t least = h2o_count_from(keys, n, 0) >= n_take ? 0 : INT32_MIN;
-    for (int32_t bit = 1 << 30; bit > 0; bit >>= 1) {
-        if (h2o_count_from(keys, n, least + bit) >= n_take) {
-            least += bit;
-        }
-    }
+    const int32_t least = h2o_least_of_best(keys, n, n_take);
 
     // the first of those that are as good as the least
     int64_t n_ties = n_take - (least == INT32_MAX ? 0 : h2o_count_from(keys, n, least + 1));

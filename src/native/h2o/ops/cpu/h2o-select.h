@@ -22,6 +22,9 @@ void h2o_order_keys(const float * scores, int64_t n, int32_t * keys);
 // less than the key of any score
 static constexpr int32_t H2O_KEY_NEVER = INT32_MIN;
 
+// the largest key that n_take of n keys reach; 0 < n_take < n
+int32_t h2o_least_of_best(const int32_t * keys, int64_t n, int64_t n_take);
+
 // The n_take best of n keys, by index, ascending; ties go to the lower index. Returns how many these are.
 int64_t h2o_take_best(const int32_t * keys, int64_t n, int64_t n_take, int32_t * out);
 

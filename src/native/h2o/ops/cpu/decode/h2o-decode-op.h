@@ -35,6 +35,7 @@ struct h2o_decode_op {
     explicit h2o_decode_op(const ggml_tensor * dst) :
         p(*ggml_h2o_get_decode_params(dst)),
         q(dst->src[0]), k(dst->src[1]), v(dst->src[2]), mask(dst->src[3]), sinks(dst->src[4]),
+        signs(dst->src[5]), range(dst->src[6]),
         d_k(q->ne[0]), d_v(dst->ne[0]), ld_v(h2o_col_pad(d_v)), n_head_kv(k->ne[2]), n_group(q->ne[1]/n_head_kv),
         n_tokens(q->ne[2]), n_rows(n_tokens*n_group), n_kv(k->ne[1]), has_few_rows(n_rows <= H2O_DECODE_FEW),
         n_range(range_size(n_kv, has_few_rows ? 1 : n_head_kv)), n_ranges((n_kv + n_range - 1)/n_range) {}
@@ -46,6 +47,8 @@ struct h2o_decode_op {
     const ggml_tensor * v;
     const ggml_tensor * mask;
     const ggml_tensor * sinks;
+    const ggml_tensor * signs; // of sparse decoding
+    const ggml_tensor * range;
 
     const int64_t d_k;
     const int64_t d_v;

@@ -4,6 +4,7 @@
 #include "h2o-decode-few.h"
 #include "h2o-decode-many.h"
 #include "h2o-decode-op.h"
+#include "h2o-decode-sparse.h"
 
 #include "ggml-cpu-impl.h"
 
@@ -63,6 +64,11 @@ static void h2o_decode_merge(const h2o_decode_op & op, float * states, int64_t a
 void h2o_forward_decode(const ggml_compute_params * params, ggml_tensor * dst) {
     const h2o_decode_op op(dst);
 
+    if (op.p.n_heavy > 0) {
+        h2o_forward_decode_sparse(params, dst);
+        return;
+    }
+
     float * states = (float *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN*sizeof(float));
     float * work   = states + GGML_PAD(op.size_states(), H2O_ALIGN) + params->ith*h2o_decode_thread_size(op);
 
@@ -102,5 +108,5 @@ void h2o_forward_decode(const ggml_compute_params * params, ggml_tensor * dst) {
 size_t h2o_decode_work_size(const ggml_tensor * dst, int n_tasks) {
     const h2o_decode_op op(dst);
 
-    return (GGML_PAD(op.size_states(), H2O_ALIGN) + n_tasks*h2o_decode_thread_size(op) + H2O_ALIGN)*sizeof(float);
+    return op.p.n_heavy > 0 ? h2o_decode_sparse_work_size(dst, n_tasks) : (GGML_PAD(op.size_states(), H2O_ALIGN) + n_tasks*h2o_decode_thread_size(op) + H2O_ALIGN)*sizeof(float);
 }
