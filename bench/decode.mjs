@@ -1,6 +1,8 @@
-// Decoding with H2O's exact kernel against stock's attention with and without flash attention, on one model in one run.
+// Decoding with H2O's exact kernel and sparse, against stock's attention with and without flash attention, on one model in one
+// run.
 //
 //   node bench/decode.mjs [MODEL] [--pairs N] [--prompt N,N,...] [--tokens N] [--question N] [--threads N] [--cache TYPE]
+//                         [--keys N,N,...]
 //
 // Behind the same prompt each context decodes the same tokens one by one, or with --question one call of so many tokens, in
 // turns. The prompt is read sparse by all. Figures are medians: tokens/s, CPU ms per token, and the ratios of CPU time within
@@ -21,6 +23,7 @@ const { values, positionals } = parseArgs({
     question: { type: 'string', default: '0' },
     threads: { type: 'string', default: '1' },
     cache: { type: 'string', default: 'f16' },
+    keys: { type: 'string', default: 'auto' }, // of sparse decoding
   },
 })
 
@@ -32,8 +35,14 @@ const [pairs, nTokens, nQuestion, threads] = [
 ].map(Number)
 const { cache } = values
 
+const sparse = values.keys.split(',').map((keys) => {
+  const decode = keys === 'auto' ? keys : Number(keys)
+  return [`sparse, ${keys} keys`, { h2o: { decode } }]
+})
+
 const contenders = {
   exact: {},
+  ...Object.fromEntries(nQuestion ? [] : sparse),
   'stock, -fa on': { upstreamProducts: true, flashAttn: 'on' },
   ...(['f32', 'f16', 'bf16'].includes(cache)
     ? { 'stock, -fa off': { upstreamProducts: true, flashAttn: 'off' } }

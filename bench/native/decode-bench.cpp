@@ -1,10 +1,12 @@
 // decode-bench: attention of few queries over a long cache on the CPU: stock's with and without flash attention, and
-// GGML_H2O_OP_DECODE, operator against operator, beside what the machine's memory can read. Built by `npm run bench:native`.
+// GGML_H2O_OP_DECODE, exact and sparse, operator against operator, beside what the machine's memory can read. Built by
+// `npm run bench:native`.
 //
-//   decode-bench [-t N] [-r N] [-n N,N,...] [-q N] [-d N] [--heads N] [--kv-heads N] [-ctk f32|f16|bf16|q8_0|q4_0|...]
+//   decode-bench [-t N] [-r N] [-n N,N,...] [-q N] [-d N] [--heads N] [--kv-heads N] [-ctk f32|f16|bf16|q8_0|q4_0|...] [--keys N]
 //
-//   -n   cells of the cache, several in one run
-//   -q   queries: 1 is decoding, 64 a question behind a document
+//   -n      cells of the cache, several in one run
+//   -q      queries: 1 is decoding, 64 a question behind a document
+//   --keys  that each query head chooses in sparse decoding; its index is made before
 //
 // Caches of several layers lie side by side, 512 MiB in all or more, so that none of them finds its keys in a processor's
 // cache. A repetition runs all contenders in turns; shown are medians, with the lowest and highest of the ratios.
@@ -35,6 +37,7 @@ struct options {
     int d_head    = 128;
     int n_head    = 16;
     int n_head_kv = 8;
+    int n_keys    = 1024;
 
     std::vector<int> n_kv = { 4096, 8192, 16384, 32768 };
 
@@ -58,9 +61,9 @@ template <typename F> static timing time_of(F f) {
     return { wall.count(), (process_cpu_ms() - cpu)/1e3 };
 }
 
-enum contender { FLASH, PRODUCTS, EXACT, N_CONTENDERS };
+enum contender { FLASH, PRODUCTS, EXACT, SPARSE, N_CONTENDERS };
 
-static const char * names[N_CONTENDERS] = { "llama.cpp, -fa on", "llama.cpp, -fa off", "ours" };
+static const char * names[N_CONTENDERS] = { "llama.cpp, -fa on", "llama.cpp, -fa off", "ours, exact", "ours, sparse" };
 
 // the same caches read by all contenders; those without flash attention have V transposed
 class caches {
@@ -68,7 +71,7 @@ public:
     caches(const options & opt, int n_kv) : opt(opt), backend(ggml_backend_cpu_init()) {
         const int n_layers = std::max(1, (int) std::ceil(512.0*1024*1024/opt.kv_bytes(n_kv)));
 
-        ctx.reset(ggml_init({ 24*(size_t) n_layers*ggml_tensor_overhead() + N_CONTENDERS*ggml_graph_overhead_custom(16*n_layers, false) + 4096, nullptr, true }));
+        ctx.reset(ggml_init({ 32*(size_t) n_layers*ggml_tensor_overhead() + N_CONTENDERS*ggml_graph_overhead_custom(16*n_layers, false) + 4096, nullptr, true }));
         ggml_backend_cpu_set_n_threads(backend.get(), opt.n_threads);
 
         const auto mask = [&](ggml_type type) { return ggml_new_tensor_2d(ctx.get(), type, n_kv, opt.n_query); };
@@ -79,18 +82,25 @@ public:
         k = new_cells(n_layers, n_kv);
         v = new_cells(n_layers, n_kv);
 
+        range = ggml_new_tensor_1d(ctx.get(), GGML_TYPE_I32, 2);
+        signs.resize(n_layers);
+        std::generate(signs.begin(), signs.end(), [&] {
+            return ggml_new_tensor_3d(ctx.get(), GGML_TYPE_I8, ggml_h2o_signs_size(opt.d_head), n_kv/GGML_H2O_PAGE, opt.n_head_kv);
+        });
+
         const float scale = 1.0f/std::sqrt((float) opt.d_head);
 
         for (int c = 0; c < N_CONTENDERS; ++c) {
             graphs[c] = ggml_new_graph_custom(ctx.get(), 16*n_layers, false);
 
             for (int il = 0; il < n_layers && has(c); ++il) {
-                ggml_build_forward_expand(graphs[c], build((contender) c, k[il], v[il], n_kv, scale));
+                ggml_build_forward_expand(graphs[c], build((contender) c, il, n_kv, scale));
             }
         }
         // results of all contenders have their own memory: they are small beside the caches
         buf.reset(ggml_backend_alloc_ctx_tensors(ctx.get(), backend.get()));
         fill(n_kv);
+        make_signs(n_kv);
     }
 
     // quantised values cannot be transposed
@@ -115,6 +125,9 @@ private:
 
     std::vector<ggml_tensor *> k;
     std::vector<ggml_tensor *> v;
+    std::vector<ggml_tensor *> signs;
+
+    ggml_tensor * range;
 
     ggml_cgraph * graphs[N_CONTENDERS];
 
@@ -124,14 +137,18 @@ private:
         return res;
     }
 
-    ggml_tensor * build(contender c, ggml_tensor * k, ggml_tensor * v, int n_kv, float scale) {
+    ggml_tensor * build(contender c, int il, int n_kv, float scale) {
         ggml_context * g = ctx.get();
 
-        ggml_tensor * keys   = ggml_permute(g, k, 0, 2, 1, 3);
-        ggml_tensor * values = ggml_permute(g, v, 0, 2, 1, 3);
+        ggml_tensor * keys   = ggml_permute(g, k[il], 0, 2, 1, 3);
+        ggml_tensor * values = ggml_permute(g, v[il], 0, 2, 1, 3);
 
-        if (c == EXACT) {
-            return ggml_h2o_decode(g, q, keys, values, mask_f16, nullptr, false, scale, 0.0f);
+        if (c == EXACT || c == SPARSE) {
+            ggml_tensor * out = ggml_h2o_decode(g, q, keys, values, mask_f16, nullptr, false, scale, 0.0f);
+            if (c == SPARSE) {
+                ggml_h2o_decode_add_signs(out, signs[il], range, opt.n_keys);
+            }
+            return out;
         }
         ggml_tensor * queries = ggml_permute(g, q, 0, 2, 1, 3);
 
@@ -141,7 +158,7 @@ private:
             return out;
         }
         // the same memory with the cells of a channel side by side, as this cache has them
-        values = ggml_reshape_3d(g, v, n_kv, opt.n_head_kv, opt.d_head);
+        values = ggml_reshape_3d(g, v[il], n_kv, opt.n_head_kv, opt.d_head);
         values = ggml_permute(g, values, 0, 2, 1, 3);
 
         ggml_tensor * kq = ggml_mul_mat(g, keys, queries);
@@ -149,12 +166,30 @@ private:
         return ggml_mul_mat(g, values, ggml_soft_max_ext(g, kq, mask_f32, scale, 0.0f));
     }
 
+    void make_signs(int n_kv) {
+        const ggml_context_ptr g(ggml_init({ 4*signs.size()*ggml_tensor_overhead() + ggml_graph_overhead_custom(4*signs.size(), false), nullptr, true }));
+
+        const int32_t n_pages  = n_kv/GGML_H2O_PAGE;
+        const int32_t pages[2] = { 0, n_pages };
+        ggml_backend_tensor_set(range, pages, 0, sizeof(pages));
+
+        ggml_cgraph * graph = ggml_new_graph_custom(g.get(), 4*signs.size(), false);
+        for (size_t il = 0; il < signs.size(); ++il) {
+            ggml_build_forward_expand(graph, ggml_h2o_signs(g.get(), ggml_permute(g.get(), k[il], 0, 2, 1, 3), signs[il], range));
+        }
+        for (ggml_tensor * t = ggml_get_first_tensor(g.get()); t; t = ggml_get_next_tensor(g.get(), t)) {
+            ggml_backend_view_init(t);
+        }
+        const timing t = time_of([&] { ggml_backend_graph_compute(backend.get(), graph); });
+        printf("| %d | index | | %.3f | | | |\n", n_kv, t.cpu*1e3/signs.size());
+    }
+
     void fill(int n_kv) {
         std::mt19937 rng(1);
         std::normal_distribution<float> normal;
 
-        // a few rows of noise over and over: the time does not depend on what they hold
-        const int n_rows = 257;
+        // rows of noise over and over: so many that few keys of a head are alike
+        const int n_rows = 16411;
         std::vector<float> noise(opt.d_head*n_rows);
         std::generate(noise.begin(), noise.end(), [&] { return normal(rng); });
 
@@ -284,7 +319,8 @@ int main(int argc, char ** argv) {
             name == "-q"         ? &opt.n_query   :
             name == "-d"         ? &opt.d_head    :
             name == "--heads"    ? &opt.n_head    :
-            name == "--kv-heads" ? &opt.n_head_kv : nullptr;
+            name == "--kv-heads" ? &opt.n_head_kv :
+            name == "--keys"     ? &opt.n_keys    : nullptr;
 
         if (n) {
             *n = atoi(value.c_str());
@@ -303,11 +339,11 @@ int main(int argc, char ** argv) {
         }
     }
     const bool has_cells = !opt.n_kv.empty() &&
-        std::all_of(opt.n_kv.begin(), opt.n_kv.end(), [&](int n) { return n >= opt.n_query && n % 32 == 0; });
+        std::all_of(opt.n_kv.begin(), opt.n_kv.end(), [&](int n) { return n >= opt.n_query && n % GGML_H2O_PAGE == 0; });
 
     if (!is_known || !has_cells || opt.n_head % opt.n_head_kv != 0 || opt.d_head % 32 != 0 || opt.n_query > GGML_H2O_DECODE_MAX) {
-        fprintf(stderr, "usage: decode-bench [-t N] [-r N] [-n N,N,...] [-q N] [-d N] [--heads N] [--kv-heads N] [-ctk TYPE]\n"
-                        "-n and -d are multiples of 32, --heads is one of --kv-heads, -q at most %d\n", GGML_H2O_DECODE_MAX);
+        fprintf(stderr, "usage: decode-bench [-t N] [-r N] [-n N,N,...] [-q N] [-d N] [--heads N] [--kv-heads N] [-ctk TYPE] [--keys N]\n"
+                        "-n is a multiple of 64, -d of 32, --heads is one of --kv-heads, -q at most %d\n", GGML_H2O_DECODE_MAX);
         return 2;
     }
 

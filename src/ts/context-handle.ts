@@ -5,11 +5,12 @@
  */
 
 import { ContextTokens } from './context-tokens.js'
-import { callNative, disposedError, fromNative, H2oError } from './errors.js'
+import { callNative, disposedError, fromNative, H2oError, invalidArgument } from './errors.js'
 import { History } from './history.js'
 import type { NativeCall, NativeContext, NativeContextInfo, NativeSampling } from './native/surface.js'
 import { outputs } from './native/surface.js'
 import { OperationQueue } from './operation-queue.js'
+import { checkDecode } from './options.js'
 import { Places } from './places.js'
 import { lookBack } from './sampling.js'
 import { refuseInsideLoop } from './token-loop.js'
@@ -110,14 +111,30 @@ export class ContextHandle {
     return callNative(() => this.native.piece(token, special))
   }
 
-  /** One llama_decode call; `draw` samples the next token from the last logits. */
+  /** Keys that a query head reads in calls that say `decode`. Throws ERR_H2O_INVALID_ARGUMENT. */
+  keysOf(decode: unknown): number {
+    const keys = checkDecode(decode) ?? this.info.decode
+    const reason = this.info.decodeReason
+    if (keys !== 0 && reason !== null) {
+      const why = reason === 'off' ? 'it was made without h2o.decode' : reason
+      throw invalidArgument(`no call of this context can decode sparsely: ${why}`, { decode, reason })
+    }
+    return keys
+  }
+
+  /**
+   * One llama_decode call; `draw` samples the next token from the last logits.
+   *
+   * @param keys those that a query head reads of the cache, if the call is short: what keysOf() gave; 0 is all
+   */
   async decode(
     tokens: Int32Array,
     mode: LogitsMode,
     out: Float32Array | null,
     draw = false,
+    keys = 0,
   ): Promise<NativeCall> {
-    const call = await this.#call(() => this.native.decode(tokens, outputs[mode], out, draw))
+    const call = await this.#call(() => this.native.decode(tokens, outputs[mode], out, draw, keys))
     this.#moved(call.position)
     this.#tokens.add(tokens, call.pos)
     this.history.add(tokens.length, call.pos, call.path)

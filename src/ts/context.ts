@@ -9,7 +9,14 @@ import { markForInstanceof } from './instanceof-mark.js'
 import { loadModel, Model, nativeModelOf } from './model.js'
 import type { ModelOptions } from './model-options.js'
 import { native } from './native/binding.js'
-import { type ContextOptions, checkContextOptions, resolveContextSize, trainingWarnings } from './options.js'
+import type { NativeContextInfo, NativeH2oOptions } from './native/surface.js'
+import {
+  type ContextOptions,
+  checkContextOptions,
+  type DecodeKeys,
+  resolveContextSize,
+  trainingWarnings,
+} from './options.js'
 import {
   allocateLogits,
   checkFit,
@@ -39,20 +46,22 @@ import type {
   Selection,
 } from './types.js'
 import { count, oneOf, optionalSignal, tokenIds } from './validate.js'
-import { emitProcessWarning, type WarningListener } from './warnings.js'
+import { emitProcessWarning, type H2oWarning, type WarningListener } from './warnings.js'
 
 export type ReadOptions = Omit<PrefillOptions, 'logits' | 'append'>
 
 export interface DecodeOptions {
   /** 'last' */
   logits?: LogitsMode
+  /** Sparse decoding in a call of up to 8 tokens: the context's h2o.decode. As in GenerateOptions */
+  decode?: DecodeKeys
   signal?: AbortSignal
 }
 
 const prefillOptionNames = namesOf<PrefillOptions>(prefillNames)
 const { logits: _, append: __, ...ofRead } = prefillNames
 const readOptionNames = namesOf<ReadOptions>(ofRead)
-const decodeOptionNames = namesOf<DecodeOptions>({ logits: true, signal: true })
+const decodeOptionNames = namesOf<DecodeOptions>({ logits: true, decode: true, signal: true })
 
 /**
  * Operations run one at a time, in the order in which they were called, off the main thread.
@@ -95,6 +104,8 @@ export class Context {
       heavy: info.heavy,
       heavyGrows: info.heavyGrows,
       denseTail: handle.denseTail,
+      decode: info.decode,
+      decodeReason: info.decodeReason as Reason | null,
       layers: info.layers as LayerKind[],
       cost: {
         linear: info.linearFlops,
@@ -172,10 +183,11 @@ export class Context {
 
   /** Exactly one native decode call, appended: at most nBatch tokens (ERR_H2O_BATCH_TOO_LARGE). */
   async decode(tokens: number | ArrayLike<number>, given?: DecodeOptions): Promise<DecodeResult> {
-    const { signal, logits: wanted } = readOptions('decode', given, decodeOptionNames)
+    const { signal, logits: wanted, decode } = readOptions('decode', given, decodeOptionNames)
     const mode = oneOf('logits', wanted, 'last', logitsModes)
     optionalSignal(signal)
     const handle = this.#handle
+    const keys = handle.keysOf(decode)
     const ids = tokenIds(typeof tokens === 'number' ? [tokens] : tokens, handle.nVocab)
     if (ids.length === 0) throw new H2oError('ERR_H2O_EMPTY_PROMPT', 'there are no tokens to decode')
     if (ids.length > handle.info.nCallMax) {
@@ -186,7 +198,7 @@ export class Context {
     return handle.operate(signal, async () => {
       checkFit(handle, ids.length, handle.position)
       const logits = allocateLogits(mode, ids.length, handle.nVocab)
-      const call = await handle.decode(ids, mode, logits)
+      const call = await handle.decode(ids, mode, logits, false, keys)
       signal?.throwIfAborted()
       return { call: publicCall(call), logits, ms: call.ms }
     })
@@ -315,6 +327,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       const warnings = [
         ...checked.warnings,
         ...trainingWarnings(checked.nCtx, model.nCtxTrain, checked.native.rope),
+        ...decodeWarnings(checked.native.h2o, info),
       ]
       for (const warning of warnings) (checked.onWarning ?? emitProcessWarning)(warning)
       const handle = new ContextHandle(
@@ -333,6 +346,12 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     if (model !== given) await model.dispose()
     throw fromNative(error)
   }
+}
+
+function decodeWarnings({ decode }: NativeH2oOptions, { decodeReason }: NativeContextInfo): H2oWarning[] {
+  if (decode === 0 || decodeReason === null) return []
+  const message = `decode: every decoded token reads all keys, this context cannot choose (${decodeReason})`
+  return [{ code: 'H2O_WARN_DECODE_DENSE', message }]
 }
 
 /** A model of the context's own warns where the context does. */

@@ -5,6 +5,7 @@ import type { ContextHandle } from './context-handle.js'
 import { invalidArgument } from './errors.js'
 import { type NamedLogprobs, namedLogprobs } from './logprobs.js'
 import type { NativeCall, NativeChat, NativeSampling } from './native/surface.js'
+import type { DecodeKeys } from './options.js'
 import {
   checkPrefillOptions,
   type OwnPrompt,
@@ -18,7 +19,7 @@ import { namesOf, readOptions } from './read-options.js'
 import { checkSampling, type SamplingOptions, samplingNames } from './sampling.js'
 import { StopStrings } from './stop-strings.js'
 import { TokenLoop } from './token-loop.js'
-import type { GeneratedToken, GenerateSummary, GenerateTimings, PrefillResult } from './types.js'
+import type { GeneratedToken, GenerateSummary, GenerateTimings, PrefillResult, Reason } from './types.js'
 import { Utf8Stream } from './utf8-stream.js'
 import { integer } from './validate.js'
 
@@ -32,6 +33,11 @@ export interface GenerateOptions extends SamplingOptions, Omit<PrefillOptions, '
    * and `parseSpecial` is true. `grammar` and `jsonSchema` were given to applyChatTemplate() then.
    */
   chat?: Chat
+  /**
+   * Sparse decoding of this answer: the context's h2o.decode. Throws ERR_H2O_INVALID_ARGUMENT if it is not 0 in a context
+   * that has no index (ContextH2o.decodeReason).
+   */
+  decode?: DecodeKeys
 }
 
 const { logits: _, ...promptNames } = prefillNames
@@ -41,6 +47,7 @@ const generateNames = namesOf<GenerateOptions>({
   nPredict: true,
   stop: true,
   chat: true,
+  decode: true,
 })
 
 /** What a caller asked for, checked and our own. */
@@ -50,6 +57,8 @@ interface Request {
   nPredict: number
   stops: readonly string[]
   sampling: NativeSampling
+  /** That a query head reads of the cache. */
+  keys: number
   shown: ReadonlySet<number>
 }
 
@@ -68,6 +77,7 @@ function readRequest(context: ContextHandle, prompt: Prompt, given: GenerateOpti
     nPredict,
     stops: [...stopsOf(options), ...(chat?.stop ?? [])],
     sampling: nativeChat ? { ...sampling, chat: nativeChat } : sampling,
+    keys: context.keysOf(options.decode),
     shown: chat?.shown ?? none,
   }
 }
@@ -123,7 +133,7 @@ async function* tokensOf(
   context: ContextHandle,
   request: () => Request,
 ): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
-  const { prompt, options, nPredict, stops, sampling, shown } = request()
+  const { prompt, options, nPredict, stops, sampling, keys, shown } = request()
   const { signal } = options
   const start = performance.now()
   const end = await context.begin(signal)
@@ -167,10 +177,9 @@ async function* tokensOf(
       }
       last = token
       drawn = await clock.measure(() =>
-        context.abortable(signal, () => context.decode(Int32Array.of(token), 'none', null, true)),
+        context.abortable(signal, () => context.decode(Int32Array.of(token), 'none', null, true, keys)),
       )
-      clock.nExact += Number(drawn.exact)
-      clock.nDecoded++
+      clock.count(drawn)
     }
 
     const timings = timingsOf(prefill.result, predicted, clock)
@@ -208,12 +217,21 @@ class Text {
 class Clock {
   readonly ttftMs: number
   predictedMs = 0
-  /** Calls of one token, and those by the exact kernel. */
+  /** Calls of one token, those by the exact kernel, and those by sparse decoding. */
   nDecoded = 0
   nExact = 0
+  nSparse = 0
+  denseReason: Reason | null = null
 
   constructor(start: number) {
     this.ttftMs = performance.now() - start
+  }
+
+  count({ exact, decodeReason }: NativeCall): void {
+    this.nDecoded++
+    this.nExact += Number(exact)
+    this.nSparse += Number(decodeReason === null)
+    this.denseReason ??= decodeReason as Reason | null
   }
 
   async measure<T>(work: () => Promise<T>): Promise<T> {
@@ -228,7 +246,7 @@ class Clock {
 
 function timingsOf(prefill: PrefillResult, predictedN: number, clock: Clock): GenerateTimings {
   const { promptMs, promptPerSecond } = prefill.timings
-  const { predictedMs, ttftMs, nDecoded, nExact } = clock
+  const { predictedMs, ttftMs, nDecoded, nExact, nSparse, denseReason } = clock
   return {
     cacheN: prefill.cached,
     promptN: prefill.tokens,
@@ -240,6 +258,8 @@ function timingsOf(prefill: PrefillResult, predictedN: number, clock: Clock): Ge
     predictedPerTokenMs: predictedN > 0 ? predictedMs / predictedN : 0,
     predictedPerSecond: predictedMs > 0 ? (predictedN * 1000) / predictedMs : 0,
     predictedExact: nDecoded > 0 && nExact === nDecoded,
+    predictedSparse: nSparse,
+    predictedDenseReason: denseReason,
     ttftMs,
   }
 }

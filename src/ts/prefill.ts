@@ -240,8 +240,11 @@ function rowsOf(
 }
 
 export function publicCall(call: NativeCall): Call {
-  const { n, pos, inherited, chunks, exact } = call
-  return { n, pos, path: call.path as Path, reason: call.reason as Reason | null, inherited, chunks, exact }
+  const { n, pos, inherited, chunks, exact, decode } = call
+  const path = call.path as Path
+  const reason = call.reason as Reason | null
+  const decodeReason = call.decodeReason as Reason | null
+  return { n, pos, path, reason, inherited, chunks, exact, decode, decodeReason }
 }
 
 function summarize(

@@ -21,7 +21,7 @@ export type Selection = (typeof selections)[number]
 
 export const defaultSelection: Selection = 'query'
 
-/** Why a call, or a whole context, is dense. A closed list; the names are permanent (src/native/h2o/h2o.h). */
+/** Why a call, or a whole context, is dense, or a dense call reads all keys. A closed list; the names are permanent (src/native/h2o/h2o.h). */
 export type Reason =
   | 'off'
   | 'one-chunk'
@@ -37,6 +37,8 @@ export type Reason =
   | 'non-causal'
   | 'positions-not-consecutive'
   | 'kv-not-contiguous'
+  | 'few-positions'
+  | 'many-tokens'
 
 /** One native decode call. */
 export interface Call {
@@ -53,6 +55,10 @@ export interface Call {
   chunks: number
   /** Dense by the exact kernel of H2O, and not by llama.cpp's attention: up to 64 tokens, on the CPU. */
   exact: boolean
+  /** Sparse decoding: keys that each query head chose of the cache; 0 if it read all of them. */
+  decode: number
+  /** Why it read all of them; null if it chose. */
+  decodeReason: Reason | null
 }
 
 export interface PrefillProgress {
@@ -143,6 +149,10 @@ export interface GenerateTimings {
   predictedPerSecond: number
   /** Whether all tokens behind the first one were decoded by the exact kernel of H2O (`Call.exact`). */
   predictedExact: boolean
+  /** Tokens behind the first one by sparse decoding (`Call.decode`). */
+  predictedSparse: number
+  /** Why the first of those that read all keys did (`Call.decodeReason`); null if there is none. */
+  predictedDenseReason: Reason | null
   /** From the call of generate() to its first token, tokenizing included. */
   ttftMs: number
 }
@@ -205,6 +215,10 @@ export interface ContextH2o {
   heavyGrows: boolean
   /** Tokens at the end of every prompt that are prefilled densely. */
   denseTail: number
+  /** Sparse decoding: keys that each query head reads for a decoded token, unless a call says; 0 is all. */
+  decode: number
+  /** Why no call can decode sparsely; null if one can. 'off': it was not asked for. */
+  decodeReason: Reason | null
   /** How each layer attends in a sparse call. */
   layers: LayerKind[]
   cost: PrefillCost
@@ -229,7 +243,7 @@ export interface PrefillCost {
 
 export interface ContextMemory {
   h2oStateBytes: number
-  /** The index of the keys that 'query' searches; 0 with 'votes'. */
+  /** The index of the keys that 'query' searches, and that of sparse decoding; 0 with neither. */
   h2oIndexBytes: number
   /** The cached intra attention of one call; 0 unless the schedule is two-pass. */
   h2oIntraBytes: number

@@ -51,8 +51,8 @@ describe('the main job', () => {
       { n: 4096, pos: 4096, path: 'h2o', reason: null, inherited: 512, exact: false },
       { n: 3808, pos: 8192, path: 'h2o', reason: null, inherited: 512, exact: false },
     ])
-    const { predicted_exact, ...timings } = result.timings
-    expect(predicted_exact).toBe(true)
+    const { predicted_exact, predicted_sparse, predicted_dense_reason, ...timings } = result.timings
+    expect([predicted_exact, predicted_sparse, predicted_dense_reason]).toEqual([true, 0, 'off'])
     expect(timings.predicted_n).toBe(16)
     expect(timings.ttft_ms).toBeGreaterThanOrEqual(timings.prompt_ms * 0.99)
     for (const value of Object.values(timings)) expect(value).toBeGreaterThan(0)

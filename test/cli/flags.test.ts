@@ -49,6 +49,21 @@ describe('contextOptions', () => {
     expect(contextOf('--no-h2o --h2o-local 3').h2o).toBe(false)
   })
 
+  it('takes keys of sparse decoding, and refuses them without H2O', () => {
+    for (const [given, decode] of [
+      ['auto', 'auto'],
+      ['0', 0],
+      ['300', 300],
+    ]) {
+      expect(contextOf(`--h2o-decode ${given}`).h2o).toEqual({ schedule: 'single-pass', decode })
+    }
+    for (const wrong of ['-1', 'all', '1.5', '2000000000']) {
+      expect(() => contextOf(`--h2o-decode ${wrong}`)).toThrow(/--h2o-decode/)
+    }
+    expect(() => contextOf('--h2o-decode 300 --no-h2o')).toThrow(/--h2o-decode is for contexts with H2O/)
+    expect(contextOf('--h2o-decode 0 --no-h2o').h2o).toBe(false)
+  })
+
   it('takes -tb from -t, and all cores for a count of none', () => {
     expect(contextOf('-t 3')).toMatchObject({ nThreads: 3, nThreadsBatch: 3 })
     expect(contextOf('-t 3 -tb 5')).toMatchObject({ nThreads: 3, nThreadsBatch: 5 })

@@ -40,6 +40,12 @@ it('decodeLine', () => {
   )
   summary.timings.predictedExact = true
   expect(decodeLine(summary)).toContain('decode: 2 tokens, exact kernel, 20 ms')
+  summary.timings.predictedDenseReason = 'few-positions'
+  expect(decodeLine(summary)).toContain('decode: 2 tokens, exact kernel, all keys: few-positions, 20 ms')
+  Object.assign(summary.timings, { predictedExact: false, predictedSparse: 1 })
+  expect(decodeLine(summary)).toContain('decode: 2 tokens, 1 of them sparse, all keys: few-positions, 20 ms')
+  summary.timings.predictedDenseReason = null
+  expect(decodeLine(summary)).toContain('decode: 2 tokens, sparse, 20 ms')
 })
 
 it('memoryLines', () => {
@@ -79,7 +85,7 @@ describe('toJson', () => {
       calls: [{ n: 12, pos: 0, path: 'h2o', reason: null, inherited: 0, exact: false }],
       n_batch: 12,
       n_ubatch: 4,
-      h2o: { local: 2, heavy: 1 },
+      h2o: { local: 2, heavy: 1, decode: 0 },
       timings: {
         load_ms: 1.235,
         prompt_ms: 8.5,
@@ -89,6 +95,8 @@ describe('toJson', () => {
         predicted_ms: 20,
         predicted_per_second: 100,
         predicted_exact: false,
+        predicted_sparse: 0,
+        predicted_dense_reason: null,
       },
       text: 'hello',
     })

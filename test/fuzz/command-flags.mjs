@@ -30,6 +30,7 @@ export const COMMON = {
   '--h2o-schedule': often(['single-pass', 'two-pass'], ['three-pass']),
   '--h2o-select': often(['query', 'votes'], ['all', '']),
   '--h2o-dense-tail': count,
+  '--h2o-decode': (draw) => draw.pick(['0', '1', '8', 'auto', 'all', count(draw)]),
   ...each('mlock no-mmap json', none),
 }
 

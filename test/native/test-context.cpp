@@ -65,6 +65,7 @@ test_context::test_context(const tiny_model & model, const test_context_params &
     h2o.schedule = params.schedule;
     h2o.policy   = params.policy;
     h2o.trace    = H2O_TRACE_SETS;
+    h2o.n_decode = params.n_decode;
     h2o.upstream_products = params.upstream_products;
     cparams.h2o = &h2o;
 

@@ -26,6 +26,8 @@ struct test_context_params {
     bool swa_full = true; // as llama_context_default_params
     int  n_rs_seq = 0;    // tokens that recurrent layers can go back
 
+    int n_decode = 0; // keys of a head in sparse decoding
+
     bool upstream_products = false; // dense calls are stock's to the bit
 
     ggml_type type_kv    = GGML_TYPE_F32;

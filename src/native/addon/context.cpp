@@ -141,6 +141,7 @@ Napi::Value context_object::decode(const Napi::CallbackInfo & info) {
     if (info[3].ToBoolean()) {
         input.draw = draw->current;
     }
+    input.n_decode = info[4].As<Napi::Number>().Uint32Value();
 
     return thread->submit(std::make_unique<decode_job>(info.Env(), std::move(input), state, trace));
 }

@@ -35,6 +35,11 @@ void decode_job::check() const {
         throw failure("ERR_H2O_PROMPT_TOO_LONG", "the tokens do not fit into the context",
             {{"nPrompt", (double) n}, {"nCtx", (double) llama_n_ctx_seq(state->ctx)}, {"position", (double) base}});
     }
+
+    if (!h2o_set_decode(state->ctx, input.n_decode)) {
+        throw failure("ERR_H2O_INVALID_ARGUMENT", "the context has no index for sparse decoding",
+            {{"decode", (double) input.n_decode}, {"position", (double) base}});
+    }
 }
 
 // for the share of a running call: what earlier calls of the same kind had, and a rough guess for the first
@@ -173,7 +178,7 @@ void decode_job::read_results() {
     position = state->position();
 
     if (!h2o_get_last_call(state->ctx, &call)) {
-        call = { (int32_t) input.tokens.size(), base, H2O_PATH_DENSE, H2O_REASON_OFF, 0, 0, false };
+        call = { (int32_t) input.tokens.size(), base, H2O_PATH_DENSE, H2O_REASON_OFF, 0, 0, false, 0, H2O_REASON_OFF };
     }
     learn_nodes();
 
@@ -216,6 +221,9 @@ Napi::Value decode_job::result(Napi::Env env) {
     object.Set("inherited", Napi::Number::New(env, call.n_inherited));
     object.Set("chunks",    Napi::Number::New(env, call.n_chunks));
     object.Set("exact",     Napi::Boolean::New(env, call.is_exact));
+    object.Set("decode",    Napi::Number::New(env, call.n_decode));
+    object.Set("decodeReason", call.decode_reason == H2O_REASON_NONE ? env.Null()
+                                : Napi::Value(Napi::String::New(env, h2o_reason_name(call.decode_reason))));
     object.Set("position",  Napi::Number::New(env, position));
     object.Set("ms",        Napi::Number::New(env, ms));
     object.Set("token",     drawn.token == LLAMA_TOKEN_NULL ? env.Null()

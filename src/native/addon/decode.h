@@ -25,6 +25,8 @@ struct decode_input {
     float *                             out = nullptr;
     Napi::Reference<Napi::Float32Array> out_array;
 
+    uint32_t n_decode = 0; // keys that a query head reads in sparse decoding; 0: all
+
     // draws a token from the last logits; may be null
     std::shared_ptr<sampler> draw;
 };

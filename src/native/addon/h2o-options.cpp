@@ -15,6 +15,7 @@ h2o_params h2o_params_from_js(const Napi::Object & object) {
     h2o.n_local      = (uint32_t) get_number(object, "local",     h2o.n_local);
     h2o.n_heavy      = (uint32_t) get_number(object, "heavy",     h2o.n_heavy);
     h2o.n_dense_tail = (uint32_t) get_number(object, "denseTail", h2o.n_dense_tail);
+    h2o.n_decode     = (uint32_t) get_number(object, "decode",    h2o.n_decode);
     h2o.policy       = policy_of(get_string(object, "select", h2o_policy_name(h2o.policy)));
     h2o.schedule     = get_bool(object, "twoPass", false) ? H2O_SCHEDULE_TWO_PASS : H2O_SCHEDULE_SINGLE_PASS;
     h2o.trace        = (h2o_trace_level) get_number(object, "trace", h2o.trace);

@@ -8,7 +8,7 @@
 
 namespace addon {
 
-// { local?, heavy?, denseTail?, select?, twoPass?, trace? }; what is missing is the engine's default
+// { local?, heavy?, denseTail?, decode?, select?, twoPass?, trace? }; what is missing is the engine's default
 h2o_params h2o_params_from_js(const Napi::Object & object);
 
 // (the same, chunk) -> { local, heavy, denseTail } as a context uses them, and whether it lowers one: `lowered`

@@ -14,6 +14,19 @@
 
 #include <algorithm>
 
+// the index of sparse decoding
+static std::vector<h2o_tensor_spec> h2o_signs_tensors(
+        const llama_model & model, const llama_cparams & cparams, const h2o_layer_shape & shape, uint32_t il) {
+    const bool is_wanted = cparams.h2o.n_decode > 0 && !cparams.h2o.upstream_products;
+
+    if (!is_wanted || !h2o_is_exact_layer(model, cparams, il) || shape.d_k > GGML_H2O_SIGNS_MAX_D) {
+        return {};
+    }
+    const int64_t n_pages = std::max<int64_t>(1, shape.n_cells/GGML_H2O_PAGE);
+
+    return { { "signs", GGML_TYPE_I8, { (int64_t) ggml_h2o_signs_size(shape.d_k), n_pages, shape.n_head_kv } } };
+}
+
 static std::vector<h2o_store_layer> h2o_store_layers(
         const llama_model    & model,
         const llama_cparams  & cparams,
@@ -45,6 +58,7 @@ static std::vector<h2o_store_layer> h2o_store_layers(
             policy.tensors(shape),
             {},
             policy.index(shape),
+            h2o_signs_tensors(model, cparams, shape, il),
         });
         if (cparams.h2o.schedule == H2O_SCHEDULE_TWO_PASS) {
             res.back().working = h2o_two_pass_tensors(shape, cparams.n_batch, cparams.n_ubatch);
@@ -59,7 +73,7 @@ h2o_cache::h2o_cache(const llama_model & model, const llama_cparams & cparams, c
     n_graph_chunks(h2o_n_graph_chunks(model, cparams)),
     policy(h2o_make_policy(cparams.h2o, cparams.n_ubatch)),
     store(h2o_store_layers(model, cparams, attn, *policy), model.hparams.no_alloc),
-    state(*policy) {
+    state(*policy), n_decode(store.has_signs() ? cparams.h2o.n_decode : 0) {
     trace.level = cparams.h2o.trace;
 }
 
@@ -81,10 +95,29 @@ h2o_plan h2o_cache::new_plan(uint32_t n_tokens, llama_pos pos) const {
     return plan;
 }
 
-h2o_call h2o_cache::dense_call(int32_t n_tokens, llama_pos pos, h2o_reason reason) const {
-    const bool is_exact = has_exact && refused == H2O_REASON_NONE && n_tokens <= GGML_H2O_DECODE_MAX;
+h2o_reason h2o_cache::get_decode_reason() const {
+    return
+        refused != H2O_REASON_NONE       ? refused :
+        store.has_signs()                ? H2O_REASON_NONE :
+        cparams.h2o.n_decode == 0        ? H2O_REASON_OFF :
+        cparams.h2o.upstream_products    ? H2O_REASON_UNSUPPORTED_CONTEXT : H2O_REASON_UNSUPPORTED_DEVICE;
+}
 
-    return { n_tokens, pos, H2O_PATH_DENSE, reason, 0, 0, is_exact };
+h2o_call h2o_cache::dense_call(int32_t n_tokens, llama_pos pos, h2o_reason reason, h2o_reason decode_reason) const {
+    const bool is_ours   = has_exact && refused == H2O_REASON_NONE && n_tokens <= GGML_H2O_DECODE_MAX;
+    const bool is_sparse = decode_reason == H2O_REASON_NONE;
+
+    return { n_tokens, pos, H2O_PATH_DENSE, reason, 0, 0, is_ours && !is_sparse, is_sparse ? (int32_t) n_decode : 0, decode_reason };
+}
+
+std::array<int32_t, 2> h2o_cache::signs_range() const {
+    return { state.n_signed/GGML_H2O_PAGE, call.pos/GGML_H2O_PAGE };
+}
+
+void h2o_cache::dense_graph_done() {
+    if (call.n_decode > 0) {
+        state.n_signed = std::max(state.n_signed, signs_range()[1]*GGML_H2O_PAGE);
+    }
 }
 
 std::vector<h2o_plan> h2o_cache::begin_call(
@@ -92,7 +125,10 @@ std::vector<h2o_plan> h2o_cache::begin_call(
     const h2o_reason reason =
         refused != H2O_REASON_NONE ? refused : h2o_refuse_batch(batch, n_tokens, embd_all, cparams, cells);
 
-    call = dense_call(n_tokens, batch.pos[0], reason);
+    const h2o_reason decode_reason = get_decode_reason() != H2O_REASON_NONE ? get_decode_reason() :
+        h2o_refuse_decode(batch, n_tokens, embd_all, n_decode, cparams, cells);
+
+    call = dense_call(n_tokens, batch.pos[0], reason, decode_reason);
     last = {};
     if (reason != H2O_REASON_NONE) {
         return {};
@@ -104,13 +140,14 @@ std::vector<h2o_plan> h2o_cache::begin_call(
 
     call.path        = H2O_PATH_SPARSE;
     call.is_exact    = false;
+    call.n_decode    = 0;
     call.n_chunks    = first.n_chunks();
     call.n_inherited = state.remembers() ? first.n_near(0) + first.n_mem(0) : 0;
     return plans;
 }
 
 void h2o_cache::refuse_call(h2o_reason reason) {
-    call = dense_call(call.n_tokens, call.pos, reason);
+    call = dense_call(call.n_tokens, call.pos, reason, call.decode_reason);
 }
 
 void h2o_cache::graph_done(const h2o_plan & plan) {

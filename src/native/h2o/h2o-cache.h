@@ -12,6 +12,8 @@
 #include "llama-batch.h"
 #include "llama-memory.h"
 
+#include <array>
+
 struct llama_cparams;
 struct llama_model;
 
@@ -82,6 +84,7 @@ public:
 
     // a graph of the call succeeded
     void graph_done(const h2o_plan & plan);
+    void dense_graph_done();
 
     // the call ended: the state moves on to where its last graph that succeeded left it
     virtual void commit();
@@ -132,8 +135,18 @@ public:
     // forgets what the policy keeps, and nothing of K and V
     void reset_state() { state.reset(); }
 
+    // keys that a query head reads as it decodes, from the next call on; 0: all
+    void     set_decode(uint32_t n) { n_decode = n; }
+    uint32_t get_decode() const     { return n_decode; }
+
+    // why it always is 0, or H2O_REASON_NONE
+    h2o_reason get_decode_reason() const;
+
+    // pages that the call in progress adds to the index of signs: [begin, end)
+    std::array<int32_t, 2> signs_range() const;
+
     // from now on every call is dense, for this reason
-    void refuse(h2o_reason reason) { refused = reason; }
+    void refuse(h2o_reason reason) { refused = reason; n_decode = 0; }
 
     h2o_trace_log trace;
 
@@ -148,13 +161,14 @@ private:
     const h2o_store                   store;
 
     h2o_state  state;
+    uint32_t   n_decode;
     h2o_reason refused = H2O_REASON_NONE;
 
     h2o_call call = {};
     h2o_plan last; // of the last graph of the call in progress that succeeded; without tokens if there is none
 
-    // of a dense call
-    h2o_call dense_call(int32_t n_tokens, llama_pos pos, h2o_reason reason) const;
+    // of a dense call; decode_reason: why it cannot be sparse decoding
+    h2o_call dense_call(int32_t n_tokens, llama_pos pos, h2o_reason reason, h2o_reason decode_reason) const;
 
     // the part of a plan that does not depend on the state
     h2o_plan new_plan(uint32_t n_tokens, llama_pos pos) const;

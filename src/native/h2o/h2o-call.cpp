@@ -20,12 +20,8 @@ static bool h2o_is_contiguous(const llama_kv_cells & cells, llama_pos pos) {
     return cells.used_max_p1() == (uint32_t) pos;
 }
 
-h2o_reason h2o_refuse_batch(
-        const llama_batch    & batch,
-        uint32_t               n_tokens,
-        bool                   embd_all,
-        const llama_cparams  & cparams,
-        const llama_kv_cells & cells) {
+// not token ids of sequence 0, with causal attention
+static h2o_reason h2o_refuse_input(const llama_batch & batch, uint32_t n_tokens, bool embd_all, const llama_cparams & cparams) {
     if (!batch.token || batch.embd) {
         return H2O_REASON_EMBEDDING_INPUT;
     }
@@ -40,6 +36,29 @@ h2o_reason h2o_refuse_batch(
             return H2O_REASON_MULTI_SEQUENCE;
         }
     }
+    return H2O_REASON_NONE;
+}
+
+// not at consecutive positions behind cells that are those of their positions
+static h2o_reason h2o_refuse_positions(const llama_batch & batch, uint32_t n_tokens, const llama_kv_cells & cells) {
+    for (uint32_t i = 1; i < n_tokens; ++i) {
+        if (batch.pos[i] != batch.pos[0] + (llama_pos) i) {
+            return H2O_REASON_POSITIONS_NOT_CONSECUTIVE;
+        }
+    }
+    return h2o_is_contiguous(cells, batch.pos[0]) ? H2O_REASON_NONE : H2O_REASON_KV_NOT_CONTIGUOUS;
+}
+
+h2o_reason h2o_refuse_batch(
+        const llama_batch    & batch,
+        uint32_t               n_tokens,
+        bool                   embd_all,
+        const llama_cparams  & cparams,
+        const llama_kv_cells & cells) {
+    const h2o_reason reason = h2o_refuse_input(batch, n_tokens, embd_all, cparams);
+    if (reason != H2O_REASON_NONE) {
+        return reason;
+    }
     if (n_tokens <= cparams.n_ubatch) {
         return H2O_REASON_ONE_CHUNK;
     }
@@ -48,15 +67,32 @@ h2o_reason h2o_refuse_batch(
     if (n_tail > 0 && n_tail <= cparams.n_rs_seq) {
         return H2O_REASON_UNSUPPORTED_CONTEXT;
     }
-    for (uint32_t i = 1; i < n_tokens; ++i) {
-        if (batch.pos[i] != batch.pos[0] + (llama_pos) i) {
-            return H2O_REASON_POSITIONS_NOT_CONSECUTIVE;
-        }
+    return h2o_refuse_positions(batch, n_tokens, cells);
+}
+
+h2o_reason h2o_refuse_decode(
+        const llama_batch    & batch,
+        uint32_t               n_tokens,
+        bool                   embd_all,
+        uint32_t               n_heavy,
+        const llama_cparams  & cparams,
+        const llama_kv_cells & cells) {
+    if (n_heavy == 0) {
+        return H2O_REASON_OFF;
     }
-    if (!h2o_is_contiguous(cells, batch.pos[0])) {
-        return H2O_REASON_KV_NOT_CONTIGUOUS;
+    const h2o_reason reason = h2o_refuse_input(batch, n_tokens, embd_all, cparams);
+    if (reason != H2O_REASON_NONE) {
+        return reason;
     }
-    return H2O_REASON_NONE;
+    if (n_tokens > H2O_DECODE_MAX_TOKENS) {
+        return H2O_REASON_MANY_TOKENS;
+    }
+    // the last token has the most candidates: whole pages, without the first
+    const int64_t n_cand = ((int64_t) batch.pos[0] + n_tokens - GGML_H2O_DECODE_LOCAL)/GGML_H2O_PAGE*GGML_H2O_PAGE - GGML_H2O_PAGE;
+    if (n_cand <= H2O_DECODE_MIN_CHOICE*n_heavy) {
+        return H2O_REASON_FEW_POSITIONS;
+    }
+    return h2o_refuse_positions(batch, n_tokens, cells);
 }
 
 std::vector<llama_ubatch> h2o_split_batch(

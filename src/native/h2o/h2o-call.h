@@ -8,6 +8,13 @@
 
 #include <vector>
 
+// tokens of a call that can be sparse decoding. Those of longer calls share the reading of a key, which pays as much
+static constexpr uint32_t H2O_DECODE_MAX_TOKENS = 8;
+
+// sparse decoding begins where candidates are more than so many times those that a head chooses: it reads keys that lie apart,
+// each head its own, which takes as long as reading several side by side for all heads (docs/cpu-kernel.md)
+static constexpr int64_t H2O_DECODE_MIN_CHOICE = 8;
+
 struct llama_cparams;
 struct llama_ubatch;
 
@@ -19,6 +26,15 @@ h2o_reason h2o_refuse_batch(
         const llama_batch    & batch,
         uint32_t               n_tokens,
         bool                   embd_all,
+        const llama_cparams  & cparams,
+        const llama_kv_cells & cells);
+
+// why attention of a dense call cannot be sparse decoding of n_heavy keys a head, or H2O_REASON_NONE
+h2o_reason h2o_refuse_decode(
+        const llama_batch    & batch,
+        uint32_t               n_tokens,
+        bool                   embd_all,
+        uint32_t               n_heavy,
         const llama_cparams  & cparams,
         const llama_kv_cells & cells);
 

@@ -1,5 +1,6 @@
 #include "h2o-exact.h"
 
+#include "h2o-cache.h"
 #include "h2o-view.h"
 
 #include "ops/ggml-h2o.h"
@@ -11,9 +12,50 @@
 #include "ggml-backend.h"
 
 #include <algorithm>
+#include <array>
+
+llm_graph_input_h2o_exact::llm_graph_input_h2o_exact(ggml_context * ctx, const h2o_cache & cache) :
+    cache(cache), n_decode(cache.get_call().n_decode) {
+    if (n_decode > 0) {
+        range = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, 2);
+        ggml_set_input(range);
+        ggml_set_name(range, "h2o_signs_range");
+    }
+}
+
+void llm_graph_input_h2o_exact::set_input(const llama_ubatch * ubatch) {
+    GGML_UNUSED(ubatch);
+
+    if (range && range->buffer) {
+        const std::array<int32_t, 2> pages = cache.signs_range();
+        ggml_backend_tensor_set(range, pages.data(), 0, sizeof(pages));
+    }
+}
+
+bool llm_graph_input_h2o_exact::can_reuse(const llm_graph_params & params) {
+    GGML_UNUSED(params);
+
+    return cache.get_call().n_decode == n_decode;
+}
+
+ggml_tensor * llm_graph_input_h2o_exact::build_signs(ggml_context * ctx, ggml_tensor * k, int32_t il) const {
+    if (n_decode == 0) {
+        return nullptr;
+    }
+    if (ggml_tensor * own = cache.get_store().signs(il)) {
+        signs[k->view_src] = ggml_h2o_signs(ctx, h2o_view_cells(ctx, k), own, range);
+    }
+    const auto it = signs.find(k->view_src);
+
+    return it == signs.end() ? nullptr : it->second;
+}
 
 static bool h2o_is_cpu(ggml_backend_dev_t dev) {
     return !dev || ggml_backend_dev_type(dev) == GGML_BACKEND_DEVICE_TYPE_CPU;
+}
+
+bool h2o_is_exact_layer(const llama_model & model, const llama_cparams & cparams, uint32_t il) {
+    return !cparams.offload_kqv || h2o_is_cpu(model.dev_layer(il));
 }
 
 bool h2o_has_exact(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn) {
@@ -22,8 +64,7 @@ bool h2o_has_exact(const llama_model & model, const llama_cparams & cparams, con
     }
     const std::vector<uint32_t> layers = attn.get_layer_ids();
 
-    return !cparams.offload_kqv ||
-        std::any_of(layers.begin(), layers.end(), [&](uint32_t il) { return h2o_is_cpu(model.dev_layer(il)); });
+    return std::any_of(layers.begin(), layers.end(), [&](uint32_t il) { return h2o_is_exact_layer(model, cparams, il); });
 }
 
 // a tensor of the cache, or a view of one
@@ -34,12 +75,14 @@ static bool h2o_is_on_cpu(const ggml_tensor * t) {
 }
 
 ggml_tensor * h2o_build_exact(
-        ggml_context      * ctx,
-        ggml_tensor       * q,
-        ggml_tensor       * k,
-        ggml_tensor       * v,
-        ggml_tensor       * mask,
-        const h2o_softmax & softmax) {
+        ggml_context                    * ctx,
+        const llm_graph_input_h2o_exact & inp,
+        ggml_tensor                     * q,
+        ggml_tensor                     * k,
+        ggml_tensor                     * v,
+        ggml_tensor                     * mask,
+        const h2o_softmax               & softmax,
+        int32_t                           il) {
     if (q->ne[2] > GGML_H2O_DECODE_MAX || k->ne[3] != 1 || !h2o_is_on_cpu(k) || !h2o_is_on_cpu(v)) {
         return nullptr;
     }
@@ -52,5 +95,8 @@ ggml_tensor * h2o_build_exact(
     ggml_tensor * cur = ggml_h2o_decode(ctx, q, ggml_permute(ctx, k, 0, 2, 1, 3), ggml_permute(ctx, v, 0, 2, 1, 3), mask,
             softmax.sinks, h2o_is_transposed(v), softmax.scale, softmax.cap);
 
+    if (ggml_tensor * signs = inp.build_signs(ctx, k, il)) {
+        ggml_h2o_decode_add_signs(cur, signs, inp.range, inp.n_decode);
+    }
     return ggml_reshape_2d(ctx, cur, cur->ne[0]*cur->ne[1], cur->ne[2]);
 }

@@ -115,17 +115,21 @@ static const llm_graph_input_h2o * h2o_input(const llm_graph_result & res) {
     return nullptr;
 }
 
-// whether the call under way takes the exact kernel
+// whether the call under way takes the kernel of short dense calls
 static bool h2o_is_exact(const llama_cparams & cparams) {
     const h2o_record * h2o = cparams.h2o.record;
 
-    return h2o && h2o->cache && h2o->cache->get_call().is_exact;
+    return h2o && h2o->cache && (h2o->cache->get_call().is_exact || h2o->cache->get_call().n_decode > 0);
 }
 
-static bool h2o_has_exact_input(const llm_graph_result & res) {
-    return std::any_of(res.inputs.begin(), res.inputs.end(), [](const auto & input) {
-        return dynamic_cast<const llm_graph_input_h2o_exact *>(input.get()) != nullptr;
-    });
+// null in a graph that does not
+static const llm_graph_input_h2o_exact * h2o_exact_input(const llm_graph_result & res) {
+    for (const auto & input : res.inputs) {
+        if (const auto * exact = dynamic_cast<const llm_graph_input_h2o_exact *>(input.get())) {
+            return exact;
+        }
+    }
+    return nullptr;
 }
 
 void h2o_build_inp(const llm_graph_context & g) {
@@ -134,12 +138,12 @@ void h2o_build_inp(const llm_graph_context & g) {
 
         g.res->add_input(std::make_unique<llm_graph_input_h2o>(g, *sparse));
     } else if (h2o_is_exact(g.cparams)) {
-        g.res->add_input(std::make_unique<llm_graph_input_h2o_exact>());
+        g.res->add_input(std::make_unique<llm_graph_input_h2o_exact>(g.ctx0, *g.cparams.h2o.record->cache));
     }
 }
 
 bool h2o_can_reuse(const llm_graph_result & res, const llm_graph_params & params) {
-    return h2o_sparse(params.mctx) ? h2o_input(res) != nullptr : h2o_is_exact(params.cparams) == h2o_has_exact_input(res);
+    return h2o_sparse(params.mctx) ? h2o_input(res) != nullptr : h2o_is_exact(params.cparams) == (h2o_exact_input(res) != nullptr);
 }
 
 bool h2o_stores_kv(const llm_graph_context & g) {
@@ -172,8 +176,8 @@ ggml_tensor * h2o_build_attn(
 
     const h2o_softmax softmax = { kq_scale, cap, sinks };
 
-    if (h2o_has_exact_input(*g.res)) {
-        ggml_tensor * cur = kq_b ? nullptr : h2o_build_exact(g.ctx0, q, k, v, kq_mask, softmax);
+    if (const llm_graph_input_h2o_exact * exact = h2o_exact_input(*g.res)) {
+        ggml_tensor * cur = kq_b ? nullptr : h2o_build_exact(g.ctx0, *exact, q, k, v, kq_mask, softmax, il);
         if (cur) {
             h2o_add_attn(g, cur);
         }
@@ -207,6 +211,9 @@ bool h2o_defers_outputs(const llama_memory_context_i * mctx) {
 bool h2o_ubatch_done(h2o_record & h2o, llama_context & lctx, const llama_memory_context_i * mctx) {
     const h2o_sparse_context * sparse = h2o_sparse(mctx);
     if (!sparse) {
+        if (h2o.cache) {
+            h2o.cache->dense_graph_done();
+        }
         return false;
     }
 
@@ -232,7 +239,7 @@ void h2o_decode_done(h2o_record & h2o, const llama_batch & batch) {
         }
         h2o.cache->trace.sort();
     } else {
-        h2o.last = { batch.n_tokens, batch.pos[0], H2O_PATH_DENSE, h2o.reason, 0, 0, false };
+        h2o.last = { batch.n_tokens, batch.pos[0], H2O_PATH_DENSE, h2o.reason, 0, 0, false, 0, h2o.reason };
     }
     h2o.has_call = true;
 
@@ -243,6 +250,10 @@ void h2o_decode_done(h2o_record & h2o, const llama_batch & batch) {
     if (h2o.last.is_exact) {
         h2o.exact.n_calls  += 1;
         h2o.exact.n_tokens += h2o.last.n_tokens;
+    }
+    if (h2o.last.n_decode > 0) {
+        h2o.decode.n_calls  += 1;
+        h2o.decode.n_tokens += h2o.last.n_tokens;
     }
 }
 

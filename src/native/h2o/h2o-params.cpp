@@ -13,6 +13,8 @@ h2o_params h2o_default_params(void) {
     res.n_dense_tail = H2O_AUTO;
     res.trace        = H2O_TRACE_OFF;
 
+    res.n_decode = 0;
+
     res.upstream_products = false;
     return res;
 }
@@ -34,11 +36,18 @@ static void resolve_auto(h2o_params & params, uint32_t n_chunk, uint32_t n_group
     }
 }
 
+uint32_t h2o_auto_decode(void) {
+    return 512;
+}
+
 h2o_params h2o_resolve_params(h2o_params params, uint32_t n_chunk, uint32_t n_group) {
     if (params.policy == H2O_POLICY_AUTO) {
         params.policy = params.schedule == H2O_SCHEDULE_TWO_PASS ? H2O_POLICY_VOTES : H2O_POLICY_QUERY;
     }
     resolve_auto(params, n_chunk, n_group);
+
+    // positions are 32 bits
+    params.n_decode = params.n_decode == H2O_AUTO ? h2o_auto_decode() : std::min<uint32_t>(params.n_decode, 1 << 30);
 
     // nothing of `query` needs sets to be smaller than chunks; positions are 32 bits
     if (params.policy == H2O_POLICY_QUERY) {
@@ -94,6 +103,8 @@ const char * h2o_reason_name(h2o_reason reason) {
         case H2O_REASON_NON_CAUSAL:                return "non-causal";
         case H2O_REASON_POSITIONS_NOT_CONSECUTIVE: return "positions-not-consecutive";
         case H2O_REASON_KV_NOT_CONTIGUOUS:         return "kv-not-contiguous";
+        case H2O_REASON_FEW_POSITIONS:             return "few-positions";
+        case H2O_REASON_MANY_TOKENS:               return "many-tokens";
         case H2O_REASON_COUNT:                     break;
     }
     return "unknown";

@@ -48,6 +48,8 @@ h2o_info h2o_get_info(const llama_context * ctx) {
         cparams.h2o.n_local,
         cparams.h2o.n_heavy,
         cparams.h2o.heavy_grows,
+        h2o.cache ? h2o.cache->get_decode() : 0,
+        h2o.reason != H2O_REASON_NONE ? h2o.reason : h2o.cache->get_decode_reason(),
         size_state,
         size_index,
         size_intra,
@@ -78,6 +80,22 @@ h2o_count h2o_get_exact_count(const llama_context * ctx) {
     return ctx->h2o->exact;
 }
 
+h2o_count h2o_get_decode_count(const llama_context * ctx) {
+    return ctx->h2o->decode;
+}
+
+bool h2o_set_decode(llama_context * ctx, uint32_t n) {
+    const h2o_record & h2o = *ctx->h2o;
+
+    if (h2o.reason != H2O_REASON_NONE || h2o.cache->get_decode_reason() != H2O_REASON_NONE) {
+        return n == 0;
+    }
+    h2o_params params = h2o_default_params();
+    params.n_decode = n;
+    h2o.cache->set_decode(h2o_resolve_params(params, 0, 1).n_decode);
+    return true;
+}
+
 void h2o_perf_print(const llama_context * ctx) {
     const h2o_record & h2o = *ctx->h2o;
 
@@ -101,6 +119,10 @@ void h2o_perf_print(const llama_context * ctx) {
     if (h2o.exact.n_calls > 0) {
         LLAMA_LOG_INFO("%s: %6" PRId64 " calls, %8" PRId64 " tokens of the dense ones took H2O's exact kernel\n", __func__,
                 h2o.exact.n_calls, h2o.exact.n_tokens);
+    }
+    if (h2o.decode.n_calls > 0) {
+        LLAMA_LOG_INFO("%s: %6" PRId64 " calls, %8" PRId64 " tokens of these chose their keys\n", __func__,
+                h2o.decode.n_calls, h2o.decode.n_tokens);
     }
 }
 

@@ -27,4 +27,5 @@ struct h2o_record {
 
     h2o_count counts[H2O_REASON_COUNT] = {};
     h2o_count exact                    = {}; // of the dense ones
+    h2o_count decode                   = {}; // of these, those of sparse decoding
 };

@@ -20,6 +20,7 @@ void h2o_state::truncate(llama_pos pos) {
         return;
     }
     policy->truncate(carry, pos);
+    n_signed = std::min(n_signed, pos);
 }
 
 std::vector<h2o_plan> h2o_state::plan(h2o_plan call, h2o_schedule schedule, int32_t n_graph_chunks) const {

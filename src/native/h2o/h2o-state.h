@@ -18,6 +18,7 @@ struct h2o_state {
     int32_t   copy     = 0;  // of the store: the one that holds the state
     h2o_carry carry    = {}; // of this copy
     int32_t   n_chunks = 0;  // of the sparse path since the last reset
+    int32_t   n_signed = 0;  // the index of sparse decoding knows the keys of positions [0, n_signed)
 
     bool empty()     const { return carry.empty(); }
     bool remembers() const { return policy->remembers(carry); }

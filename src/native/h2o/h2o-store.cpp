@@ -1,5 +1,6 @@
 #include "h2o-store.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 h2o_store::h2o_store(const std::vector<h2o_store_layer> & specs, bool no_alloc) : no_alloc(no_alloc) {
@@ -7,6 +8,7 @@ h2o_store::h2o_store(const std::vector<h2o_store_layer> & specs, bool no_alloc) 
     for (const h2o_store_layer & spec : specs) {
         n_tensors[spec.buft]       += n_copies*spec.kept.size() + spec.working.size();
         n_tensors[spec.buft_index] += spec.index.size();
+        n_tensors[ggml_backend_cpu_buffer_type()] += spec.signs.size();
     }
 
     std::map<ggml_backend_buffer_type_t, ggml_context_ptr> ctxs;
@@ -39,6 +41,7 @@ h2o_store::h2o_store(const std::vector<h2o_store_layer> & specs, bool no_alloc) 
         };
         make_once(spec.working, spec.buft,       l.working);
         make_once(spec.index,   spec.buft_index, l.index);
+        make_once(spec.signs,   ggml_backend_cpu_buffer_type(), l.signs);
     }
 
     for (auto & [buft, ctx] : ctxs) {
@@ -56,6 +59,10 @@ h2o_store::h2o_store(const std::vector<h2o_store_layer> & specs, bool no_alloc) 
         ggml_backend_buffer_clear(buf.get(), 0);
         bufs.emplace_back(std::move(ctx), std::move(buf));
     }
+}
+
+bool h2o_store::has_signs() const {
+    return std::any_of(layers.begin(), layers.end(), [](const auto & it) { return !it.second.signs.empty(); });
 }
 
 std::vector<int32_t> h2o_store::layer_ids() const {
@@ -97,7 +104,7 @@ size_t h2o_store::size_working() const {
 size_t h2o_store::size_index() const {
     size_t res = 0;
     for (const auto & it : layers) {
-        res += h2o_size(it.second.index);
+        res += h2o_size(it.second.index) + h2o_size(it.second.signs);
     }
     return res;
 }

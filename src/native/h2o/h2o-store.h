@@ -1,5 +1,5 @@
 // The tensors that H2O keeps on the devices beside K and V, by layer: in three copies, of which one holds the state and
-// the graphs of a call write the other two in turns; in one, as working space of a call, or as an index of the keys.
+// the graphs of a call write the other two in turns; in one, as working space of a call, or as indexes of the keys.
 
 #pragma once
 
@@ -17,6 +17,7 @@ struct h2o_store_layer {
     std::vector<h2o_tensor_spec> kept;
     std::vector<h2o_tensor_spec> working;
     std::vector<h2o_tensor_spec> index;
+    std::vector<h2o_tensor_spec> signs; // one, or none: the index of sparse decoding, in the host's memory
 };
 
 class h2o_store {
@@ -31,6 +32,14 @@ public:
     const h2o_tensors & working(int32_t il)               const { return layers.at(il).working; }
     const h2o_tensors & index  (int32_t il)               const { return layers.at(il).index; }
 
+    // null where the layer has none
+    ggml_tensor * signs(int32_t il) const {
+        const auto it = layers.find(il);
+        return it == layers.end() || it->second.signs.empty() ? nullptr : it->second.signs.front();
+    }
+
+    bool has_signs() const;
+
     bool has_layer(int32_t il) const { return layers.count(il); }
 
     // all layers, in order of their ids
@@ -40,7 +49,7 @@ public:
     size_t size_kept()    const; // all copies
     size_t size_copy()    const; // one of them
     size_t size_working() const;
-    size_t size_index()   const;
+    size_t size_index()   const; // both
 
     void add_to_breakdown(std::map<ggml_backend_buffer_type_t, size_t> & sizes) const;
 
@@ -49,6 +58,7 @@ private:
         std::vector<h2o_tensors> kept; // by copy
         h2o_tensors              working;
         h2o_tensors              index;
+        h2o_tensors              signs;
     };
 
     const bool no_alloc;

@@ -66,6 +66,11 @@ struct h2o_params {
     // from the first call on; graphs are reserved for it. See h2o_set_trace
     enum h2o_trace_level trace;
 
+    // Keys that each query head reads of the cache for each decoded token, beside the edges (README.md, "Sparse decoding"):
+    // 0 is all of them, H2O_AUTO is h2o_auto_decode(). What is not 0 gives the context an index of its keys, 4.3 % of an F16
+    // cache with heads of 128. Dense calls of up to 8 tokens, in layers whose K and V are on the CPU
+    uint32_t n_decode;
+
     // linear layers by upstream's products alone, however many rows they have (ops/cpu/linear), and dense calls by upstream's
     // attention alone, however few tokens they have (ops/cpu/decode): what is dense then has unpatched llama.cpp's logits to
     // the bit
@@ -73,7 +78,8 @@ struct h2o_params {
 };
 
 // Single-pass, no trace, our products, and auto for the rest: L = 128, H = 384 and a dense tail of 64 by query, 256, 256
-// and 0 by votes. By query, H is 640 and grows for models with three query heads or more to a KV head.
+// and 0 by votes. By query, H is 640 and grows for models with three query heads or more to a KV head. Decoding reads all
+// keys.
 LLAMA_API struct h2o_params h2o_default_params(void);
 
 // What a context makes of them, with chunks of S tokens (0: no limit) and a model with so many query heads to a KV head:
@@ -83,11 +89,14 @@ LLAMA_API struct h2o_params h2o_resolve_params(struct h2o_params params, uint32_
 // H of a set among n_cand positions
 LLAMA_API int32_t h2o_heavy_among(int32_t n_heavy, bool heavy_grows, int32_t n_cand);
 
+// the keys that a head reads where nobody says how many
+LLAMA_API uint32_t h2o_auto_decode(void);
+
 // whether L or H are less than was asked for; an even split that
 // just fills the chunk (256 + 256 of 512) is not worth a word
 LLAMA_API bool h2o_lowers_params(struct h2o_params asked, uint32_t n_chunk);
 
-// why a call, or a whole context, is dense; a closed list, the names are permanent (see h2o_reason_name)
+// why a call, or a whole context, is dense, or why a dense call reads all keys; a closed list, the names are permanent (see h2o_reason_name)
 enum h2o_reason {
     H2O_REASON_NONE = 0,                 // the call was sparse, or the context is covered
     H2O_REASON_OFF,                      // L + H = 0
@@ -104,6 +113,8 @@ enum h2o_reason {
     H2O_REASON_NON_CAUSAL,               // attention is not causal
     H2O_REASON_POSITIONS_NOT_CONSECUTIVE,// the call's positions have a gap, or do not follow the cache
     H2O_REASON_KV_NOT_CONTIGUOUS,        // cell i does not hold position i up to the end of the call
+    H2O_REASON_FEW_POSITIONS,            // of sparse decoding: fewer candidates than 8 times those that it would choose, or as many
+    H2O_REASON_MANY_TOKENS,              // of sparse decoding: the call holds more than 8 tokens
     H2O_REASON_COUNT,
 };
 
@@ -122,6 +133,8 @@ struct h2o_call {
     int32_t         n_chunks;    // chunks of S tokens, a partial tail included; 0 if dense
     int32_t         n_inherited; // positions before the call that its first chunk attended to; 0 if there was no memory
     bool            is_exact;    // dense: attention took H2O's exact kernel, where K and V are on the CPU, and not stock's
+    int32_t         n_decode;    // dense: keys that each query head chose; 0 if it read all of them
+    enum h2o_reason decode_reason; // H2O_REASON_NONE iff n_decode > 0
 };
 
 // the last llama_decode call that succeeded; false if there was none
@@ -139,6 +152,9 @@ LLAMA_API struct h2o_count h2o_get_count(const struct llama_context * ctx, enum 
 // the dense calls of which is_exact is true
 LLAMA_API struct h2o_count h2o_get_exact_count(const struct llama_context * ctx);
 
+// the dense calls of which n_decode is above 0
+LLAMA_API struct h2o_count h2o_get_decode_count(const struct llama_context * ctx);
+
 // logs these counts, if a call was sparse or would have been but for its reason; llama_perf_context_print does
 LLAMA_API void h2o_perf_print(const struct llama_context * ctx);
 
@@ -150,8 +166,10 @@ struct h2o_info {
     uint32_t          n_local;       // L after clamping
     uint32_t          n_heavy;       // H after clamping
     bool              heavy_grows;   // as in h2o_params
+    uint32_t          n_decode;      // keys that a query head reads of the cache as it decodes; 0: all
+    enum h2o_reason   decode_reason; // why h2o_set_decode refuses, or H2O_REASON_NONE; H2O_REASON_OFF: n_decode was 0
     size_t            size_state;    // bytes of the persistent buffers, all layers and KV heads
-    size_t            size_index;    // bytes of the policy's index of the keys; 0 for votes
+    size_t            size_index;    // bytes of the policy's index of the keys, 0 for votes, and of that of sparse decoding
     size_t            size_intra;    // bytes of the cached intra attention of one call; 0 unless two-pass
     size_t            size_kv;       // bytes of the KV cache, or of whatever memory the model has
     size_t            size_compute;  // bytes of all compute buffers
@@ -202,6 +220,10 @@ LLAMA_API bool h2o_has_memory(const struct llama_context * ctx);
 
 // forgets memory sets and scores, and nothing of the cache
 LLAMA_API void h2o_reset_memory(struct llama_context * ctx);
+
+// Keys that each query head reads from the next call on: 0 is all of them, H2O_AUTO is h2o_auto_decode(). False where
+// h2o_info.decode_reason says why, unless n is 0: then it changes nothing
+LLAMA_API bool h2o_set_decode(struct llama_context * ctx, uint32_t n);
 
 //
 // introspection: what every layer and head scored and kept, chunk by chunk, of the last sparse call

@@ -13,6 +13,7 @@ import { defaultThreads } from '../threads.js'
 import type { ModelFlags } from './model-flags.js'
 import type { PromptCacheFlags } from './prompt-cache.js'
 import { type SamplingFlags, samplingOptions } from './sampling-flags.js'
+import { UsageError } from './usage-error.js'
 
 export interface RunFlags extends ModelFlags, PromptCacheFlags, SamplingFlags {
   model?: string
@@ -57,6 +58,7 @@ export interface RunFlags extends ModelFlags, PromptCacheFlags, SamplingFlags {
   h2oSchedule: Schedule
   h2oSelect?: Selection
   h2oDenseTail?: number
+  h2oDecode?: number | 'auto'
   h2o: boolean
   json?: boolean
   verbose?: boolean
@@ -84,14 +86,19 @@ export type ContextFlags = ContextSizeFlags &
     | 'h2oSchedule'
     | 'h2oSelect'
     | 'h2oDenseTail'
+    | 'h2oDecode'
   >
 
+/** @throws UsageError for --h2o-decode with --no-h2o: all would be read */
 export function contextOptions(
   flags: ContextFlags,
   model: Model,
   nPrompt: number,
   onWarning: (warning: H2oWarning) => void,
 ): ContextOptions {
+  if (!flags.h2o && flags.h2oDecode) {
+    throw new UsageError('--h2o-decode is for contexts with H2O', 'leave --no-h2o out')
+  }
   return {
     model,
     nCtx: contextSize(flags, nPrompt, model.nCtxTrain),
@@ -169,13 +176,14 @@ type ContextSizeFlags = Pick<RunFlags, 'ctxSize' | 'predict' | 'ubatchSize'>
 
 // what was not given stays out: the API clamps its own defaults silently and a given value with a warning
 function budget(flags: ContextFlags): Exclude<ContextOptions['h2o'], false | undefined> {
-  const { h2oLocal, h2oHeavy, h2oSchedule, h2oSelect, h2oDenseTail } = flags
+  const { h2oLocal, h2oHeavy, h2oSchedule, h2oSelect, h2oDenseTail, h2oDecode } = flags
   return {
     ...(h2oLocal !== undefined && { local: h2oLocal }),
     ...(h2oHeavy !== undefined && { heavy: h2oHeavy }),
     schedule: h2oSchedule,
     ...(h2oSelect !== undefined && { select: h2oSelect }),
     ...(h2oDenseTail !== undefined && { denseTail: h2oDenseTail }),
+    ...(h2oDecode !== undefined && { decode: h2oDecode }),
   }
 }
 

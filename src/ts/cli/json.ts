@@ -11,7 +11,7 @@ export interface RunReport {
 
 export function toJson({ model, loadMs, context, summary }: RunReport): Record<string, unknown> {
   const { prefill } = summary
-  const { select, local, heavy } = context.h2o
+  const { select, local, heavy, decode } = context.h2o
   return {
     model,
     prompt_n: prefill.tokens,
@@ -25,7 +25,7 @@ export function toJson({ model, loadMs, context, summary }: RunReport): Record<s
     calls: prefill.calls.map(callOf),
     n_batch: context.nBatch,
     n_ubatch: context.nUbatch,
-    h2o: { local, heavy },
+    h2o: { local, heavy, decode },
     timings: timingsOf(summary, loadMs),
     text: summary.text,
   }
@@ -46,6 +46,8 @@ function timingsOf({ prefill, predicted, timings }: GenerateSummary, loadMs: num
     predicted_ms: round(timings.predictedMs),
     predicted_per_second: round(timings.predictedPerSecond),
     predicted_exact: timings.predictedExact,
+    predicted_sparse: timings.predictedSparse,
+    predicted_dense_reason: timings.predictedDenseReason,
   }
 }
 

@@ -3,7 +3,7 @@
 import { defaultSelection } from '../types.js'
 import { countDefaults } from './h2o-defaults.js'
 import { modelFlagOptions } from './model-flags.js'
-import { integer, number, oneOf, onOffAuto, type Parser } from './parsers.js'
+import { decodeKeys, integer, number, oneOf, onOffAuto, type Parser } from './parsers.js'
 import { samplingFlagOptions } from './sampling-flags.js'
 
 export interface OptionSpec {
@@ -118,6 +118,8 @@ export const runOptions: readonly OptionSpec[] = [
     help: `what chooses the heavy positions: votes (the attention they got so far) or query (the chunk itself; single-pass only) (default: ${defaultSelection})` },
   { group: h2o, names: ['--h2o-dense-tail'], value: 'N', parse: integer(0),
     help: `tokens at the end of the prompt that see all of it, as a question there should ${countDefaults.denseTail}` },
+  { group: h2o, names: ['--h2o-decode'], value: 'N', parse: decodeKeys,
+    help: 'sparse decoding: keys of the cache that each query head reads for a token, auto = 512, 0 = all (default: 0)' },
   { group: h2o, names: ['--no-h2o'], help: 'stock attention' },
 
   ...[

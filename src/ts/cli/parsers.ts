@@ -46,6 +46,10 @@ export const onOffAuto: Parser<'on' | 'off' | 'auto'> = (text) => {
   return value
 }
 
+/** Keys that a query head reads in sparse decoding, or `auto`. */
+export const decodeKeys: Parser<number | 'auto'> = (text) =>
+  text === 'auto' ? text : integer(0, 2 ** 30)(text)
+
 /** A count of layers, or `auto` or `all`. */
 export const gpuLayers: Parser<number | 'auto' | 'all'> = (text) => {
   if (text === 'auto' || text === 'all') return text

@@ -19,6 +19,8 @@ export function explainReason(reason: Reason, { nBatch, nUbatch }: Sizes): strin
     'non-causal': 'attention is not causal',
     'positions-not-consecutive': 'positions have a gap',
     'kv-not-contiguous': 'the cache has a hole, or an image before this call',
+    'few-positions': 'there are too few positions to choose from',
+    'many-tokens': 'the call holds more than 8 tokens',
   }
   return Object.hasOwn(words, reason) ? words[reason] : 'no explanation available'
 }

@@ -1,5 +1,5 @@
 // The lines that end a run on stderr: which path the prompt took and why, and what came after.
-import type { Context, GenerateSummary, PrefillResult } from '../index.js'
+import type { Context, GenerateSummary, GenerateTimings, PrefillResult } from '../index.js'
 import { count, mebibytes, rate, seconds } from './format.js'
 import { explainReason } from './reasons.js'
 
@@ -36,11 +36,21 @@ const stops: Record<GenerateSummary['stop'], string> = {
   grammar: 'the grammar is at its end',
 }
 
+/** Which keys were read, where that is worth a word. */
+function keysOf({
+  predictedExact,
+  predictedSparse,
+  predictedDenseReason: reason,
+}: GenerateTimings): string[] {
+  const why = reason === null || reason === 'off' ? '' : `, all keys: ${reason}`
+  if (predictedSparse > 0) return [reason === null ? 'sparse' : `${predictedSparse} of them sparse${why}`]
+  return predictedExact ? [`exact kernel${why}`] : why ? [why.slice(2)] : []
+}
+
 /** `decode: 16 tokens, exact kernel, 0.79 s, 20.1 tok/s, first token after 8.33 s (-n reached)` */
 export function decodeLine(summary: GenerateSummary): string {
-  const { predictedMs, predictedPerSecond, predictedExact, ttftMs } = summary.timings
-  const parts = [`decode: ${count(summary.predicted, 'token')}`]
-  if (predictedExact) parts.push('exact kernel')
+  const { predictedMs, predictedPerSecond, ttftMs } = summary.timings
+  const parts = [`decode: ${count(summary.predicted, 'token')}`, ...keysOf(summary.timings)]
   parts.push(seconds(predictedMs))
   if (summary.predicted > 1) parts.push(rate(predictedPerSecond))
   if (summary.predicted > 0) parts.push(`first token after ${seconds(ttftMs)}`)

@@ -125,6 +125,8 @@ export interface NativeH2oOptions {
   local: number | undefined
   heavy: number | undefined
   denseTail: number | undefined
+  /** 2 ** 32 - 1 is 'auto'. */
+  decode: number
   select: string | undefined
   twoPass: boolean
   /** one of traceLevels */
@@ -152,6 +154,9 @@ export interface NativeContextInfo {
   local: number
   heavy: number
   heavyGrows: boolean
+  decode: number
+  autoDecode: number
+  decodeReason: string | null
   stateBytes: number
   indexBytes: number
   intraBytes: number
@@ -221,6 +226,8 @@ export interface NativeCall {
   inherited: number
   chunks: number
   exact: boolean
+  decode: number
+  decodeReason: string | null
   position: number
   ms: number
   /** Null where none was asked for, and where the grammar is at its end. */
@@ -244,7 +251,14 @@ export interface NativeContext {
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array>
   /** `past`: the tokens before the first draw that penalties know of. */
   startSampling(options: NativeSampling, past: Int32Array): Promise<void>
-  decode(tokens: Int32Array, outputs: number, out: Float32Array | null, draw: boolean): Promise<NativeCall>
+  /** `keys`: those that a query head reads in sparse decoding, 0 is all. */
+  decode(
+    tokens: Int32Array,
+    outputs: number,
+    out: Float32Array | null,
+    draw: boolean,
+    keys: number,
+  ): Promise<NativeCall>
   progress(): number
   abort(): void
   /** Forgets the positions from `from` to, but without, `to`; `to` < 0 means all that follow. */

@@ -155,6 +155,9 @@ const commonFields: Record<string, Schema> = {
   h2o: {
     type: ['boolean', 'object'],
     additionalProperties: false,
-    properties: { dense_tail: integer(0) },
+    properties: {
+      dense_tail: integer(0),
+      decode: { type: ['integer', 'string'], minimum: 0, maximum: 2 ** 30, pattern: '^auto$' },
+    },
   },
 }

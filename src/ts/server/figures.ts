@@ -39,6 +39,8 @@ export function timingsOf(
       dense_tail: denseTail,
       calls: calls.length,
       predicted_exact: timings.predictedExact,
+      predicted_sparse: timings.predictedSparse,
+      predicted_dense_reason: timings.predictedDenseReason,
       ttft_ms: ttftMs,
     },
   }

@@ -5,6 +5,7 @@ import type { Chat, ChatMessage, ChatOptions } from '../chat.js'
 import type { Context } from '../context.js'
 import type { GenerateOptions } from '../generate.js'
 import type { Model } from '../model.js'
+import type { DecodeKeys } from '../options.js'
 import { tokenIds } from '../validate.js'
 import { ApiError } from './api-error.js'
 import { lastQuestion, toChatMessages } from './chat-messages.js'
@@ -15,6 +16,8 @@ import { lastIndex } from './last-index.js'
 export interface ServedPrompt {
   tokens: Int32Array
   denseTail: number
+  /** Keys that a query head reads as it decodes; the context's unless given. */
+  decode?: DecodeKeys
   /** Of a chat: how its answer is read. */
   chat?: Chat
 }
@@ -28,10 +31,14 @@ export interface PromptSettings {
 }
 
 /** How a prompt is read and answered. What a chat may say is a part of it. */
-export function promptOptions({ denseTail, chat }: ServedPrompt, options: GenerateOptions): GenerateOptions {
-  if (!chat) return { ...options, denseTail }
+export function promptOptions(
+  { denseTail, decode, chat }: ServedPrompt,
+  options: GenerateOptions,
+): GenerateOptions {
+  const own = { denseTail, ...(decode !== undefined && { decode }) }
+  if (!chat) return { ...options, ...own }
   const { grammar: _, jsonSchema: __, ...others } = options
-  return { ...others, denseTail, chat }
+  return { ...others, ...own, chat }
 }
 
 const asPrompt = { addSpecial: true, parseSpecial: true }
@@ -115,7 +122,8 @@ function served(
   { context }: PromptSettings,
 ): ServedPrompt {
   const { chunk, denseTail: least } = context.h2o
-  if (h2o === false) return { tokens, denseTail: tokens.length }
-  const given = (h2o as { dense_tail?: number } | undefined)?.dense_tail
-  return { tokens, denseTail: denseTail(tokens.length, question, { chunk, least: given ?? least }) }
+  if (h2o === false) return { tokens, denseTail: tokens.length, decode: 0 }
+  const { dense_tail: given, decode } = (h2o ?? {}) as { dense_tail?: number; decode?: DecodeKeys }
+  const tail = denseTail(tokens.length, question, { chunk, least: given ?? least })
+  return { tokens, denseTail: tail, ...(decode !== undefined && { decode }) }
 }

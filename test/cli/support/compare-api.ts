@@ -90,6 +90,8 @@ export function compareApi(script: CompareScript = {}) {
           inherited: 0,
           chunks: sparse ? 1 : 0,
           exact: false,
+          decode: 0,
+          decodeReason: null,
         }
         pos += n
         return { call, ms: 1, logits: logits === 'all' ? rows(tokens, share ?? 0.5) : null }

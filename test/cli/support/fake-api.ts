@@ -36,6 +36,8 @@ export const sparseCall: Call = {
   inherited: 0,
   chunks: 3,
   exact: false,
+  decode: 0,
+  decodeReason: null,
 }
 export const denseCall: Call = {
   n: 3,
@@ -45,6 +47,8 @@ export const denseCall: Call = {
   inherited: 0,
   chunks: 0,
   exact: true,
+  decode: 0,
+  decodeReason: null,
 }
 
 export const h2oInfo: Context['h2o'] = {
@@ -57,6 +61,8 @@ export const h2oInfo: Context['h2o'] = {
   heavy: 1,
   heavyGrows: false,
   denseTail: 0,
+  decode: 0,
+  decodeReason: null,
   layers: ['sparse', 'sparse'],
   cost: { linear: 1, pair: 1, windowPair: 0, window: 0 },
 }
@@ -97,6 +103,8 @@ export function generateSummary(prefill: PrefillResult, pieces: string[]): Gener
       ttftMs: 9.75,
       predictedPerSecond: pieces.length * 50,
       predictedExact: false,
+      predictedSparse: 0,
+      predictedDenseReason: null,
     },
   }
 }

@@ -57,6 +57,15 @@ std::vector<common_arg> h2o_args(const common_params & params) {
     ).set_examples({LLAMA_EXAMPLE_COMPLETION}).set_env("LLAMA_ARG_H2O_DENSE_TAIL"));
 
     args.push_back(common_arg(
+        {"--h2o-decode"}, "N",
+        "H2O sparse decoding: each query head reads N chosen keys of the cache for a token, and the last 256 and more; auto = "
+        + std::to_string(h2o_auto_decode()) + ", 0 = all keys" + h2o_default("0"),
+        [](common_params & params, const std::string & value) {
+            params.h2o.n_decode = value == "auto" ? H2O_AUTO : h2o_parse_count(value);
+        }
+    ).set_env("LLAMA_ARG_H2O_DECODE"));
+
+    args.push_back(common_arg(
         {"--h2o-upstream-products"},
         "linear layers by llama.cpp's own matrix products and decoding by its own attention: with H2O off the logits "
         "are those of an unpatched build",

@@ -23,7 +23,7 @@ export interface Row {
   /** chunks of all sparse calls */
   chunks: number
   /** the calls of the first window's prompt */
-  calls: Omit<Call, 'chunks'>[]
+  calls: Omit<Call, 'chunks' | 'decode' | 'decodeReason'>[]
   prompt: Figures | null
   continuation: Figures | null
   /** of the prompt */
@@ -73,7 +73,9 @@ export class Outcome {
       prompt_n: sum(this.#calls.map(({ n }) => n)),
       sparse_n: sum(sparse.map(({ n }) => n)),
       chunks: sum(sparse.map(({ chunks }) => chunks)),
-      calls: this.#calls.slice(0, later < 0 ? undefined : later).map(({ chunks, ...call }) => call),
+      calls: this.#calls
+        .slice(0, later < 0 ? undefined : later)
+        .map(({ chunks, decode, decodeReason, ...call }) => call),
       prompt: this.#prompt.figures(),
       continuation: this.#continuation.figures(),
       by_position_in_chunk: this.#inChunk.figures(),

@@ -234,7 +234,11 @@ static void h2o_attend_sparse(const h2o_sparse_query & s, const h2o_sparse_work 
     for (int64_t j = 0; j < op.d_k; ++j) {
         w.q[j] = q[j]*op.p.scale;
     }
+    const h2o_decode_cells values(op.v);
     h2o_each_four_of(h2o_decode_cells(op.k), w.cells, n, s.ih, w.rows, [&](int64_t i, h2o_four keys) {
+        for (int64_t k = i; k < std::min(n, i + 4) && !op.p.v_trans; ++k) {
+            values.fetch(w.cells[k], s.ih); // for later
+        }
         h2o_products_of<1>(w.q, op.d_k, keys, op.d_k, w.logits + i, 4);
     });
 
@@ -260,8 +264,8 @@ static void h2o_attend_sparse(const h2o_sparse_query & s, const h2o_sparse_work 
             }
         }
     } else {
-        h2o_each_four_of(h2o_decode_cells(op.v), w.cells, n, s.ih, w.rows, [&](int64_t i, h2o_four values) {
-            h2o_add_weighted<1>(w.logits + i, 4, values, op.d_v, w.out, op.d_v);
+        h2o_each_four_of(values, w.cells, n, s.ih, w.rows, [&](int64_t i, h2o_four four) {
+            h2o_add_weighted<1>(w.logits + i, 4, four, op.d_v, w.out, op.d_v);
         });
     }
 
