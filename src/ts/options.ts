@@ -47,13 +47,13 @@ export interface H2oOptions {
    */
   denseTail?: number
   /**
-   * Sparse decoding: keys that each query head reads of the cache for a decoded token, beside some hundred that it always
-   * reads; 0 is all of them, 'auto' 512. What is not 0 costs an index, 4.3 % of an F16 cache. 0
+   * Sparse decoding: keys that each query head chooses of the cache for a decoded token, beside some hundred that are
+   * always read; 0 is all of them, 'auto' 512. What is not 0 costs an index, 4.3 % of an F16 cache. 0
    */
   decode?: DecodeKeys
 }
 
-/** Keys that a query head reads of the cache for a decoded token; 0 is all of them. */
+/** Keys that a query head chooses of the cache for a decoded token; 0 is all of them. */
 export type DecodeKeys = number | 'auto'
 
 export interface ContextOptions {

@@ -55,7 +55,7 @@ export interface Call {
   chunks: number
   /** Dense by the exact kernel of H2O, and not by llama.cpp's attention: up to 64 tokens, on the CPU. */
   exact: boolean
-  /** Sparse decoding: keys that each query head chose of the cache; 0 if it read all of them. */
+  /** Sparse decoding: keys that each query head chose of the cache; 0 if all of them were read. */
   decode: number
   /** Why it read all of them; null if it chose. */
   decodeReason: Reason | null
@@ -215,7 +215,7 @@ export interface ContextH2o {
   heavyGrows: boolean
   /** Tokens at the end of every prompt that are prefilled densely. */
   denseTail: number
-  /** Sparse decoding: keys that each query head reads for a decoded token, unless a call says; 0 is all. */
+  /** Sparse decoding: keys that each query head chooses for a decoded token, unless a call says; 0 is all. */
   decode: number
   /** Why no call can decode sparsely; null if one can. 'off': it was not asked for. */
   decodeReason: Reason | null

@@ -1,4 +1,4 @@
-// GGML_OP_H2O, SIGNS and sparse DECODE: the index against its definition in double, the keys that every query reads against
+// GGML_OP_H2O, SIGNS and sparse DECODE: the index against its definition in double, the keys that every KV head reads against
 // their scores in double, the weights against a softmax in double over these keys, and the same bits for 1 to 8 threads. With
 // an argument: so many random cases.
 
@@ -326,7 +326,46 @@ static void check_weights(
     }
 }
 
-// the cells that every query reads, by the weights that they got: [n_tokens][n_head]
+// Of what the heads from `first` on read together: nothing is missing that some head has among its best, however it rounds.
+// Returns which candidates may be among them.
+static std::vector<bool> check_cells(
+        const problem & p, const std::vector<page> & pages, const std::vector<int> & cells, int t, int first, int n_seen, int end) {
+    const int n_cand = std::max(0, end - PAGE);
+
+    std::vector<bool> is_read(p.n_kv);
+    for (const int cell : cells) {
+        is_read[cell] = true;
+    }
+    for (int i = 0; i < n_seen; ++i) {
+        CHECK(is_read[i] || !p.is_seen(t, i) || (i >= PAGE && i < end && n_cand > p.n_heavy));
+    }
+
+    std::vector<bool> may_be(n_cand);
+    for (int head = first; head < first + p.n_group && n_cand > p.n_heavy; ++head) {
+        const std::vector<scored> scores = scores_of(p, pages, t, head, end);
+
+        std::vector<double> least, most; // what each may be
+        for (const scored & s : scores) {
+            least.push_back(s.score - s.error);
+            most .push_back(s.score + s.error);
+        }
+        std::sort(least.begin(), least.end());
+        std::sort(most.begin(),  most.end());
+
+        for (int i = 0; i < n_cand; ++i) {
+            const scored & s = scores[i];
+
+            const auto n_surely_better = least.end() - std::upper_bound(least.begin(), least.end(), s.score + s.error);
+            const auto n_perhaps_as_good = most.end() - std::lower_bound(most.begin(), most.end(), s.score - s.error); // and itself
+
+            may_be[i] = may_be[i] || n_surely_better < p.n_heavy;
+            CHECK(is_read[PAGE + i] || n_perhaps_as_good > p.n_heavy);
+        }
+    }
+    return may_be;
+}
+
+// the cells that the heads of every KV head read, by the weights that they got: [n_tokens][n_head_kv]
 static std::vector<std::vector<int>> test_problem(const problem & p, int n_threads) {
     const std::vector<float> keys = keys_of(p);
 
@@ -354,44 +393,40 @@ static std::vector<std::vector<int>> test_problem(const problem & p, int n_threa
 
     std::vector<std::vector<int>> res;
     for (int t = 0; t < p.n_tokens; ++t) {
-        for (int head = 0; head < p.n_head(); ++head) {
-            const std::vector<double> & w = weights[t*p.n_head() + head];
+        int n_seen = p.n_kv;
+        while (n_seen > 0 && !p.is_seen(t, n_seen - 1)) {
+            --n_seen;
+        }
+        const int end    = PAGE*std::min(p.n_range, std::max(0, n_seen - LOCAL)/PAGE);
+        const int n_cand = std::max(0, end - PAGE);
 
-            int n_seen = p.n_kv;
-            while (n_seen > 0 && !p.is_seen(t, n_seen - 1)) {
-                --n_seen;
-            }
-            const int end    = PAGE*std::min(p.n_range, std::max(0, n_seen - LOCAL)/PAGE);
-            const int n_cand = std::max(0, end - PAGE);
+        for (int ih = 0; ih < p.n_head_kv; ++ih) {
+            const int first = ih*p.n_group;
 
             std::vector<int> cells;
             for (int i = 0; i < p.n_kv; ++i) {
-                CHECK(w[i] >= 0.0 && (w[i] == 0.0 || p.is_seen(t, i)));
-                if (w[i] > 0.0) {
+                const double w = weights[t*p.n_head() + first][i];
+                CHECK(w >= 0.0 && (w == 0.0 || p.is_seen(t, i)));
+                if (w > 0.0) {
                     cells.push_back(i);
                 }
-            }
-            const auto is_edge = [&](int i) { return i < PAGE || i >= end; };
-            for (int i = 0; i < n_seen; ++i) {
-                CHECK(w[i] > 0.0 || !p.is_seen(t, i) || (!is_edge(i) && n_cand > p.n_heavy));
-            }
-            CHECK(std::count_if(cells.begin(), cells.end(), [&](int i) { return !is_edge(i); }) == std::min(n_cand, p.n_heavy));
-
-            if (n_cand > p.n_heavy) { // no key is left out that is better than one of the set, but for rounding
-                const std::vector<scored> scores = scores_of(p, pages[head/p.n_group], t, head, end);
-
-                double least = INFINITY, most = -INFINITY;
-                for (int i = PAGE; i < end; ++i) {
-                    const scored & s = scores[i - PAGE];
-                    if (w[i] > 0.0) {
-                        least = std::min(least, std::isnan(s.score) ? -INFINITY : s.score + s.error);
-                    } else if (!std::isnan(s.score)) {
-                        most  = std::max(most,  s.score - s.error);
-                    }
+                for (int head = first; head < first + p.n_group; ++head) { // all heads read the same
+                    CHECK((weights[t*p.n_head() + head][i] > 0.0) == (w > 0.0));
                 }
-                CHECK(least >= most);
             }
-            check_weights(p, keys, w, cells, t, head);
+            const std::vector<bool> may_be = check_cells(p, pages[ih], cells, t, first, n_seen, end);
+
+            int n_chosen = 0;
+            for (const int cell : cells) {
+                const bool is_edge = cell < PAGE || cell >= end;
+                CHECK(is_edge || n_cand <= p.n_heavy || may_be[cell - PAGE]);
+                n_chosen += !is_edge;
+            }
+            CHECK(n_chosen >= std::min(n_cand, p.n_heavy) && n_chosen <= std::min((int64_t) n_cand, (int64_t) p.n_heavy*p.n_group));
+
+            for (int head = first; head < first + p.n_group; ++head) {
+                check_weights(p, keys, weights[t*p.n_head() + head], cells, t, head);
+            }
             res.push_back(cells);
         }
     }

@@ -12,7 +12,7 @@
 static constexpr uint32_t H2O_DECODE_MAX_TOKENS = 8;
 
 // sparse decoding begins where candidates are more than so many times those that a head chooses: it reads keys that lie apart,
-// each head its own, which takes as long as reading several side by side for all heads (docs/cpu-kernel.md)
+// and in large groups those of several heads, which takes as long as more of them side by side (docs/cpu-kernel.md)
 static constexpr int64_t H2O_DECODE_MIN_CHOICE = 8;
 
 struct llama_cparams;

@@ -66,7 +66,7 @@ struct h2o_params {
     // from the first call on; graphs are reserved for it. See h2o_set_trace
     enum h2o_trace_level trace;
 
-    // Keys that each query head reads of the cache for each decoded token, beside the edges (README.md, "Sparse decoding"):
+    // Keys that each query head chooses of the cache for each decoded token, beside the edges (README.md, "Sparse decoding"):
     // 0 is all of them, H2O_AUTO is h2o_auto_decode(). What is not 0 gives the context an index of its keys, 4.3 % of an F16
     // cache with heads of 128. Dense calls of up to 8 tokens, in layers whose K and V are on the CPU
     uint32_t n_decode;
@@ -89,7 +89,7 @@ LLAMA_API struct h2o_params h2o_resolve_params(struct h2o_params params, uint32_
 // H of a set among n_cand positions
 LLAMA_API int32_t h2o_heavy_among(int32_t n_heavy, bool heavy_grows, int32_t n_cand);
 
-// the keys that a head reads where nobody says how many
+// the keys that a head chooses where nobody says how many
 LLAMA_API uint32_t h2o_auto_decode(void);
 
 // whether L or H are less than was asked for; an even split that
@@ -166,7 +166,7 @@ struct h2o_info {
     uint32_t          n_local;       // L after clamping
     uint32_t          n_heavy;       // H after clamping
     bool              heavy_grows;   // as in h2o_params
-    uint32_t          n_decode;      // keys that a query head reads of the cache as it decodes; 0: all
+    uint32_t          n_decode;      // keys that a query head chooses of the cache as it decodes; 0: all
     enum h2o_reason   decode_reason; // why h2o_set_decode refuses, or H2O_REASON_NONE; H2O_REASON_OFF: n_decode was 0
     size_t            size_state;    // bytes of the persistent buffers, all layers and KV heads
     size_t            size_index;    // bytes of the policy's index of the keys, 0 for votes, and of that of sparse decoding
@@ -221,7 +221,7 @@ LLAMA_API bool h2o_has_memory(const struct llama_context * ctx);
 // forgets memory sets and scores, and nothing of the cache
 LLAMA_API void h2o_reset_memory(struct llama_context * ctx);
 
-// Keys that each query head reads from the next call on: 0 is all of them, H2O_AUTO is h2o_auto_decode(). False where
+// Keys that each query head chooses from the next call on: 0 is all of them, H2O_AUTO is h2o_auto_decode(). False where
 // h2o_info.decode_reason says why, unless n is 0: then it changes nothing
 LLAMA_API bool h2o_set_decode(struct llama_context * ctx, uint32_t n);
 

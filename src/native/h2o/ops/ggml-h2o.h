@@ -193,7 +193,8 @@ GGML_API struct ggml_tensor * ggml_h2o_signs(
         struct ggml_tensor  * signs,
         struct ggml_tensor  * range);
 
-// What ggml_h2o_decode returned becomes sparse: a query reads n_heavy keys of the pages [1, range[1]) and the edges.
+// What ggml_h2o_decode returned becomes sparse: a query head chooses n_heavy keys of pages [1, range[1]), and the heads of a KV head
+// read what any of them chose, and the edges.
 //   signs: of the same keys, complete up to page range[1]
 GGML_API void ggml_h2o_decode_add_signs(
         struct ggml_tensor * decode,

@@ -13,64 +13,106 @@
 #include <cstring>
 #include <numeric>
 
+// Three steps, each shared by all threads: what each head chooses, attention of a KV head's heads over pieces of what any of
+// them chose, and the merge of the pieces.
+
 static constexpr int64_t H2O_LOCAL   = GGML_H2O_DECODE_LOCAL;
+static constexpr int64_t H2O_PIECES  = 8;
 static constexpr int64_t H2O_SAMPLES = 1024;
 static constexpr int64_t H2O_AHEAD   = 16; // rows that are fetched before they are read
 
 namespace {
 
-// of a thread
+// what all threads read and write, and what one has
 struct h2o_sparse_work {
-    h2o_sparse_work(const h2o_decode_op & op, char * work) {
-        const auto take = [&](auto *& to, int64_t n) {
-            to = (std::remove_reference_t<decltype(to)>) work;
-            work += size(n);
-        };
-        take(query,  h2o_sign_query::work_size(op.d_k));
-        take(q,      op.d_k);
-        take(rows,   4*std::max(op.d_k, op.d_v));
-        take(out,    op.d_v);
-        take(logits, h2o_row_pad(op.n_kv) + 4);
-        take(scores, op.n_kv);
-        take(cells,  op.n_kv);
-        take(good,   op.n_kv);
-        take(keys,   op.n_kv);
-        take(best,   op.n_kv);
+    h2o_sparse_work(const h2o_decode_op & op, void * data, int ith) : at((char *) GGML_PAD((uintptr_t) data, 64)), op(op) {
+        chosen = take<int32_t>(n_queries(op)*n_best(op));
+        o      = take<float>(n_queries(op)*H2O_PIECES*op.d_v);
+        max    = take<float>(n_queries(op)*H2O_PIECES);
+        sum    = take<float>(n_queries(op)*H2O_PIECES);
+
+        at += ith*own_size(op);
+        query  = take<float>(h2o_sign_query::work_size(op.d_k));
+        scores = take<float>(op.n_kv);
+        good   = take<int32_t>(op.n_kv);
+        keys   = take<int32_t>(op.n_kv);
+        best   = take<int32_t>(op.n_kv);
+        cells  = take<int32_t>(op.n_kv);
+        is_in  = take<uint8_t>(op.n_kv);
+        q      = take<float>(op.n_group*op.d_k);
+        rows   = take<float>(4*std::max(op.d_k, op.d_v));
+        logits = take<float>(op.n_group*ld(op));
     }
 
-    static size_t all(const h2o_decode_op & op) {
-        return size(h2o_sign_query::work_size(op.d_k)) + size(op.d_k) + size(4*std::max(op.d_k, op.d_v)) + size(op.d_v) +
-            size(h2o_row_pad(op.n_kv) + 4) + 5*size(op.n_kv);
+    // bytes for so many threads
+    static size_t all(const h2o_decode_op & op, int n_threads) {
+        return (uintptr_t) h2o_sparse_work(op, (void *) 64, n_threads).query; // which begins behind 64 bytes
     }
+
+    // query heads of all tokens
+    static int64_t n_queries(const h2o_decode_op & op) { return op.n_tokens*op.q->ne[1]; }
+
+    // keys that one of them chooses
+    static int64_t n_best(const h2o_decode_op & op) { return std::min<int64_t>(op.p.n_heavy, op.n_kv); }
+
+    // room for the logits of a piece
+    static int64_t ld(const h2o_decode_op & op) { return h2o_row_pad(op.n_kv/H2O_PIECES + 8) + H2O_ROW_STEP; }
+
+    int32_t * chosen; // [n_queries][n_best]: candidates, ascending
+    float   * o;      // [n_queries][H2O_PIECES][d_v], not divided by the sum
+    float   * max;    // [n_queries][H2O_PIECES]
+    float   * sum;
 
     float   * query;
-    float   * q;      // [d_k], scaled
-    float   * rows;   // four of K or V
-    float   * out;    // [d_v]
-    float   * logits; // of the cells
-    float   * scores; // of the candidates; then what the mask adds
-    int32_t * cells;  // those that are read, ascending
+    float   * scores; // of the candidates
     int32_t * good;   // candidates that are worth a comparison
     int32_t * keys;   // of these
     int32_t * best;   // among these
 
+    int32_t * cells;  // those that are read, ascending
+    uint8_t * is_in;  // [candidates] whether some head of the group chose it
+    float   * q;      // [n_group][d_k], scaled
+    float   * rows;   // four of K or V
+    float   * logits; // [n_group][ld]
+
 private:
-    // bytes of n floats or ints, in whole cache lines
-    static size_t size(int64_t n) { return GGML_PAD(n*sizeof(float), 64); }
+    char * at;
+
+    const h2o_decode_op & op;
+
+    template <typename T>
+    T * take(int64_t n) {
+        T * res = (T *) at;
+        at += GGML_PAD(n*sizeof(T), 64);
+        return res;
+    }
+
+    static size_t own_size(const h2o_decode_op & op) {
+        return
+            GGML_PAD(h2o_sign_query::work_size(op.d_k)*sizeof(float), 64) + 5*GGML_PAD(op.n_kv*sizeof(float), 64) +
+            GGML_PAD(op.n_kv, 64) + GGML_PAD(op.n_group*op.d_k*sizeof(float), 64) +
+            GGML_PAD(4*std::max(op.d_k, op.d_v)*sizeof(float), 64) + GGML_PAD(op.n_group*ld(op)*sizeof(float), 64);
+    }
 };
 
-// one query of one head
-struct h2o_sparse_query {
+// one token
+struct h2o_sparse_token {
     const h2o_decode_op & op;
 
     const int64_t token;
-    const int64_t head;
-    const int64_t ih; // KV head
+    const int64_t n_seen;   // cells up to the last one that it sees
+    const int64_t end_page; // candidates are pages [1, end_page)
 
-    h2o_sparse_query(const h2o_decode_op & op, int64_t at) :
-        op(op), token(at/op.q->ne[1]), head(at%op.q->ne[1]), ih(head/op.n_group) {}
+    h2o_sparse_token(const h2o_decode_op & op, int64_t token) :
+        op(op), token(token), n_seen(find_seen()),
+        end_page(std::min<int64_t>(((const int32_t *) op.range->data)[1], std::max<int64_t>(0, n_seen - H2O_LOCAL)/GGML_H2O_PAGE)) {}
 
-    const float * q() const { return (const float *) ((const char *) op.q->data + token*op.q->nb[2] + head*op.q->nb[1]); }
+    int64_t n_cand()  const { return std::max<int64_t>(0, end_page - 1)*GGML_H2O_PAGE; }
+    bool    chooses() const { return n_cand() > op.p.n_heavy; }
+
+    const float * q(int64_t head) const {
+        return (const float *) ((const char *) op.q->data + token*op.q->nb[2] + head*op.q->nb[1]);
+    }
 
     // what the mask adds to the logit of a cell
     float mask(int64_t cell) const {
@@ -79,8 +121,8 @@ struct h2o_sparse_query {
         return op.mask->type == GGML_TYPE_F16 ? GGML_CPU_FP16_TO_FP32(((const ggml_fp16_t *) row)[cell]) : ((const float *) row)[cell];
     }
 
-    // cells up to the last one that it sees
-    int64_t n_seen() const {
+private:
+    int64_t find_seen() const {
         int64_t n = op.n_kv;
         while (n > 0 && mask(n - 1) == -INFINITY) {
             --n;
@@ -134,8 +176,8 @@ static int64_t h2o_find_good(const float * scores, int64_t n, float least, int32
     return n_good;
 }
 
-// the n_take best of n scores into out, ascending from `first` on
-static void h2o_take_best_scores(const h2o_sparse_work & w, int64_t n, int64_t n_take, int64_t first, int32_t * out) {
+// the n_take best of n scores into out, ascending
+static void h2o_take_best_scores(const h2o_sparse_work & w, int64_t n, int64_t n_take, int32_t * out) {
     int64_t n_good = h2o_find_good(w.scores, n, h2o_guess_least(w.scores, n, n_take, w.keys), w.good);
     if (n_good < n_take) {
         std::iota(w.good, w.good + n, 0);
@@ -148,52 +190,51 @@ static void h2o_take_best_scores(const h2o_sparse_work & w, int64_t n, int64_t n
     h2o_take_best(w.keys, n_good, n_take, w.best);
 
     for (int64_t i = 0; i < n_take; ++i) {
-        out[i] = first + w.good[w.best[i]];
+        out[i] = w.good[w.best[i]];
     }
 }
 
-// the cells that a query chooses, and the edges, into w.cells
-static int64_t h2o_choose_cells(const h2o_sparse_query & s, const h2o_sparse_work & w) {
-    const h2o_decode_op & op = s.op;
+static void h2o_choose(const h2o_sparse_token & t, const h2o_sparse_work & w, int64_t head) {
+    const h2o_decode_op & op = t.op;
 
-    const int64_t n_seen   = s.n_seen();
-    const int64_t n_pages  = ((const int32_t *) op.range->data)[1];
-    const int64_t end_page = std::min(n_pages, std::max<int64_t>(0, n_seen - H2O_LOCAL)/GGML_H2O_PAGE);
-    const int64_t n_cand   = std::max<int64_t>(0, end_page - 1)*GGML_H2O_PAGE;
-
-    if (n_cand <= op.p.n_heavy) {
-        std::iota(w.cells, w.cells + n_seen, 0);
-        return n_seen;
+    const h2o_sign_query query(t.q(head), op.d_k, op.p.scale, w.query);
+    for (int64_t page = 1; page < t.end_page; ++page) {
+        query.score(h2o_signs_page(op.signs, op.d_k, page, head/op.n_group), w.scores + (page - 1)*GGML_H2O_PAGE);
     }
-    const h2o_sign_query query(s.q(), op.d_k, op.p.scale, w.query);
-    for (int64_t page = 1; page < end_page; ++page) {
-        query.score(h2o_signs_page(op.signs, op.d_k, page, s.ih), w.scores + (page - 1)*GGML_H2O_PAGE);
-    }
-
-    int32_t * at = w.cells;
-    std::iota(at, at + GGML_H2O_PAGE, 0);
-    at += GGML_H2O_PAGE;
-
-    h2o_take_best_scores(w, n_cand, op.p.n_heavy, GGML_H2O_PAGE, at);
-    at += op.p.n_heavy;
-
-    const int64_t n_last = n_seen - end_page*GGML_H2O_PAGE;
-    std::iota(at, at + n_last, end_page*GGML_H2O_PAGE);
-
-    return at + n_last - w.cells;
+    h2o_take_best_scores(w, t.n_cand(), op.p.n_heavy, w.chosen + (t.token*op.q->ne[1] + head)*w.n_best(op));
 }
 
-// those of them that it sees, with what the mask adds to their logits in w.scores
-static int64_t h2o_find_cells(const h2o_sparse_query & s, const h2o_sparse_work & w) {
-    const int64_t n_all = h2o_choose_cells(s, w);
+// the cells that the heads of a KV head read into w.cells: page 0, what any of them chose, and the last ones
+static int64_t h2o_find_cells(const h2o_sparse_token & t, const h2o_sparse_work & w, int64_t ih) {
+    const h2o_decode_op & op = t.op;
+
+    if (!t.chooses()) {
+        std::iota(w.cells, w.cells + t.n_seen, 0);
+        return t.n_seen;
+    }
+    std::fill(w.is_in, w.is_in + t.n_cand(), 0);
+    for (int64_t head = ih*op.n_group; head < (ih + 1)*op.n_group; ++head) {
+        const int32_t * chosen = w.chosen + (t.token*op.q->ne[1] + head)*w.n_best(op);
+        for (int64_t i = 0; i < op.p.n_heavy; ++i) {
+            w.is_in[chosen[i]] = 1;
+        }
+    }
 
     int64_t n = 0;
-    for (int64_t i = 0; i < n_all; ++i) {
-        const float mask = s.mask(w.cells[i]);
-        if (mask != -INFINITY) {
-            w.cells [n]   = w.cells[i];
-            w.scores[n++] = mask;
+    for (int64_t cell = 0; cell < GGML_H2O_PAGE; ++cell) {
+        w.cells[n++] = cell;
+    }
+    for (int64_t i = 0; i < t.n_cand(); i += sizeof(uint64_t)) { // most of them are in no set
+        uint64_t some;
+        memcpy(&some, w.is_in + i, sizeof(some));
+        for (int64_t k = i; some != 0 && k < i + (int64_t) sizeof(some); ++k) {
+            if (w.is_in[k]) {
+                w.cells[n++] = GGML_H2O_PAGE + k;
+            }
         }
+    }
+    for (int64_t cell = t.end_page*GGML_H2O_PAGE; cell < t.n_seen; ++cell) {
+        w.cells[n++] = cell;
     }
     return n;
 }
@@ -225,77 +266,145 @@ static float h2o_value_at(const ggml_tensor * v, const char * src) {
     }
 }
 
-static void h2o_attend_sparse(const h2o_sparse_query & s, const h2o_sparse_work & w, float * out) {
-    const h2o_decode_op & op = s.op;
+// the heads of a KV head over one piece of what they read
+static void h2o_attend_piece(const h2o_sparse_token & t, const h2o_sparse_work & w, int64_t ih, int64_t piece) {
+    const h2o_decode_op & op = t.op;
 
-    const int64_t n = h2o_find_cells(s, w);
+    const int64_t n_all = h2o_find_cells(t, w, ih);
+    const int64_t n_per = GGML_PAD((n_all + H2O_PIECES - 1)/H2O_PIECES, 4);
+    const int64_t begin = std::min(n_all, piece*n_per);
+    const int64_t end   = std::min(n_all, begin + n_per);
 
-    const float * q = s.q();
-    for (int64_t j = 0; j < op.d_k; ++j) {
-        w.q[j] = q[j]*op.p.scale;
-    }
-    const h2o_decode_cells values(op.v);
-    h2o_each_four_of(h2o_decode_cells(op.k), w.cells, n, s.ih, w.rows, [&](int64_t i, h2o_four keys) {
-        for (int64_t k = i; k < std::min(n, i + 4) && !op.p.v_trans; ++k) {
-            values.fetch(w.cells[k], s.ih); // for later
+    // those that the token sees: cells in a hole may hold anything
+    const int32_t * cells = w.cells + begin;
+
+    int64_t n = 0;
+    for (int64_t i = begin; i < end; ++i) {
+        if (t.mask(w.cells[i]) != -INFINITY) {
+            w.cells[begin + n++] = w.cells[i];
         }
-        h2o_products_of<1>(w.q, op.d_k, keys, op.d_k, w.logits + i, 4);
+    }
+
+    const int64_t ld   = w.ld(op);
+    const int64_t head = ih*op.n_group;
+
+    for (int64_t row = 0; row < op.n_group; ++row) {
+        for (int64_t j = 0; j < op.d_k; ++j) {
+            w.q[row*op.d_k + j] = t.q(head + row)[j]*op.p.scale;
+        }
+    }
+
+    const h2o_decode_cells values(op.v);
+    h2o_each_four_of(h2o_decode_cells(op.k), cells, n, ih, w.rows, [&](int64_t i, h2o_four keys) {
+        for (int64_t k = i; k < std::min(n, i + 4) && !op.p.v_trans; ++k) {
+            values.fetch(cells[k], ih); // for later
+        }
+        h2o_in_steps(op.n_group, [&](auto n_rows, int64_t row) {
+            h2o_products_of<n_rows>(w.q + row*op.d_k, op.d_k, keys, op.d_k, w.logits + row*ld + i, ld);
+        });
     });
 
+    const int64_t at    = (t.token*op.q->ne[1] + head)*H2O_PIECES + piece; // of the first head
     const int64_t n_pad = h2o_row_pad(n);
-    std::fill(w.logits + n, w.logits + n_pad, -INFINITY);
-    if (op.p.cap > 0.0f) {
-        h2o_cap_logits(w.logits, n, op.p.cap);
-    }
-    for (int64_t i = 0; i < n; ++i) {
-        w.logits[i] += w.scores[i];
+
+    for (int64_t row = 0; row < op.n_group; ++row) {
+        float * logits = w.logits + row*ld;
+
+        std::fill(logits + n, logits + n_pad, -INFINITY);
+        if (op.p.cap > 0.0f) {
+            h2o_cap_logits(logits, n, op.p.cap);
+        }
+        for (int64_t i = 0; i < n; ++i) {
+            logits[i] += t.mask(cells[i]);
+        }
+        const float max = h2o_row_max(logits, n_pad);
+
+        w.max[at + row*H2O_PIECES] = max;
+        w.sum[at + row*H2O_PIECES] = h2o_row_exp(logits, n_pad, h2o_shift_of(max));
+        std::fill_n(w.o + (at + row*H2O_PIECES)*op.d_v, op.d_v, 0.0f);
     }
 
-    const float sink = op.sinks ? ((const float *) op.sinks->data)[s.head] : -INFINITY;
-    const float max  = h2o_shift_of(std::max(sink, h2o_row_max(w.logits, n_pad)));
-    const float sum  = h2o_row_exp(w.logits, n_pad, max) + expf(sink - max);
+    float * o = w.o + at*op.d_v;
 
-    std::fill(w.out, w.out + op.d_v, 0.0f);
     if (op.p.v_trans) {
         for (int64_t j = 0; j < op.d_v; ++j) {
-            const char * channel = (const char *) op.v->data + s.ih*op.v->nb[2] + j*op.v->nb[1];
+            const char * channel = (const char *) op.v->data + ih*op.v->nb[2] + j*op.v->nb[1];
             for (int64_t i = 0; i < n; ++i) {
-                w.out[j] += w.logits[i]*h2o_value_at(op.v, channel + w.cells[i]*op.v->nb[0]);
+                const float x = h2o_value_at(op.v, channel + cells[i]*op.v->nb[0]);
+                for (int64_t row = 0; row < op.n_group; ++row) {
+                    o[row*H2O_PIECES*op.d_v + j] += w.logits[row*ld + i]*x;
+                }
             }
         }
-    } else {
-        h2o_each_four_of(values, w.cells, n, s.ih, w.rows, [&](int64_t i, h2o_four four) {
-            h2o_add_weighted<1>(w.logits + i, 4, four, op.d_v, w.out, op.d_v);
-        });
+        return;
     }
+    h2o_each_four_of(values, cells, n, ih, w.rows, [&](int64_t i, h2o_four four) {
+        h2o_in_steps(op.n_group, [&](auto n_rows, int64_t row) {
+            h2o_add_weighted<n_rows>(w.logits + row*ld + i, ld, four, op.d_v, o + row*H2O_PIECES*op.d_v, H2O_PIECES*op.d_v);
+        });
+    });
+}
 
+// the output of one query of one head
+static void h2o_merge_pieces(const h2o_decode_op & op, const h2o_sparse_work & w, int64_t at, float * out) {
+    const float   sink = op.sinks ? ((const float *) op.sinks->data)[at%op.q->ne[1]] : -INFINITY;
+    const float * max  = w.max + at*H2O_PIECES;
+
+    const float most = h2o_shift_of(std::max(sink, *std::max_element(max, max + H2O_PIECES)));
+
+    std::fill(out, out + op.d_v, 0.0f);
+
+    float sum = expf(sink - most);
+    for (int64_t i = 0; i < H2O_PIECES; ++i) {
+        const float weight = max[i] == -INFINITY ? (w.sum[at*H2O_PIECES + i] == 0.0f ? 0.0f : 1.0f) : expf(max[i] - most);
+
+        for (int64_t j = 0; j < op.d_v; ++j) {
+            out[j] += weight*w.o[(at*H2O_PIECES + i)*op.d_v + j];
+        }
+        sum += weight*w.sum[at*H2O_PIECES + i];
+    }
     const float scale = sum == 0.0f ? 0.0f : 1.0f/sum;
     for (int64_t j = 0; j < op.d_v; ++j) {
-        out[j] = w.out[j]*scale;
+        out[j] *= scale;
     }
 }
 
 void h2o_forward_decode_sparse(const ggml_compute_params * params, ggml_tensor * dst) {
-    const h2o_decode_op op(dst);
+    const h2o_decode_op   op(dst);
+    const h2o_sparse_work w(op, params->wdata, params->ith);
 
-    char * work = (char *) GGML_PAD((uintptr_t) params->wdata, 64);
+    const int64_t n_head    = op.q->ne[1];
+    const int64_t n_queries = w.n_queries(op);
 
-    const h2o_sparse_work w(op, work + params->ith*h2o_sparse_work::all(op));
+    // f(piece of work) of n, as threads are ready
+    const auto share_out = [&](int64_t n, auto f) {
+        if (params->ith == 0) {
+            ggml_threadpool_chunk_set(params->threadpool, params->nth);
+        }
+        ggml_barrier(params->threadpool);
 
-    if (params->ith == 0) {
-        ggml_threadpool_chunk_set(params->threadpool, params->nth);
-    }
-    ggml_barrier(params->threadpool);
+        for (int64_t i = params->ith; i < n; i = ggml_threadpool_chunk_add(params->threadpool, 1)) {
+            f(i);
+        }
+        ggml_barrier(params->threadpool);
+    };
 
-    const int64_t n = op.n_tokens*op.q->ne[1];
+    share_out(n_queries, [&](int64_t i) {
+        const h2o_sparse_token t(op, i/n_head);
+        if (t.chooses()) {
+            h2o_choose(t, w, i%n_head);
+        }
+    });
+    share_out(op.n_tokens*op.n_head_kv*H2O_PIECES, [&](int64_t i) {
+        const h2o_sparse_token t(op, i/(op.n_head_kv*H2O_PIECES));
 
-    for (int64_t i = params->ith; i < n; i = ggml_threadpool_chunk_add(params->threadpool, 1)) {
-        const h2o_sparse_query s(op, i);
-
-        h2o_attend_sparse(s, w, (float *) ((char *) dst->data + s.token*dst->nb[2] + s.head*dst->nb[1]));
+        h2o_attend_piece(t, w, i/H2O_PIECES%op.n_head_kv, i%H2O_PIECES);
+    });
+    for (int64_t i = params->ith; i < n_queries; i += params->nth) {
+        h2o_merge_pieces(op, w, i, (float *) ((char *) dst->data + i/n_head*dst->nb[2] + i%n_head*dst->nb[1]));
     }
 }
 
 size_t h2o_decode_sparse_work_size(const ggml_tensor * dst, int n_tasks) {
-    return n_tasks*h2o_sparse_work::all(h2o_decode_op(dst)) + 64;
+    return h2o_sparse_work::all(h2o_decode_op(dst), n_tasks);
 }

@@ -1,4 +1,4 @@
-// Sparse decoding: every query of every head chooses its keys and attends to them (README.md, "Sparse decoding").
+// Sparse decoding: query heads choose keys, and those of a KV head attend to what any of them chose (README.md, "Sparse decoding").
 
 #pragma once
 
