@@ -100,7 +100,8 @@ h2o_reason h2o_cache::get_decode_reason() const {
         refused != H2O_REASON_NONE       ? refused :
         store.has_signs()                ? H2O_REASON_NONE :
         cparams.h2o.n_decode == 0        ? H2O_REASON_OFF :
-        cparams.h2o.upstream_products    ? H2O_REASON_UNSUPPORTED_CONTEXT : H2O_REASON_UNSUPPORTED_DEVICE;
+        cparams.h2o.upstream_products    ? H2O_REASON_UNSUPPORTED_CONTEXT :
+        has_exact                        ? H2O_REASON_UNSUPPORTED_ATTENTION : H2O_REASON_UNSUPPORTED_DEVICE; // huge heads, or a GPU
 }
 
 h2o_call h2o_cache::dense_call(int32_t n_tokens, llama_pos pos, h2o_reason reason, h2o_reason decode_reason) const {
