@@ -9,10 +9,11 @@
 #include <algorithm>
 #include <cmath>
 
-// A thread takes a block and a head. It gathers the members' keys and values once, as F32 rows, and takes the rows
-// of the group's heads in panels: logits, softmax and output, with the queries side by side (h2o-columns.h).
+// A thread takes a block and a head, and of the members so many at a time as its cache holds. It gathers their keys and
+// values as F32 rows: logits, online softmax and output, with the queries side by side (h2o-columns.h).
 
-static constexpr size_t H2O_ALIGN = 64;
+static constexpr size_t  H2O_ALIGN = 64;
+static constexpr int64_t H2O_KEYS  = 256;
 
 namespace {
 
@@ -23,11 +24,11 @@ struct h2o_blocks_op : h2o_attn_inputs {
     const int64_t ld_v;
 
     // floats per thread
-    int64_t size_k()      const { return n_keys*d_k; }        // [n_keys][d_k]
-    int64_t size_v()      const { return n_keys*ld_v; }       // [n_keys][ld_v]
-    int64_t size_q()      const { return d_k*H2O_PANEL; }     // [d_k][H2O_PANEL]
-    int64_t size_logits() const { return n_keys*H2O_PANEL; }  // [n_keys][H2O_PANEL]
-    int64_t size_o()      const { return H2O_PANEL*ld_v; }    // [H2O_PANEL][ld_v]
+    int64_t size_k()      const { return H2O_KEYS*d_k; }
+    int64_t size_v()      const { return H2O_KEYS*ld_v; }
+    int64_t size_q()      const { return d_k*H2O_PANEL; }
+    int64_t size_logits() const { return H2O_KEYS*H2O_PANEL; }
+    int64_t size_o()      const { return H2O_PANEL*ld_v; }
     int64_t size_thread() const {
         return (size_k() + size_v() + size_q() + size_logits() + size_o() + H2O_PANEL)/H2O_PANEL*H2O_PANEL;
     }
@@ -35,14 +36,10 @@ struct h2o_blocks_op : h2o_attn_inputs {
 
 }
 
-// values of the members, whatever the layout
-static void h2o_gather_v(const h2o_blocks_op & op, int64_t ih, const int32_t * set, float * out) {
+// values of n members, whatever the layout
+static void h2o_gather_v(const h2o_blocks_op & op, int64_t ih, const int32_t * set, int64_t n, float * out) {
     if (!op.p.v_trans) {
-        const h2o_cells cells(op.v, op.kv_head(ih));
-
-        for (int64_t i = 0; i < op.n_keys; ++i) {
-            cells.read(set[i], out + i*op.ld_v);
-        }
+        h2o_cells(op.v, op.kv_head(ih)).read_each(set, n, out, op.ld_v);
         return;
     }
 
@@ -51,54 +48,87 @@ static void h2o_gather_v(const h2o_blocks_op & op, int64_t ih, const int32_t * s
     for (int64_t j = 0; j < op.d_v; ++j) {
         const char * channel = src + j*op.v->nb[1];
 
-        for (int64_t i = 0; i < op.n_keys; ++i) {
+        for (int64_t i = 0; i < n; ++i) {
             h2o_row_to_float(op.v->type, channel + set[i]*op.v->nb[0], out + i*op.ld_v + j, 1);
         }
     }
 }
 
-static void h2o_attn_of_block(const h2o_blocks_op & op, float * work, ggml_tensor * dst, int64_t ih, int64_t ib) {
-    float * k      = work;
-    float * v      = k      + op.size_k();
-    float * q      = v      + op.size_v();
-    float * logits = q      + op.size_q();
-    float * o      = logits + op.size_logits();
+namespace {
 
-    const int32_t * set = (const int32_t *) ((const char *) op.set->data + ih*op.set->nb[1] + ib*op.set->nb[2]);
+// what a thread works with: [H2O_KEYS][d_k], [H2O_KEYS][ld_v], [d_k][H2O_PANEL], [H2O_KEYS][H2O_PANEL], [H2O_PANEL][ld_v]
+struct h2o_blocks_work {
+    h2o_blocks_work(const h2o_blocks_op & op, float * base) :
+        k(base), v(k + op.size_k()), q(v + op.size_v()), logits(q + op.size_q()), o(logits + op.size_logits()) {}
 
-    const h2o_cells keys(op.k, op.kv_head(ih));
-    for (int64_t i = 0; i < op.n_keys; ++i) {
-        keys.read(set[i], k + i*op.d_k);
+    float * k;
+    float * v;
+    float * q;
+    float * logits;
+    float * o;
+};
+
+// of the rows so far: the largest logit, and the sum of the weights relative to it
+struct h2o_panel_state {
+    float max[H2O_PANEL];
+    float sum[H2O_PANEL];
+};
+
+}
+
+// n members more, for the n_rows rows of the panel
+static void h2o_attn_to_keys(
+        const h2o_blocks_op & op, const h2o_blocks_work & w, int64_t ih, const int32_t * set, int64_t n, int64_t n_rows,
+        bool is_first, h2o_panel_state & state) {
+    h2o_cells(op.k, op.kv_head(ih)).read_each(set, n, w.k, op.d_k);
+    h2o_gather_v(op, ih, set, n, w.v);
+
+    h2o_gemm(n, H2O_PANEL, op.d_k, { w.k, op.d_k, 1 }, w.q, H2O_PANEL, w.logits, H2O_PANEL);
+
+    float before[H2O_PANEL];
+    float shift [H2O_PANEL];
+
+    std::copy(state.max, state.max + H2O_PANEL, before);
+    h2o_columns_max(w.logits, n, H2O_PANEL, state.max);
+
+    for (int64_t i = 0; i < H2O_PANEL; ++i) {
+        shift[i] = -state.max[i];
     }
-    h2o_gather_v(op, ih, set, v);
+    for (int64_t i = 0; i < n_rows && !is_first; ++i) {
+        const float left = expf(before[i] - state.max[i]);
+
+        state.sum[i] *= left;
+        for (int64_t j = 0; j < op.ld_v; ++j) {
+            w.o[i*op.ld_v + j] *= left;
+        }
+    }
+    h2o_columns_exp(w.logits, n, H2O_PANEL, shift, state.sum);
+
+    h2o_gemm(n_rows, op.ld_v, n, { w.logits, 1, H2O_PANEL }, w.v, op.ld_v, w.o, op.ld_v, !is_first);
+}
+
+static void h2o_attn_of_block(const h2o_blocks_op & op, const h2o_blocks_work & w, ggml_tensor * dst, int64_t ih, int64_t ib) {
+    const int32_t * set = (const int32_t *) ((const char *) op.set->data + ih*op.set->nb[1] + ib*op.set->nb[2]);
 
     const int64_t row_end = std::min((ib + 1)*GGML_H2O_BLOCK, op.n_queries)*op.n_group;
 
     for (int64_t row0 = ib*GGML_H2O_BLOCK*op.n_group; row0 < row_end; row0 += H2O_PANEL) {
         const int64_t n = std::min<int64_t>(H2O_PANEL, row_end - row0);
 
-        h2o_pack_queries(q, H2O_PANEL, op.d_k, n, op.p.scale, [&](int64_t i) {
+        h2o_pack_queries(w.q, H2O_PANEL, op.d_k, n, op.p.scale, [&](int64_t i) {
             return (const float *) op.q->data + op.index(0, ih, row0 + i)*op.d_k;
         });
 
-        h2o_gemm(op.n_keys, H2O_PANEL, op.d_k, { k, op.d_k, 1 }, q, H2O_PANEL, logits, H2O_PANEL);
+        h2o_panel_state state;
+        std::fill(state.max, state.max + H2O_PANEL, -INFINITY);
+        std::fill(state.sum, state.sum + H2O_PANEL, 0.0f);
 
-        float max  [H2O_PANEL];
-        float shift[H2O_PANEL];
-        float sum  [H2O_PANEL];
-
-        std::fill(max, max + H2O_PANEL, -INFINITY);
-        h2o_columns_max(logits, op.n_keys, H2O_PANEL, max);
-        for (int64_t i = 0; i < H2O_PANEL; ++i) {
-            shift[i] = -max[i];
-            sum  [i] = 0.0f;
+        for (int64_t key = 0; key < op.n_keys; key += H2O_KEYS) {
+            h2o_attn_to_keys(op, w, ih, set + key, std::min(H2O_KEYS, op.n_keys - key), n, key == 0, state);
         }
-        h2o_columns_exp(logits, op.n_keys, H2O_PANEL, shift, sum);
-
-        h2o_gemm(n, op.ld_v, op.n_keys, { logits, 1, H2O_PANEL }, v, op.ld_v, o, op.ld_v);
-
         for (int64_t i = 0; i < n; ++i) {
-            h2o_write_row(op, dst, op.index(0, ih, row0 + i), o + i*op.ld_v, 1.0f/sum[i], max[i] + logf(sum[i]));
+            h2o_write_row(op, dst, op.index(0, ih, row0 + i), w.o + i*op.ld_v, 1.0f/state.sum[i],
+                    state.max[i] + logf(state.sum[i]));
         }
     }
 }
@@ -106,10 +136,10 @@ static void h2o_attn_of_block(const h2o_blocks_op & op, float * work, ggml_tenso
 void h2o_forward_attn_blocks(const ggml_compute_params * params, ggml_tensor * dst) {
     const h2o_blocks_op op(dst);
 
-    float * work = (float *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN) + params->ith*op.size_thread();
+    const h2o_blocks_work work(op, (float *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN) + params->ith*op.size_thread());
 
     // padding channels are read, and must be numbers
-    std::fill(work + op.size_k(), work + op.size_k() + op.size_v(), 0.0f);
+    std::fill(work.v, work.v + op.size_v(), 0.0f);
 
     for (int64_t i = params->ith; i < op.n_head*op.n_blocks; i += params->nth) {
         h2o_attn_of_block(op, work, dst, i/op.n_blocks, i%op.n_blocks);

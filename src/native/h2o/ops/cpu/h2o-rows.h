@@ -47,17 +47,45 @@ static inline void h2o_row_to_float(ggml_type type, const void * src, float * bu
     }
 }
 
+// Cells that are on their way while one is read: the rows of a head lie apart, where no processor looks ahead.
+static constexpr int64_t H2O_AHEAD = 16;
+
+// n bytes into the processor's cache, for later
+static inline void h2o_prefetch(const char * at, size_t n) {
+#ifdef __GNUC__
+    for (size_t i = 0; i < n; i += 64) {
+        __builtin_prefetch(at + i, 0, 2);
+    }
+#else
+    GGML_UNUSED(at);
+    GGML_UNUSED(n);
+#endif
+}
+
 // Cells of one KV head: keys, or values that are not transposed.
 struct h2o_cells {
     const char * data;
     size_t       nb; // from cell to cell
     ggml_type    type;
     int64_t      d;
+    size_t       size; // of a cell
 
     h2o_cells(const ggml_tensor * t, int64_t ih) :
-        data((const char *) t->data + ih*t->nb[2]), nb(t->nb[1]), type(t->type), d(t->ne[0]) {}
+        data((const char *) t->data + ih*t->nb[2]), nb(t->nb[1]), type(t->type), d(t->ne[0]), size(ggml_row_size(t->type, d)) {}
 
     void read(int64_t cell, float * buf) const {
         h2o_row_to_float(type, data + cell*nb, buf, d);
+    }
+
+    void prefetch(int64_t cell) const {
+        h2o_prefetch(data + cell*nb, size);
+    }
+
+    // n cells, in rows of `ld` values
+    void read_each(const int32_t * at, int64_t n, float * buf, int64_t ld) const {
+        for (int64_t i = 0; i < n; ++i) {
+            prefetch(at[i + H2O_AHEAD < n ? i + H2O_AHEAD : n - 1]);
+            read(at[i], buf + i*ld);
+        }
     }
 };

@@ -39,13 +39,6 @@ struct h2o_decode_cells {
 
     // into the processor's cache, for later
     void fetch(int64_t cell, int64_t ih) const {
-#ifdef __GNUC__
-        for (size_t i = 0; i < size; i += 64) {
-            __builtin_prefetch(data + cell*nb + ih*nb_head + i, 0, 2);
-        }
-#else
-        GGML_UNUSED(cell);
-        GGML_UNUSED(ih);
-#endif
+        h2o_prefetch(data + cell*nb + ih*nb_head, size);
     }
 };

@@ -19,7 +19,6 @@
 static constexpr int64_t H2O_LOCAL   = GGML_H2O_DECODE_LOCAL;
 static constexpr int64_t H2O_PIECES  = 8;
 static constexpr int64_t H2O_SAMPLES = 1024;
-static constexpr int64_t H2O_AHEAD   = 16; // rows that are fetched before they are read
 
 namespace {
 
