@@ -18,7 +18,7 @@ const KINDS = ['address,undefined', 'thread']
  */
 const AMX = {}
 const INT16 = { H2O_AMX: '0' }
-const F32 = { H2O_AMX: '0', H2O_INT16: '0' }
+const F32 = { H2O_AMX: '0', H2O_INT8: '0' }
 
 /** Test, how many random cases (sanitized code is ten times slower), and the kernels that its ops have. */
 const TESTS = [

@@ -43,7 +43,7 @@ int main(int argc, char ** argv) {
     setenv("GGML_CUDA_CUBLAS_COMPUTE_TYPE", "f32", 1);
     // the CPU searches keys in F32, not with the 16 bits of its matrix units
     setenv("H2O_AMX",   "0", 1);
-    setenv("H2O_INT16", "0", 1);
+    setenv("H2O_INT8", "0", 1);
 
     setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); // what was found is out before anything aborts
     llama_log_set(log_problems, nullptr);

@@ -12,7 +12,7 @@ import { open, plainModel, randomTokens } from './support.js'
 
 // scores in F32 on every machine: others are rounded, and their sets are near these and not equal
 process.env.H2O_AMX = '0'
-process.env.H2O_INT16 = '0'
+process.env.H2O_INT8 = '0'
 
 /** of scores, which are logarithms of shares, and of cosines */
 const SCORE_TOLERANCE = 1e-5

@@ -15,7 +15,7 @@ import { numpyPython } from '../model/python.js'
 
 // scores in F32 on every machine: others are rounded, and their sets are near these and not equal
 process.env.H2O_AMX = '0'
-process.env.H2O_INT16 = '0'
+process.env.H2O_INT8 = '0'
 
 const LOGITS_NMSE = 1e-10
 const SCORE_TOLERANCE = 5e-5

@@ -87,35 +87,37 @@ struct h2o_column_sums {
     float sum[H2O_PANEL];
 };
 
-// the largest of x [n_rows][H2O_PANEL] more; NaN does not count
-static inline void h2o_columns_add_max(const float * x, int64_t n_rows, h2o_column_sums & sums) {
+// an element of each column more
+static inline void h2o_sums_add(const float * x, h2o_column_sums & sums) {
 #ifdef H2O_HAS_VEC
     for (int64_t j = 0; j < H2O_PANEL; j += GGML_F32_EPR) {
-        GGML_F32_VEC most = GGML_F32_VEC_SET1(-INFINITY);
-        for (int64_t i = 0; i < n_rows; ++i) {
-            most = h2o_vec_max(GGML_F32_VEC_LOAD(x + i*H2O_PANEL + j), most);
-        }
+        const GGML_F32_VEC y      = GGML_F32_VEC_LOAD(x + j);
         const GGML_F32_VEC before = GGML_F32_VEC_LOAD(sums.max + j);
-        const GGML_F32_VEC max    = h2o_vec_max(most, before);
+        const GGML_F32_VEC max    = h2o_vec_max(y, before);
         const GGML_F32_VEC shift  = GGML_F32_VEC_MUL(max, GGML_F32_VEC_SET1(-1.0f));
 
         const GGML_F32_VEC sum = GGML_F32_VEC_MUL(GGML_F32_VEC_LOAD(sums.sum + j), ggml_v_expf(GGML_F32_VEC_ADD(before, shift)));
 
         GGML_F32_VEC_STORE(sums.max + j, max);
-        GGML_F32_VEC_STORE(sums.sum + j, GGML_F32_VEC_ADD(sum, ggml_v_expf(GGML_F32_VEC_ADD(most, shift))));
+        GGML_F32_VEC_STORE(sums.sum + j, GGML_F32_VEC_ADD(sum, ggml_v_expf(GGML_F32_VEC_ADD(y, shift))));
     }
 #else
     for (int64_t j = 0; j < H2O_PANEL; ++j) {
-        float most = -INFINITY;
-        for (int64_t i = 0; i < n_rows; ++i) {
-            most = x[i*H2O_PANEL + j] > most ? x[i*H2O_PANEL + j] : most;
-        }
-        const float max = most > sums.max[j] ? most : sums.max[j];
+        const float max = x[j] > sums.max[j] ? x[j] : sums.max[j];
 
-        sums.sum[j] = sums.sum[j]*expf(sums.max[j] - max) + expf(most - max);
+        sums.sum[j] = sums.sum[j]*expf(sums.max[j] - max) + expf(x[j] - max);
         sums.max[j] = max;
     }
 #endif
+}
+
+// the largest of x [n_rows][H2O_PANEL] more; NaN does not count
+static inline void h2o_columns_add_max(const float * x, int64_t n_rows, h2o_column_sums & sums) {
+    float most[H2O_PANEL];
+
+    std::fill(most, most + H2O_PANEL, -INFINITY);
+    h2o_columns_max(x, n_rows, H2O_PANEL, most);
+    h2o_sums_add(most, sums);
 }
 
 // the largest of x [n_cols] + shift [n_cols]; NaN does not count. Of one row:

@@ -18,14 +18,11 @@ static constexpr int H2O_PANEL = 64;
 static constexpr int H2O_GEMM_RM = 6;
 
 // rows of the left side: element (i, k) is data[i*row + k*col]
-template <typename T>
-struct h2o_gemm_rows_of {
-    const T * data;
-    int64_t   row;
-    int64_t   col;
+struct h2o_gemm_rows {
+    const float * data;
+    int64_t       row;
+    int64_t       col;
 };
-
-using h2o_gemm_rows = h2o_gemm_rows_of<float>;
 
 #if defined(GGML_SIMD) && !defined(__ARM_FEATURE_SVE) && !defined(__riscv_v_intrinsic)
 
@@ -39,74 +36,58 @@ static constexpr int H2O_GEMM_COLS = GGML_F32_EPR; // callers pad their columns 
 
 static_assert(H2O_PANEL % (H2O_GEMM_RN*GGML_F32_EPR) == 0, "a panel holds whole micro-tiles");
 
-// What the micro-kernel multiplies: the type of its elements, vectors of as many columns, and what it does with them.
-// h2o-gemm-int16.h has another one.
-struct h2o_gemm_f32 {
-    using value = float;
-    using vec   = GGML_F32_VEC;
-
-    static vec  zero()                        { return GGML_F32_VEC_ZERO; }
-    static vec  load(const value * x)         { return GGML_F32_VEC_LOAD(x); }
-    static vec  set1(value x)                 { return GGML_F32_VEC_SET1(x); }
-    static vec  madd(vec acc, vec b, vec a)   { return GGML_F32_VEC_FMA(acc, b, a); }
-    static void store(value * x, vec y)       { GGML_F32_VEC_STORE(x, y); }
-};
-
 // c [RM][ldc] = a [RM] * b [n_k][ldb], or added to what is there, for RN vectors of columns
-template <typename T, int RM, int RN>
+template <int RM, int RN>
 static inline void h2o_gemm_kernel(
-        int n_k, h2o_gemm_rows_of<typename T::value> a, const typename T::value * b, int64_t ldb,
-        typename T::value * c, int64_t ldc, bool add) {
-    typename T::vec acc[RM][RN];
+        int n_k, h2o_gemm_rows a, const float * b, int64_t ldb, float * c, int64_t ldc, bool add) {
+    GGML_F32_VEC acc[RM][RN];
 
     for (int i = 0; i < RM; ++i) {
         for (int j = 0; j < RN; ++j) {
-            acc[i][j] = add ? T::load(c + i*ldc + j*GGML_F32_EPR) : T::zero();
+            acc[i][j] = add ? GGML_F32_VEC_LOAD(c + i*ldc + j*GGML_F32_EPR) : GGML_F32_VEC_ZERO;
         }
     }
 
     for (int k = 0; k < n_k; ++k) {
-        typename T::vec bv[RN];
+        GGML_F32_VEC bv[RN];
         for (int j = 0; j < RN; ++j) {
-            bv[j] = T::load(b + k*ldb + j*GGML_F32_EPR);
+            bv[j] = GGML_F32_VEC_LOAD(b + k*ldb + j*GGML_F32_EPR);
         }
         for (int i = 0; i < RM; ++i) {
-            const typename T::vec av = T::set1(a.data[i*a.row + k*a.col]);
+            const GGML_F32_VEC av = GGML_F32_VEC_SET1(a.data[i*a.row + k*a.col]);
             for (int j = 0; j < RN; ++j) {
-                acc[i][j] = T::madd(acc[i][j], bv[j], av);
+                acc[i][j] = GGML_F32_VEC_FMA(acc[i][j], bv[j], av);
             }
         }
     }
 
     for (int i = 0; i < RM; ++i) {
         for (int j = 0; j < RN; ++j) {
-            T::store(c + i*ldc + j*GGML_F32_EPR, acc[i][j]);
+            GGML_F32_VEC_STORE(c + i*ldc + j*GGML_F32_EPR, acc[i][j]);
         }
     }
 }
 
-template <typename T, int RM>
+template <int RM>
 static inline void h2o_gemm_columns(
-        int n_cols, int n_k, h2o_gemm_rows_of<typename T::value> a, const typename T::value * b, int64_t ldb,
-        typename T::value * c, int64_t ldc, bool add) {
+        int n_cols, int n_k, h2o_gemm_rows a, const float * b, int64_t ldb, float * c, int64_t ldc, bool add) {
     int j = 0;
     for (; j + H2O_GEMM_RN*GGML_F32_EPR <= n_cols; j += H2O_GEMM_RN*GGML_F32_EPR) {
-        h2o_gemm_kernel<T, RM, H2O_GEMM_RN>(n_k, a, b + j, ldb, c + j, ldc, add);
+        h2o_gemm_kernel<RM, H2O_GEMM_RN>(n_k, a, b + j, ldb, c + j, ldc, add);
     }
     for (; j < n_cols; j += GGML_F32_EPR) {
-        h2o_gemm_kernel<T, RM, 1>(n_k, a, b + j, ldb, c + j, ldc, add);
+        h2o_gemm_kernel<RM, 1>(n_k, a, b + j, ldb, c + j, ldc, add);
     }
 }
 
 // c [n_rows][ldc] = a [n_rows] * b [n_k][ldb], or added to what is there; n_cols is a multiple of H2O_GEMM_COLS
-template <typename T = h2o_gemm_f32>
 static void h2o_gemm(
-        int n_rows, int n_cols, int n_k, h2o_gemm_rows_of<typename T::value> a, const typename T::value * b, int64_t ldb,
-        typename T::value * c, int64_t ldc, bool add = false) {
+        int n_rows, int n_cols, int n_k, h2o_gemm_rows a, const float * b, int64_t ldb, float * c, int64_t ldc,
+        bool add = false) {
     int i = 0;
     const auto take = [&](auto rm) {
         for (; i + rm <= n_rows; i += rm) {
-            h2o_gemm_columns<T, rm>(n_cols, n_k, { a.data + i*a.row, a.row, a.col }, b, ldb, c + i*ldc, ldc, add);
+            h2o_gemm_columns<rm>(n_cols, n_k, { a.data + i*a.row, a.row, a.col }, b, ldb, c + i*ldc, ldc, add);
         }
     };
     take(std::integral_constant<int, H2O_GEMM_RM>());

@@ -4,7 +4,7 @@
 
 #include "h2o-amx.h"
 #include "h2o-columns.h"
-#include "h2o-gemm-int16.h"
+#include "h2o-gemm-int8.h"
 #include "h2o-select.h"
 
 #include "../ggml-h2o.h"
@@ -17,7 +17,7 @@
 // how keys are scored one by one
 enum h2o_scoring {
     H2O_SCORING_F32,
-    H2O_SCORING_INT16,
+    H2O_SCORING_INT8,
     H2O_SCORING_TILES, // of BF16
 };
 
@@ -27,9 +27,9 @@ static inline h2o_scoring h2o_choose_scoring(int64_t d) {
         return H2O_SCORING_TILES;
     }
 #endif
-#ifdef H2O_HAS_INT16
-    if (h2o_int16_available() && d % H2O_INT16_STEP == 0) {
-        return H2O_SCORING_INT16;
+#ifdef H2O_HAS_INT8_SEARCH
+    if (h2o_int8_available() && d % H2O_INT8_STEP == 0) {
+        return H2O_SCORING_INT8;
     }
 #endif
     GGML_UNUSED(d);
@@ -67,16 +67,26 @@ struct h2o_query_op {
 
     // bytes that all threads share, of one KV head at a time: keys of the candidates as they are scored, and landmarks
     int64_t n_keys()         const { return GGML_PAD(p.n_cand, GGML_H2O_PAGE); }
-    size_t  size_rows()      const { return n_keys()*d*(scoring == H2O_SCORING_F32 ? sizeof(float) : sizeof(int16_t)); }
-    size_t  size_scales()    const { return n_keys()*sizeof(float); }
+    size_t  size_rows()      const { return n_keys()*d*size_value(); }
+    size_t  size_scales()    const { return n_keys()*2*sizeof(float); }
     size_t  size_landmarks() const { return p.n_landmarks*d*sizeof(float); }
     size_t  size_shared()    const { return size_rows() + size_scales() + GGML_PAD(size_landmarks(), align); }
+
+    size_t size_value() const {
+        switch (scoring) {
+            case H2O_SCORING_F32:   return sizeof(float);
+            case H2O_SCORING_INT8:  return sizeof(int8_t);
+            case H2O_SCORING_TILES: return sizeof(uint16_t);
+        }
+        return 0;
+    }
 
     // floats per thread
     int64_t size_queries() const { return d*H2O_PANEL; }
     int64_t size_scaled()  const { return GGML_H2O_BLOCK*d; }
+    int64_t size_means()   const { return p.n_pages*H2O_PANEL; }
     int64_t size_logits()  const {
-        return std::max<int64_t>({ GGML_PAD(n_searched, GGML_H2O_PAGE)*H2O_PANEL, p.n_pages*H2O_PANEL, p.n_landmarks*n_needy_cols });
+        return std::max<int64_t>(GGML_PAD(n_searched, GGML_H2O_PAGE)*H2O_PANEL, p.n_landmarks*n_needy_cols);
     }
 
     int64_t n_searched_pages() const { return (n_searched + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE; }
@@ -84,7 +94,7 @@ struct h2o_query_op {
 
     size_t size_thread() const {
         const size_t n =
-            (size_queries() + size_scaled() + size_logits())*sizeof(float) +
+            (size_queries() + size_scaled() + size_means() + size_logits())*sizeof(float) +
             n_ranked()*(sizeof(float) + 2*sizeof(int32_t)) + n_searched_pages()*sizeof(int32_t);
 
         return GGML_PAD(n, align);
@@ -105,6 +115,10 @@ struct h2o_query_op {
         return std::lower_bound(at, at + p.n_landmarks, p.n_cand) - at;
     }
 
+    const float * pages_of(int64_t ih_kv) const {
+        return (const float *) ((const char *) pages->data + ih_kv*pages->nb[2]);
+    }
+
     float lse_at(int64_t query, int64_t ih) const {
         return ((const float *) lse->data)[query*n_head + ih];
     }
@@ -123,7 +137,7 @@ struct h2o_query_keys {
     }
 
     char  * rows;      // [n_keys][d], as h2o_scoring has them
-    float * scales;    // [n_keys], of H2O_SCORING_INT16
+    float * scales;    // [n_keys][2], of H2O_SCORING_INT8
     float * landmarks; // [n_landmarks][d]
 };
 
@@ -134,7 +148,8 @@ struct h2o_query_work {
 
         queries = (float *) base;
         scaled  = queries + op.size_queries();
-        logits  = scaled  + op.size_scaled();
+        means   = scaled  + op.size_scaled();
+        logits  = means   + op.size_means();
         scores  = logits  + op.size_logits();
         keys    = (int32_t *) (scores + op.n_ranked());
         best    = keys + op.n_ranked();
@@ -143,6 +158,7 @@ struct h2o_query_work {
 
     float   * queries; // as columns
     float   * scaled;  // [GGML_H2O_BLOCK][d] queries
+    float   * means;   // [n_pages][H2O_PANEL] logits of the pages' mean keys
     float   * logits;
     float   * scores;  // of what is ranked
     int32_t * keys;

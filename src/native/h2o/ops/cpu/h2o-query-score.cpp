@@ -1,33 +1,73 @@
 #include "h2o-query-score.h"
 
 #include "h2o-amx.h"
-#include "h2o-gemm-int16.h"
 #include "h2o-rows.h"
+
+#ifdef H2O_HAS_INT8_SEARCH
+// What the keys of a page share, or null: the page's mean, and for those behind the last whole page that of the last. A
+// mean that is no number says nothing of the other keys.
+static const float * h2o_mean_of(const h2o_query_op & op, int64_t ih_kv, int64_t page) {
+    if (op.p.n_pages == 0) {
+        return nullptr;
+    }
+    const float * mean = op.pages_of(ih_kv) + std::min<int64_t>(page, op.p.n_pages - 1)*op.d;
+
+    float bad = 0.0f;
+    for (int64_t i = 0; i < op.d; ++i) {
+        bad += mean[i]*0.0f;
+    }
+    return bad == 0.0f ? mean : nullptr;
+}
+#endif
+
+static void h2o_round_key(
+        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_cells & cells, int64_t at, const float * mean, float * row) {
+    GGML_UNUSED(mean);
+    GGML_UNUSED(row); // where F32 is all there is
+
+    switch (op.scoring) {
+        case H2O_SCORING_F32:
+            cells.read(at, (float *) keys.rows + at*op.d);
+            break;
+#ifdef H2O_HAS_INT8_SEARCH
+        case H2O_SCORING_INT8:
+            cells.read(at, row);
+            ((h2o_int8_scale *) keys.scales)[at] = h2o_round_key(row, mean, op.d, (int8_t *) keys.rows + at*op.d);
+            break;
+#endif
+#ifdef H2O_HAS_AMX
+        case H2O_SCORING_TILES:
+            cells.read(at, row);
+            h2o_amx_round(row, (uint16_t *) keys.rows + at*op.d, op.d);
+            break;
+#endif
+        default: GGML_ABORT("unknown scoring of GGML_H2O_OP_QUERY");
+    }
+}
 
 void h2o_round_keys(const h2o_query_op & op, const h2o_query_keys & keys, int64_t ih_kv, int64_t begin, int64_t end, float * row) {
     const h2o_cells cells(op.k, ih_kv);
 
-    GGML_UNUSED(row); // where F32 is all there is
+    for (int64_t page = begin; page < end; ++page) {
+        const float * mean = nullptr;
+#ifdef H2O_HAS_INT8_SEARCH
+        mean = op.scoring == H2O_SCORING_INT8 ? h2o_mean_of(op, ih_kv, page) : nullptr;
+#endif
+        const int64_t first = page*GGML_H2O_PAGE;
+        const int64_t last  = std::min<int64_t>(first + GGML_H2O_PAGE, op.p.n_cand);
 
-    for (int64_t i = begin; i < end; ++i) {
-        switch (op.scoring) {
-            case H2O_SCORING_F32:
-                cells.read(i, (float *) keys.rows + i*op.d);
-                break;
-#ifdef H2O_HAS_INT16
-            case H2O_SCORING_INT16:
-                cells.read(i, row);
-                keys.scales[i] = h2o_round_int16(row, op.d, (int32_t *) keys.rows + i*(op.d/2));
-                break;
-#endif
-#ifdef H2O_HAS_AMX
-            case H2O_SCORING_TILES:
-                cells.read(i, row);
-                h2o_amx_round(row, (uint16_t *) keys.rows + i*op.d, op.d);
-                break;
-#endif
-            default: GGML_ABORT("unknown scoring of GGML_H2O_OP_QUERY");
+        for (int64_t i = first; i < last; ++i) {
+            cells.prefetch(std::min<int64_t>(i + H2O_AHEAD, op.p.n_cand - 1));
+            h2o_round_key(op, keys, cells, i, mean, row);
         }
+#ifdef H2O_HAS_INT8_SEARCH
+        if (op.scoring == H2O_SCORING_INT8) { // a page is scored whole: what is behind the last key counts nowhere
+            for (int64_t i = last; i < first + GGML_H2O_PAGE; ++i) {
+                ((h2o_int8_scale *) keys.scales)[i] = { NAN, NAN };
+                std::fill_n((int8_t *) keys.rows + i*op.d, op.d, 0);
+            }
+        }
+#endif
     }
 }
 
@@ -54,38 +94,30 @@ static void h2o_score_f32(
     });
 }
 
-#ifdef H2O_HAS_INT16
-static void h2o_score_int16(
-        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, h2o_column_sums & sums) {
-    const int64_t n_pairs = op.d/2;
+#ifdef H2O_HAS_INT8_SEARCH
+static void h2o_score_int8(
+        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, int64_t ih_kv, h2o_column_sums & sums) {
+    static const float zeros[H2O_PANEL] = {};
 
-    // behind the queries, as many values as they have
-    int32_t * queries = (int32_t *) w.queries;
-    int32_t * row     = queries + n_pairs*H2O_PANEL;
+    uint8_t * queries = (uint8_t *) w.queries;
+    int8_t  * row     = (int8_t *) queries + op.d*H2O_PANEL;
 
     float scale_q[H2O_PANEL];
+    float most   [H2O_PANEL];
 
-    for (int64_t i = 0; i < H2O_PANEL; ++i) {
-        scale_q[i] = h2o_round_int16(w.scaled + i*op.d, op.d, row);
+    h2o_pack_int8(w.scaled, op.d, row, queries, scale_q);
 
-        for (int64_t j = 0; j < n_pairs; ++j) {
-            queries[j*H2O_PANEL + i] = row[j];
-        }
+    for (int64_t i = 0; i < op.n_searched_pages(); ++i) {
+        const int64_t page  = w.pages[i];
+        const int64_t first = page*GGML_H2O_PAGE;
+
+        const float * base = h2o_mean_of(op, ih_kv, page) ?
+            w.means + std::min<int64_t>(page, op.p.n_pages - 1)*H2O_PANEL : zeros;
+
+        h2o_int8_score_page((const int8_t *) keys.rows + first*op.d, (const h2o_int8_scale *) keys.scales + first,
+                queries, scale_q, base, op.d, w.logits + i*GGML_H2O_PAGE*H2O_PANEL, most);
+        h2o_sums_add(most, sums);
     }
-
-    h2o_score_pages(op, w, sums, [&](int64_t first, int64_t n, float * logits) {
-        alignas(64) int32_t dots[GGML_H2O_PAGE*H2O_PANEL];
-
-        const int32_t * rows = (const int32_t *) keys.rows + first*n_pairs;
-
-        h2o_gemm<h2o_gemm_int16>(n, H2O_PANEL, n_pairs, { rows, n_pairs, 1 }, queries, H2O_PANEL, dots, H2O_PANEL);
-
-        for (int64_t i = 0; i < n; ++i) {
-            for (int64_t j = 0; j < H2O_PANEL; ++j) {
-                logits[i*H2O_PANEL + j] = dots[i*H2O_PANEL + j]*(keys.scales[first + i]*scale_q[j]);
-            }
-        }
-    });
 }
 #endif
 
@@ -110,11 +142,13 @@ static void h2o_score_tiles(
 #endif
 
 void h2o_score_searched(
-        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, h2o_column_sums & sums) {
+        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, int64_t ih_kv, h2o_column_sums & sums) {
+    GGML_UNUSED(ih_kv);
+
     switch (op.scoring) {
         case H2O_SCORING_F32:   h2o_score_f32  (op, keys, w, sums); break;
-#ifdef H2O_HAS_INT16
-        case H2O_SCORING_INT16: h2o_score_int16(op, keys, w, sums); break;
+#ifdef H2O_HAS_INT8_SEARCH
+        case H2O_SCORING_INT8:  h2o_score_int8 (op, keys, w, ih_kv, sums); break;
 #endif
 #ifdef H2O_HAS_AMX
         case H2O_SCORING_TILES: h2o_score_tiles(op, keys, w, sums); break;

@@ -8,20 +8,15 @@
 // The pages that some query of the block likes nearly as well as the page that it likes best, by their mean keys, into
 // w.pages. Always the first one: an attention sink is one key unlike the others, and means do not show it.
 static int64_t h2o_pick_pages(const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b) {
-    const float * pages = (const float *) ((const char *) op.pages->data + op.kv_head(b.ih)*op.pages->nb[2]);
-
-    h2o_pack_queries(w.queries, H2O_PANEL, op.d, b.n, 1.0f, [&](int64_t i) { return w.scaled + i*op.d; });
-    h2o_gemm(op.p.n_pages, H2O_PANEL, op.d, { pages, op.d, 1 }, w.queries, H2O_PANEL, w.logits, H2O_PANEL);
-
     float shift[H2O_PANEL];
 
     std::fill(shift, shift + H2O_PANEL, -INFINITY);
-    h2o_columns_max(w.logits, op.p.n_pages, H2O_PANEL, shift);
+    h2o_columns_max(w.means, op.p.n_pages, H2O_PANEL, shift);
     for (int64_t i = 0; i < H2O_PANEL; ++i) {
         shift[i] = i < b.n ? -shift[i] : -INFINITY;
     }
 
-    h2o_rows_max_shifted(w.logits, op.p.n_pages, shift, w.scores);
+    h2o_rows_max_shifted(w.means, op.p.n_pages, shift, w.scores);
     w.scores[0] = INFINITY; // the sink
 
     h2o_order_keys(w.scores, op.p.n_pages, w.keys);
@@ -30,9 +25,15 @@ static int64_t h2o_pick_pages(const h2o_query_op & op, const h2o_query_work & w,
 
 // the pages that are to be searched key by key, ascending, and what is left behind the last whole one
 static void h2o_find_searched(const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b) {
-    int64_t n_picked = op.p.n_pages;
+    const bool searches_all = op.p.n_picked == op.p.n_pages;
+    int64_t    n_picked     = op.p.n_pages;
 
-    if (op.p.n_picked < op.p.n_pages) {
+    if (!searches_all || op.scoring == H2O_SCORING_INT8) {
+        h2o_pack_queries(w.queries, H2O_PANEL, op.d, b.n, 1.0f, [&](int64_t i) { return w.scaled + i*op.d; });
+        h2o_gemm(op.p.n_pages, H2O_PANEL, op.d, { op.pages_of(op.kv_head(b.ih)), op.d, 1 }, w.queries, H2O_PANEL,
+                w.means, H2O_PANEL);
+    }
+    if (!searches_all) {
         n_picked = h2o_pick_pages(op, w, b);
     } else {
         std::iota(w.pages, w.pages + n_picked, 0);
@@ -68,7 +69,7 @@ int64_t h2o_choose_by_all(
     h2o_column_sums sums;
     std::copy(near, near + H2O_PANEL, sums.max);
     std::fill(sums.sum, sums.sum + H2O_PANEL, 1.0f);
-    h2o_score_searched(op, keys, w, sums);
+    h2o_score_searched(op, keys, w, op.kv_head(b.ih), sums);
 
     for (int64_t i = 0; i < H2O_PANEL; ++i) {
         shift[i] = i < b.n ? -(sums.max[i] + logf(sums.sum[i])) : -INFINITY;

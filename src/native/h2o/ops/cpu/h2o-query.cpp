@@ -76,15 +76,15 @@ static void h2o_query_of_block(
 // the keys of a KV head, a share of a thread
 static void h2o_read_keys(
         const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, int64_t ih_kv, int64_t ith, int64_t nth) {
-    h2o_round_keys(op, keys, ih_kv, op.p.n_cand*ith/nth, op.p.n_cand*(ith + 1)/nth, w.scaled);
+    const int64_t n_pages = op.n_keys()/GGML_H2O_PAGE;
+    h2o_round_keys(op, keys, ih_kv, n_pages*ith/nth, n_pages*(ith + 1)/nth, w.scaled);
 
     const h2o_cells cells(op.k, ih_kv);
     const int32_t * at = op.landmarks_of(ih_kv);
     const int64_t   n  = op.n_landmarks_of(ih_kv);
 
-    for (int64_t i = n*ith/nth; i < n*(ith + 1)/nth; ++i) {
-        cells.read(at[i], keys.landmarks + i*op.d);
-    }
+    const int64_t begin = n*ith/nth;
+    cells.read_each(at + begin, n*(ith + 1)/nth - begin, keys.landmarks + begin*op.d, op.d);
 }
 
 static int32_t * h2o_set_at(ggml_tensor * dst, int64_t ih, int64_t ib) {
