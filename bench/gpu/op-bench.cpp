@@ -30,7 +30,7 @@ static const int N_CELLS = 16*S;
 
 // of the policy query
 static const int N_LOCAL_QUERY = 128;
-static const int N_HEAVY_QUERY = 384;
+static const int N_HEAVY_QUERY = 640;
 
 static int n_head  = 8;
 static int n_group = 4;

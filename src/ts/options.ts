@@ -28,8 +28,8 @@ export interface H2oOptions {
   /** L, the last positions before a chunk: 128, at most a quarter of it; with 'votes' 256, at most a half */
   local?: number
   /**
-   * H, the positions that `select` chooses: 384; 640, growing with the prompt, where three query heads or more share a
-   * KV head; 256 with 'votes', less where L + H would not be below a chunk.
+   * H, the positions that `select` chooses: 640, growing with the prompt where three query heads or more share a KV head;
+   * 256 with 'votes', less where L + H would not be below a chunk.
    */
   heavy?: number
   /** 'single-pass' */

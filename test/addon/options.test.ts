@@ -88,9 +88,9 @@ describe('the sizes of H2O', () => {
   it.each<
     [ContextOptions['h2o'], number, { local: number; heavy: number; denseTail: number; select: string }]
   >([
-    [{}, 512, { local: 128, heavy: 384, denseTail: 64, select: 'query' }],
-    [{}, 1024, { local: 128, heavy: 384, denseTail: 64, select: 'query' }],
-    [{}, 64, { local: 16, heavy: 384, denseTail: 64, select: 'query' }],
+    [{}, 512, { local: 128, heavy: 640, denseTail: 64, select: 'query' }],
+    [{}, 1024, { local: 128, heavy: 640, denseTail: 64, select: 'query' }],
+    [{}, 64, { local: 16, heavy: 640, denseTail: 64, select: 'query' }],
     [{ heavy: 8 }, 512, { local: 128, heavy: 8, denseTail: 64, select: 'query' }],
     [{ select: 'votes' }, 1024, { local: 256, heavy: 256, denseTail: 0, select: 'votes' }],
     [{ schedule: 'two-pass' }, 512, { local: 256, heavy: 255, denseTail: 0, select: 'votes' }],
@@ -101,7 +101,7 @@ describe('the sizes of H2O', () => {
   })
 })
 
-it('are larger for groups of three heads and more, and grow with what they choose from', async () => {
+it('grow with what they choose from for groups of three heads and more', async () => {
   const wide = await tinyModel({ heads: 3, kvHeads: 1, hidden: 48, layers: 1, context: 8192 })
   await using context = await createContext({ model: wide, nCtx: 8192, nThreads: 1, h2o: { trace: true } })
   expect(context.h2o).toMatchObject({ heavy: 640, heavyGrows: true })

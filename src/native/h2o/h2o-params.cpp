@@ -29,7 +29,7 @@ static void resolve_auto(h2o_params & params, uint32_t n_chunk, uint32_t n_group
     }
     if (params.n_heavy == H2O_AUTO) {
         params.heavy_grows = by_query && n_group > 2;
-        params.n_heavy     = params.heavy_grows ? 640 : by_query ? 384 : 256;
+        params.n_heavy     = by_query ? 640 : 256;
     }
     if (params.n_dense_tail == H2O_AUTO) {
         params.n_dense_tail = by_query ? 64 : 0;

@@ -77,9 +77,8 @@ struct h2o_params {
     bool upstream_products;
 };
 
-// Single-pass, no trace, our products, and auto for the rest: L = 128, H = 384 and a dense tail of 64 by query, 256, 256
-// and 0 by votes. By query, H is 640 and grows for models with three query heads or more to a KV head. Decoding reads all
-// keys.
+// Single-pass, no trace, our products, and auto for the rest: L = 128, H = 640 and a dense tail of 64 by query, 256, 256
+// and 0 by votes. By query, H grows for models with three query heads or more to a KV head. Decoding reads all keys.
 LLAMA_API struct h2o_params h2o_default_params(void);
 
 // What a context makes of them, with chunks of S tokens (0: no limit) and a model with so many query heads to a KV head:
