@@ -19,7 +19,9 @@ const defaults = { covered: true, select: 'query', heavy: 640, heavyGrows: false
 const cpu = RATIOS.indexOf(4)
 
 it('is near what was measured on a CPU without AMX', () => {
-  const [at8k, at32k] = predictGains({ ...defaults, heavy: 384, cost: demo }).map(({ times }) => times[cpu] as number)
+  const [at8k, at32k] = predictGains({ ...defaults, heavy: 384, cost: demo }).map(
+    ({ times }) => times[cpu] as number,
+  )
   expect(at8k).toBeGreaterThan(2.59 / 1.2)
   expect(at8k).toBeLessThan(2.59 * 1.2)
   expect(at32k).toBeGreaterThan(8.26 / 1.2)
