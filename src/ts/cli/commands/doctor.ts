@@ -16,7 +16,9 @@ import { modelOptions } from '../model-flags.js'
 type Api = Pick<typeof import('../../index.js'), 'createContext'>
 
 /** Enough for four chunks, and small for any model. */
-const TRIAL = { batchSize: 192, ubatchSize: 64, h2oLocal: 16, h2oHeavy: 16, h2o: true, predict: 0 }
+const SMALL = { batchSize: 192, ubatchSize: 64, h2o: true, predict: 0 }
+/** Sets that are smaller than the trial's prompt. */
+const TRIAL = { ...SMALL, h2oLocal: 16, h2oHeavy: 16 }
 const TRIAL_TOKENS = 256
 
 const notes = `The trial is a prefill of ${TRIAL_TOKENS} tokens without meaning, in chunks of ${TRIAL.ubatchSize}. "dense" and a
@@ -60,11 +62,15 @@ async function doctor(flags: DoctorFlags, io: CliIo): Promise<number> {
 async function tryOut(api: Api, model: Model, flags: DoctorFlags, signal: AbortSignal): Promise<Trial> {
   const n = Math.min(TRIAL_TOKENS, model.nCtxTrain || TRIAL_TOKENS)
   const tokens = Int32Array.from({ length: n }, (_, i) => (i * 7919) % model.nVocab)
-  const options = contextOptions({ ...flags, ...TRIAL }, model, n, () => {})
-  const context: Context = await api.createContext(options)
+  const open = (sizes: typeof SMALL): Promise<Context> =>
+    api.createContext(contextOptions({ ...flags, ...sizes }, model, n, () => {}))
+  const ofDefaults = await open(SMALL)
+  const { h2o } = ofDefaults
+  await ofDefaults.dispose()
+  const context = await open(TRIAL)
   try {
     const result = await context.prefill(tokens, { signal })
-    return { context, result, finite: result.logits?.every(Number.isFinite) ?? false }
+    return { context, h2o, result, finite: result.logits?.every(Number.isFinite) ?? false }
   } finally {
     await context.dispose()
   }

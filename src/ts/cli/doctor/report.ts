@@ -17,6 +17,8 @@ export interface Report {
 }
 
 export interface Trial {
+  /** Of the defaults of the model, which the trial's own sets are too small for. */
+  h2o: ContextH2o
   context: Pick<Context, 'nBatch' | 'nUbatch' | 'h2o'>
   result: PrefillResult
   /** Whether every logit of the last token is a number. */
@@ -33,7 +35,7 @@ export function renderText({ machine, binary, system, model, trial }: Report): s
     ['model', model && `${basename(model.path)}: ${model.description}, trained on ${model.nCtxTrain} tokens`],
     ['trial', trial && describeTrial(trial)],
     ['layers', trial && describeLayers(trial.context.h2o)],
-    ['gain', trial && describeGains(trial.context.h2o)],
+    ['gain', trial && describeGains(trial.h2o)],
   ]
   return rows
     .filter(([, text]) => text !== undefined)
@@ -108,7 +110,7 @@ export function toJson({ machine, binary, system, model, trial }: Report): objec
       : null,
     layers: trial?.context.h2o.layers ?? [],
     gains: trial
-      ? predictGains(trial.context.h2o).map(({ tokens, times }) => ({
+      ? predictGains(trial.h2o).map(({ tokens, times }) => ({
           n_prompt: tokens,
           predicted: Object.fromEntries(times.map((time, i) => [`ratio_${RATIOS[i]}`, time])),
         }))
