@@ -20,7 +20,7 @@ static const float * h2o_mean_of(const h2o_query_op & op, int64_t ih_kv, int64_t
 }
 #endif
 
-static void h2o_round_key(
+static void h2o_copy_key(
         const h2o_query_op & op, const h2o_query_keys & keys, const h2o_cells & cells, int64_t at, const float * mean, float * row) {
     GGML_UNUSED(mean);
     GGML_UNUSED(row); // where F32 is all there is
@@ -58,7 +58,7 @@ void h2o_round_keys(const h2o_query_op & op, const h2o_query_keys & keys, int64_
 
         for (int64_t i = first; i < last; ++i) {
             cells.prefetch(std::min<int64_t>(i + H2O_AHEAD, op.p.n_cand - 1));
-            h2o_round_key(op, keys, cells, i, mean, row);
+            h2o_copy_key(op, keys, cells, i, mean, row);
         }
 #ifdef H2O_HAS_INT8_SEARCH
         if (op.scoring == H2O_SCORING_INT8) { // a page is scored whole: what is behind the last key counts nowhere
