@@ -110,7 +110,17 @@ test.each(ways)('$kernels: $name', async ({
       const { path, pos, inherited, chunks } = expected
       const dense = path === 'dense'
       const reason = dense ? 'one-chunk' : null
-      expect(call).toEqual({ path, pos, n, inherited, chunks, reason, exact: dense && n <= 64 })
+      expect(call).toEqual({
+        path,
+        pos,
+        n,
+        inherited,
+        chunks,
+        reason,
+        exact: dense && n <= 64,
+        decode: 0,
+        decodeReason: 'off',
+      })
       expect(nmse(logits!, expected.logits)).toBeLessThanOrEqual(LOGITS_NMSE)
       expect(checkSets(expected.blocks, SCORE_TOLERANCE)).toEqual([])
       blocks.push(...expected.blocks)
