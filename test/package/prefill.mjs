@@ -1,4 +1,4 @@
-// Small sparse prefills by the installed package, as a service would do them: texts and logits, as JSON.
+// A small sparse prefill by the installed package, as a service would do it: its text and logits, as JSON.
 
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -26,9 +26,10 @@ async function prefill(model, text, options = {}) {
   return { path, answer: answer.join(''), logits: Array.from(logits) }
 }
 
-const [text] = process.argv.slice(2)
-const result = {
-  recall: await prefill(join(packageFolder, 'model/recall-q8_0.gguf'), text),
-  f32: await prefill('f32.gguf', text.slice(0, 80), { typeK: 'f32', typeV: 'f32', flashAttn: 'off' }),
+const prefills = {
+  recall: (text) => prefill(join(packageFolder, 'model/recall-q8_0.gguf'), text),
+  f32: (text) => prefill('f32.gguf', text.slice(0, 80), { typeK: 'f32', typeV: 'f32', flashAttn: 'off' }),
 }
-console.log(JSON.stringify(result))
+
+const [which, text] = process.argv.slice(2)
+console.log(JSON.stringify(await prefills[which](text)))
