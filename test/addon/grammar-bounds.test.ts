@@ -150,10 +150,8 @@ describe('a grammar', () => {
     const said = say(context, { ...options, signal: controller.signal })
     const failed = expect(said).rejects.toBe(reason)
     await new Promise((resolve) => setTimeout(resolve, 100))
-    const begin = performance.now()
     controller.abort(reason)
-    await failed
-    expect(performance.now() - begin).toBeLessThan(1000)
+    await failed // with the reason: left alone, it would end otherwise
     expect((await say(context, { grammar: 'root ::= "a"' })).text).toBe('a')
   })
 })
