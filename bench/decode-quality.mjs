@@ -8,6 +8,8 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 
+import { deviation } from '../dist/cli/compare/deviation.js'
+import { Tally } from '../dist/cli/compare/tally.js'
 import { createContext, loadModel } from '../dist/index.js'
 
 const { values } = parseArgs({
@@ -44,15 +46,15 @@ console.log(`${model.description}, ${nPrompt} tokens from ${from} on, ${nRead} b
 console.log(
   '| keys | perplexity | 2 s.e. | KL | KL, 99 % | top 1 |\n| ---: | ---: | ---: | ---: | ---: | ---: |',
 )
-for (const [name, found] of rows) console.log(`| ${name} | ${compare(found).join(' | ')} |`)
+for (const [name, found] of rows) console.log(`| ${name} | ${figures(found).join(' | ')} |`)
 
-/** Log-probabilities of the vocabulary behind each token. */
+/** Logits behind each token. */
 async function decode(of, keys) {
   const rows = []
   for (let i = 0; i < nRead - 1; i++) {
     const { logits, call } = await of.decode(text[nPrompt + i], keys === null ? {} : { decode: keys })
     if (keys && call.decode === 0) throw new Error(`dense: ${call.decodeReason}`)
-    rows.push(logSoftmax(logits))
+    rows.push(Float32Array.from(logits))
   }
   await of.truncate(nPrompt)
   return rows
@@ -66,40 +68,18 @@ async function stock() {
   return rows
 }
 
-function logSoftmax(logits) {
-  let max = Number.NEGATIVE_INFINITY
-  for (const x of logits) max = Math.max(max, x)
-  let sum = 0
-  for (const x of logits) sum += Math.exp(x - max)
-  const lse = max + Math.log(sum)
-  return logits.map((x) => x - lse)
-}
+function figures(found) {
+  const tally = new Tally()
+  for (const [i, row] of found.entries())
+    tally.add(deviation(exact[i], row, 0, row.length, text[nPrompt + i + 1]))
 
-function compare(found) {
-  const kls = []
-  const losses = []
-  let same = 0
-  found.forEach((row, i) => {
-    const dense = exact[i]
-    let kl = 0
-    for (let j = 0; j < row.length; j++) kl += Math.exp(dense[j]) * (dense[j] - row[j])
-    kls.push(kl)
-    losses.push(dense[text[nPrompt + i + 1]] - row[text[nPrompt + i + 1]])
-    same += Number(
-      row.indexOf(row.reduce((a, b) => Math.max(a, b))) ===
-        dense.indexOf(dense.reduce((a, b) => Math.max(a, b))),
-    )
-  })
-  const n = losses.length
-  const mean = losses.reduce((a, b) => a + b) / n
-  const deviation = Math.sqrt(losses.reduce((a, b) => a + (b - mean) ** 2, 0) / n)
-  const ratio = Math.exp(mean)
+  const { ppl_ratio: ratio, kld, same_top_percent: top } = tally.figures()
   return [
-    ratio.toFixed(4),
-    ((ratio * 2 * deviation) / Math.sqrt(n)).toFixed(4),
-    (kls.reduce((a, b) => a + b) / n).toFixed(5),
-    kls.toSorted((a, b) => a - b)[Math.floor(0.99 * n)].toFixed(3),
-    (same / n).toFixed(3),
+    ratio.value.toFixed(4),
+    (2 * ratio.uncertainty).toFixed(4),
+    kld.mean.value.toFixed(5),
+    kld.p99.toFixed(3),
+    (top.value / 100).toFixed(3),
   ]
 }
 
