@@ -14,7 +14,14 @@ import {
 import { namesOf, readOptions } from './read-options.js'
 import { checkRope, type RopeOptions } from './rope.js'
 import { defaultThreads, maxThreads } from './threads.js'
-import { defaultSelection, type Schedule, type Selection, schedules, selections } from './types.js'
+import {
+  defaultSelection,
+  maxDecodeKeys,
+  type Schedule,
+  type Selection,
+  schedules,
+  selections,
+} from './types.js'
 import { boolean, integer, oneOf, optionalFunction } from './validate.js'
 import type { H2oWarning, WarningListener } from './warnings.js'
 
@@ -231,16 +238,14 @@ function optionalCount(name: string, value: unknown): number | undefined {
 
 /** What the engine takes for 'auto' (H2O_AUTO). */
 const autoKeys = 2 ** 32 - 1
-/** More than any context has positions for. */
-const maxKeys = 2 ** 30
 
 /** Of a context, or of one call of it: undefined is the context's. */
 export function checkDecode(decode: unknown): number | undefined {
   if (decode === undefined) return undefined
   if (decode === 'auto') return autoKeys
-  if (typeof decode === 'number' && Number.isInteger(decode) && decode >= 0 && decode <= maxKeys)
+  if (typeof decode === 'number' && Number.isInteger(decode) && decode >= 0 && decode <= maxDecodeKeys)
     return decode
-  throw invalidArgument(`decode must be 'auto' or an integer from 0 to ${maxKeys}`, { decode })
+  throw invalidArgument(`decode must be 'auto' or an integer from 0 to ${maxDecodeKeys}`, { decode })
 }
 
 function checkTrace(trace: unknown): number {

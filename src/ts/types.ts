@@ -21,6 +21,9 @@ export type Selection = (typeof selections)[number]
 
 export const defaultSelection: Selection = 'query'
 
+/** Of sparse decoding: more than any context has positions for. */
+export const maxDecodeKeys = 2 ** 30
+
 /** Why a call, or a whole context, is dense, or a dense call reads all keys. A closed list; the names are permanent (src/native/h2o/h2o.h). */
 export type Reason =
   | 'off'

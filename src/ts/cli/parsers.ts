@@ -1,5 +1,6 @@
 // Flag values: text to value, or a sentence that says what would have been right.
 import { InvalidArgumentError } from 'commander'
+import { maxDecodeKeys } from '../types.js'
 
 export type Parser<T> = (text: string) => T
 
@@ -48,7 +49,7 @@ export const onOffAuto: Parser<'on' | 'off' | 'auto'> = (text) => {
 
 /** Keys that a query head reads in sparse decoding, or `auto`. */
 export const decodeKeys: Parser<number | 'auto'> = (text) =>
-  text === 'auto' ? text : integer(0, 2 ** 30)(text)
+  text === 'auto' ? text : integer(0, maxDecodeKeys)(text)
 
 /** A count of layers, or `auto` or `all`. */
 export const gpuLayers: Parser<number | 'auto' | 'all'> = (text) => {

@@ -2,6 +2,7 @@
 
 import type { GenerateOptions } from '../generate.js'
 import { samplersOfLetters } from '../samplers.js'
+import { maxDecodeKeys } from '../types.js'
 import { ApiError } from './api-error.js'
 import { logprobsOf, schemaOfFormat, topLogprobsOf } from './field-values.js'
 
@@ -157,7 +158,7 @@ const commonFields: Record<string, Schema> = {
     additionalProperties: false,
     properties: {
       dense_tail: integer(0),
-      decode: { type: ['integer', 'string'], minimum: 0, maximum: 2 ** 30, pattern: '^auto$' },
+      decode: { type: ['integer', 'string'], minimum: 0, maximum: maxDecodeKeys, pattern: '^auto$' },
     },
   },
 }
