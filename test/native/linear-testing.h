@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 
 static const ggml_type LINEAR_TYPES[] = {
     GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0,
@@ -17,13 +18,9 @@ static const ggml_type LINEAR_TYPES[] = {
 
 // rows of n_in values in a type; `values` become what they hold then
 static std::vector<uint8_t> linear_quantize(ggml_type type, int n_in, std::vector<float> & values) {
-    const int n_rows = values.size()/n_in;
+    const std::vector<uint8_t> res = test_to_type(type, values, n_in);
 
-    std::vector<uint8_t> res(ggml_row_size(type, n_in)*n_rows);
-    ggml_quantize_chunk(type, values.data(), res.data(), 0, n_rows, n_in, nullptr);
-    if (type != GGML_TYPE_F32) {
-        ggml_get_type_traits(type)->to_float(res.data(), values.data(), values.size());
-    }
+    values = test_to_float(type, res, values.size());
     return res;
 }
 
@@ -54,4 +51,25 @@ static std::vector<ggml_backend_buffer_type_t> linear_buffer_types() {
 
 static bool same(const std::vector<float> & a, const std::vector<float> & b) {
     return a.size() == b.size() && memcmp(a.data(), b.data(), a.size()*sizeof(float)) == 0;
+}
+
+// ours(n_threads): a product that is as near to float64 as ggml's, with the same bits on any number of threads; `shape`
+// says of what
+template <typename F>
+static void check_ours(
+        ggml_type type, ggml_backend_buffer_type_t buft, std::initializer_list<int> shape, const std::vector<float> & theirs,
+        const std::vector<double> & want, double slack, F ours) {
+    const std::vector<float> one = ours(1);
+
+    if (error_of(one, want) > 1.1*error_of(theirs, want) + slack) {
+        fprintf(stderr, "%s in %s,", ggml_type_name(type), ggml_backend_buft_name(buft));
+        for (const int n : shape) {
+            fprintf(stderr, " %d", n);
+        }
+        fprintf(stderr, ": %g, ggml's %g\n", error_of(one, want), error_of(theirs, want));
+        exit(1);
+    }
+    for (int n_threads = 2; n_threads <= 4; ++n_threads) {
+        CHECK(same(one, ours(n_threads)));
+    }
 }

@@ -110,6 +110,17 @@ void test_context::decode(const std::vector<llama_token> & tokens) {
     CHECK(call().n_tokens == (int) tokens.size() && call().pos == pos);
 }
 
+void test_context::decode_aborted(std::vector<llama_token> tokens, int n_nodes) {
+    const int pos = n_pos();
+
+    test_abort soon = { n_nodes };
+    llama_set_abort_callback(ctx.get(), test_abort::is_over, &soon);
+    const int status = llama_decode(ctx.get(), llama_batch_get_one(tokens.data(), tokens.size()));
+    llama_set_abort_callback(ctx.get(), nullptr, nullptr);
+
+    CHECK(status == 2 && n_pos() == pos);
+}
+
 void test_context::decode_at(const std::vector<llama_token> & tokens, llama_pos pos) {
     captured.clear();
 

@@ -63,6 +63,13 @@ struct test_trace {
 // K or V of one layer as the cache holds them, or as they were written
 typedef std::vector<float> test_kv; // [n_pos][n_head_kv][d_head]
 
+// an abort callback, asked at every node of a graph
+struct test_abort {
+    int n_left;
+
+    static bool is_over(void * data) { return ((test_abort *) data)->n_left-- <= 0; }
+};
+
 class test_context {
 public:
     test_context(const tiny_model & model, const test_context_params & params = {});
@@ -72,6 +79,9 @@ public:
 
     // the same from a position on
     void decode_at(const std::vector<llama_token> & tokens, llama_pos pos);
+
+    // one that is aborted after so many nodes; checks that nothing of it stays
+    void decode_aborted(std::vector<llama_token> tokens, int n_nodes);
 
     // of the last call
     int                     n_tokens() const { return call().n_tokens; }

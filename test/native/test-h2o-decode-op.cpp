@@ -124,29 +124,9 @@ static problem random_problem(test_random & rnd) {
     return p;
 }
 
-static std::vector<uint8_t> to_type(ggml_type type, const std::vector<float> & x, int64_t n_per_row) {
-    std::vector<uint8_t> res(ggml_row_size(type, n_per_row)*(x.size()/n_per_row));
-    if (type == GGML_TYPE_F32) {
-        memcpy(res.data(), x.data(), res.size());
-    } else {
-        ggml_quantize_chunk(type, x.data(), res.data(), 0, x.size()/n_per_row, n_per_row, nullptr);
-    }
-    return res;
-}
-
-static std::vector<float> to_float(ggml_type type, const std::vector<uint8_t> & x, size_t n) {
-    std::vector<float> res(n);
-    if (type == GGML_TYPE_F32) {
-        memcpy(res.data(), x.data(), x.size());
-    } else {
-        ggml_get_type_traits(type)->to_float(x.data(), res.data(), n);
-    }
-    return res;
-}
-
 // a cache of rows [n_kv][n_head_kv][d] as the op wants it, and as it is
 static std::vector<float> as_stored(ggml_type type, const std::vector<float> & x, int64_t d) {
-    return to_float(type, to_type(type, x, d), x.size());
+    return test_to_float(type, test_to_type(type, x, d), x.size());
 }
 
 static std::vector<float> run(const problem & p, int n_threads) {
@@ -176,7 +156,7 @@ static std::vector<float> run(const problem & p, int n_threads) {
         std::copy_n(p.q.begin() + i*p.d_k, p.d_k, q_data.begin() + i*n_apart);
     }
     test_set(q_all, q_data);
-    test_set(k_all, to_type(p.type_k, p.k, p.d_k));
+    test_set(k_all, test_to_type(p.type_k, p.k, p.d_k));
 
     if (p.v_trans) {
         std::vector<float> v(p.v.size());
@@ -185,11 +165,11 @@ static std::vector<float> run(const problem & p, int n_threads) {
                 v[(j%p.d_v*p.n_head_kv + j/p.d_v)*p.n_kv + i] = p.v[i*p.n_head_kv*p.d_v + j];
             }
         }
-        test_set(v_all, to_type(p.type_v, v, p.n_kv));
+        test_set(v_all, test_to_type(p.type_v, v, p.n_kv));
     } else {
-        test_set(v_all, to_type(p.type_v, p.v, p.d_v));
+        test_set(v_all, test_to_type(p.type_v, p.v, p.d_v));
     }
-    test_set(mask, to_type(p.type_mask, p.mask, p.n_kv));
+    test_set(mask, test_to_type(p.type_mask, p.mask, p.n_kv));
     if (sinks) {
         test_set(sinks, p.sinks);
     }

@@ -187,13 +187,6 @@ static void test_graph_reuse(const tiny_model & model, test_context_params param
     test_set_env("LLAMA_GRAPH_REUSE_DISABLE", nullptr);
 }
 
-// asked at every node of a graph
-struct abort_after {
-    int n_left;
-
-    static bool is_over(void * data) { return ((abort_after *) data)->n_left-- <= 0; }
-};
-
 // a call that is aborted did not happen: the context holds whole calls, and goes on as if nothing had been; wherever it
 // was aborted, between the phases too
 static void test_abort(const tiny_model & model, test_context_params params) {
@@ -202,11 +195,11 @@ static void test_abort(const tiny_model & model, test_context_params params) {
     const std::vector<llama_token> first  = tiny_prompt(3*32 + 4, 1);
     const std::vector<llama_token> second = tiny_prompt(4*32 + 9, 2);
 
-    abort_after never = { INT_MAX };
+    test_abort never = { INT_MAX };
 
     test_context whole(model, params);
     whole.decode(first);
-    llama_set_abort_callback(whole.get(), abort_after::is_over, &never);
+    llama_set_abort_callback(whole.get(), test_abort::is_over, &never);
     whole.decode(second);
 
     const int n_asked = INT_MAX - never.n_left;
@@ -216,15 +209,7 @@ static void test_abort(const tiny_model & model, test_context_params params) {
         test_context ctx(model, params);
         ctx.decode(first);
 
-        abort_after soon = { n_nodes };
-        llama_set_abort_callback(ctx.get(), abort_after::is_over, &soon);
-
-        std::vector<llama_token> aborted = tiny_prompt(4*32 + 9, 3);
-        CHECK(llama_decode(ctx.get(), llama_batch_get_one(aborted.data(), aborted.size())) == 2);
-
-        llama_set_abort_callback(ctx.get(), nullptr, nullptr);
-        CHECK(ctx.n_pos() == (int) first.size());
-
+        ctx.decode_aborted(tiny_prompt(4*32 + 9, 3), n_nodes);
         ctx.decode(second);
         CHECK(ctx.call().path == H2O_PATH_SPARSE && ctx.call().n_inherited == 24);
         CHECK(ctx.logits() == whole.logits());

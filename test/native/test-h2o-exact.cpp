@@ -94,12 +94,6 @@ static void test_types(const tiny_model & model) {
     }
 }
 
-struct abort_after {
-    int n_left;
-
-    static bool is_over(void * data) { return ((abort_after *) data)->n_left-- <= 0; }
-};
-
 // random calls, some of them aborted, some cut off again, with states put back in between: always near to stock's over the
 // same positions, and to the bit what a context says that only ever saw the calls that stayed
 static void test_fuzz(const tiny_model & model, int seed) {
@@ -121,18 +115,9 @@ static void test_fuzz(const tiny_model & model, int seed) {
         const std::vector<llama_token> tokens = tiny_prompt(n, 1000*seed + step);
 
         switch (rnd.integer(0, 5)) {
-            case 0: { // aborted: as if it had not been
-                abort_after soon = { rnd.integer(0, 20) };
-                llama_set_abort_callback(ctx.get(), abort_after::is_over, &soon);
-
-                std::vector<llama_token> aborted = tiny_prompt(n, -step);
-                const int n_pos  = ctx.n_pos();
-                const int status = llama_decode(ctx.get(), llama_batch_get_one(aborted.data(), aborted.size()));
-
-                llama_set_abort_callback(ctx.get(), nullptr, nullptr);
-                CHECK(status == 2 && ctx.n_pos() == n_pos);
+            case 0: // as if it had not been
+                ctx.decode_aborted(tiny_prompt(n, -step), rnd.integer(0, 20));
                 break;
-            }
             case 1: { // decoded and cut off
                 const int n_pos = ctx.n_pos();
                 ctx.decode(tiny_prompt(n, -step));

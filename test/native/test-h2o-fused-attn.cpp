@@ -77,14 +77,10 @@ static std::vector<float> random_values(test_random & rnd, size_t n, float range
 }
 
 // values in a type, and what is left of them there
-static std::vector<uint8_t> to_type(ggml_type type, std::vector<float> & values, int n_per_row) {
-    std::vector<uint8_t> data(ggml_row_size(type, n_per_row)*(values.size()/n_per_row));
+static std::vector<uint8_t> round_to_type(ggml_type type, std::vector<float> & values, int n_per_row) {
+    const std::vector<uint8_t> data = test_to_type(type, values, n_per_row);
 
-    ggml_quantize_chunk(type, values.data(), data.data(), 0, values.size()/n_per_row, n_per_row, nullptr);
-
-    if (type != GGML_TYPE_F32) {
-        ggml_get_type_traits(type)->to_float(data.data(), values.data(), values.size());
-    }
+    values = test_to_float(type, data, values.size());
     return data;
 }
 
@@ -148,8 +144,8 @@ static void test_case(test_random & rnd) {
 
     g.alloc();
     test_set(q, q_values);
-    test_set(k_cache, to_type(p.type_k, k_values, p.d_k));
-    test_set(v_cache, to_type(p.type_v, v_values, p.v_trans ? p.n_cells : p.d_v));
+    test_set(k_cache, round_to_type(p.type_k, k_values, p.d_k));
+    test_set(v_cache, round_to_type(p.type_v, v_values, p.v_trans ? p.n_cells : p.d_v));
     if (set) {
         test_set(set, members);
     }

@@ -89,26 +89,9 @@ static problem random_problem(test_random & rnd) {
     return p;
 }
 
-static std::vector<uint8_t> to_type(ggml_type type, const std::vector<float> & x, int64_t n_per_row) {
-    std::vector<uint8_t> res(ggml_row_size(type, n_per_row)*(x.size()/n_per_row));
-    if (type == GGML_TYPE_F32) {
-        memcpy(res.data(), x.data(), res.size());
-    } else {
-        ggml_quantize_chunk(type, x.data(), res.data(), 0, x.size()/n_per_row, n_per_row, nullptr);
-    }
-    return res;
-}
-
 // keys as the cache holds them
 static std::vector<float> keys_of(const problem & p) {
-    const std::vector<uint8_t> data = to_type(p.type_k, p.k, p.d_k);
-
-    std::vector<float> res(p.k.size());
-    if (p.type_k == GGML_TYPE_F32) {
-        return p.k;
-    }
-    ggml_get_type_traits(p.type_k)->to_float(data.data(), res.data(), res.size());
-    return res;
+    return test_to_float(p.type_k, test_to_type(p.type_k, p.k, p.d_k), p.k.size());
 }
 
 struct result {
@@ -143,7 +126,7 @@ static result run(const problem & p, int begin, int n_threads) {
     g.alloc();
 
     test_set(q, p.q);
-    test_set(k_all, to_type(p.type_k, p.k, p.d_k));
+    test_set(k_all, test_to_type(p.type_k, p.k, p.d_k));
 
     std::vector<float> v(p.n_kv*p.n_head_kv*D_V);
     for (int i = 0; i < p.n_kv; ++i) {
@@ -154,7 +137,7 @@ static result run(const problem & p, int begin, int n_threads) {
             }
         }
     }
-    test_set(v_all, to_type(p.type_v, v, p.v_trans ? p.n_kv : D_V));
+    test_set(v_all, test_to_type(p.type_v, v, p.v_trans ? p.n_kv : D_V));
 
     std::vector<float> m(p.n_kv*p.n_tokens);
     for (int t = 0; t < p.n_tokens; ++t) {
@@ -162,7 +145,7 @@ static result run(const problem & p, int begin, int n_threads) {
             m[t*p.n_kv + i] = p.is_seen(t, i) ? 0.0f : -INFINITY;
         }
     }
-    test_set(mask, to_type(p.type_mask, m, p.n_kv));
+    test_set(mask, test_to_type(p.type_mask, m, p.n_kv));
     if (sinks) {
         test_set(sinks, p.sinks);
     }

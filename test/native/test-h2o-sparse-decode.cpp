@@ -138,12 +138,6 @@ static void test_holes(const tiny_model & model) {
     CHECK(ctx.call().n_decode == 16);
 }
 
-struct abort_after {
-    int n_left;
-
-    static bool is_over(void * data) { return ((abort_after *) data)->n_left-- <= 0; }
-};
-
 static void test_fuzz(const tiny_model & model, int seed) {
     test_random rnd;
     rnd.engine.seed(seed);
@@ -173,18 +167,9 @@ static void test_fuzz(const tiny_model & model, int seed) {
         }
 
         switch (rnd.integer(0, 5)) {
-            case 0: { // aborted
-                abort_after soon = { rnd.integer(0, 20) };
-                llama_set_abort_callback(ctx.get(), abort_after::is_over, &soon);
-
-                std::vector<llama_token> aborted = tiny_prompt(rnd.integer(1, 4), -step);
-                const int n_pos  = ctx.n_pos();
-                const int status = llama_decode(ctx.get(), llama_batch_get_one(aborted.data(), aborted.size()));
-
-                llama_set_abort_callback(ctx.get(), nullptr, nullptr);
-                CHECK(status == 2 && ctx.n_pos() == n_pos);
+            case 0:
+                ctx.decode_aborted(tiny_prompt(rnd.integer(1, 4), -step), rnd.integer(0, 20));
                 break;
-            }
             case 1: // cut off, and other tokens in their place
                 ctx.truncate(ctx.n_pos() - rnd.integer(1, 200));
                 ctx.decode(tiny_prompt(any_length(), -step));

@@ -7,8 +7,10 @@
 #include "ggml-cpu.h"
 #include "ggml.h"
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -59,4 +61,22 @@ std::vector<T> test_get(const ggml_tensor * t) {
     std::vector<T> data(ggml_nelements(t));
     ggml_backend_tensor_get(t, data.data(), 0, ggml_nbytes(t));
     return data;
+}
+
+// rows of n_per_row values in a type
+inline std::vector<uint8_t> test_to_type(ggml_type type, const std::vector<float> & x, int64_t n_per_row) {
+    std::vector<uint8_t> res(ggml_row_size(type, n_per_row)*(x.size()/n_per_row));
+    ggml_quantize_chunk(type, x.data(), res.data(), 0, x.size()/n_per_row, n_per_row, nullptr);
+    return res;
+}
+
+// n values of a type
+inline std::vector<float> test_to_float(ggml_type type, const std::vector<uint8_t> & x, size_t n) {
+    std::vector<float> res(n);
+    if (type == GGML_TYPE_F32) {
+        memcpy(res.data(), x.data(), x.size());
+    } else {
+        ggml_get_type_traits(type)->to_float(x.data(), res.data(), n);
+    }
+    return res;
 }
