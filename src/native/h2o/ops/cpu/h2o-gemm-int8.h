@@ -16,6 +16,12 @@
 #include <cstdlib>
 #include <cstring>
 
+// what a rounded key of sum `sum` is: scale*(product - H2O_INT8_OFFSET*sum) + the logit of its page's mean
+struct h2o_int8_scale {
+    float scale;
+    float shift; // -scale*H2O_INT8_OFFSET*sum
+};
+
 #if defined(H2O_HAS_INT8) && defined(H2O_HAS_VEC) && (!defined(__AVX512F__) || defined(__AVX512BW__))
 #define H2O_HAS_INT8_SEARCH
 
@@ -40,12 +46,6 @@ static constexpr int H2O_INT8_KEY    = 127;
 #else
 static constexpr int H2O_INT8_KEY    = 63;
 #endif
-
-// what a rounded key of sum `sum` is: scale*(product - OFFSET*sum) + the logit of its page's mean
-struct h2o_int8_scale {
-    float scale;
-    float shift; // -scale*OFFSET*sum
-};
 
 // n values of x less `mean` (null: 0) to at most `top`; times what is returned, which is NaN if one of them is no number
 static inline float h2o_round_int8(const float * x, const float * mean, int64_t n, int top, int8_t * out) {

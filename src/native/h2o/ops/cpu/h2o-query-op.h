@@ -68,7 +68,7 @@ struct h2o_query_op {
     // bytes that all threads share, of one KV head at a time: keys of the candidates as they are scored, and landmarks
     int64_t n_keys()         const { return GGML_PAD(p.n_cand, GGML_H2O_PAGE); }
     size_t  size_rows()      const { return n_keys()*d*size_value(); }
-    size_t  size_scales()    const { return n_keys()*2*sizeof(float); }
+    size_t  size_scales()    const { return n_keys()*sizeof(h2o_int8_scale); }
     size_t  size_landmarks() const { return p.n_landmarks*d*sizeof(float); }
     size_t  size_shared()    const { return size_rows() + size_scales() + GGML_PAD(size_landmarks(), align); }
 
@@ -132,13 +132,13 @@ struct h2o_query_op {
 struct h2o_query_keys {
     h2o_query_keys(const h2o_query_op & op, const ggml_compute_params * params) {
         rows      = (char *) GGML_PAD((uintptr_t) params->wdata, h2o_query_op::align);
-        scales    = (float *) (rows + op.size_rows());
+        scales    = (h2o_int8_scale *) (rows + op.size_rows());
         landmarks = (float *) ((char *) scales + op.size_scales());
     }
 
-    char  * rows;      // [n_keys][d], as h2o_scoring has them
-    float * scales;    // [n_keys][2], of H2O_SCORING_INT8
-    float * landmarks; // [n_landmarks][d]
+    char           * rows;      // [n_keys][d], as h2o_scoring has them
+    h2o_int8_scale * scales;    // [n_keys], of H2O_SCORING_INT8
+    float          * landmarks; // [n_landmarks][d]
 };
 
 struct h2o_query_work {

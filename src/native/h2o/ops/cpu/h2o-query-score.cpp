@@ -4,19 +4,20 @@
 #include "h2o-rows.h"
 
 #ifdef H2O_HAS_INT8_SEARCH
-// What the keys of a page share, or null: the page's mean, and for those behind the last whole page that of the last. A
-// mean that is no number says nothing of the other keys.
-static const float * h2o_mean_of(const h2o_query_op & op, int64_t ih_kv, int64_t page) {
+// The page whose mean stands for what the keys of `page` share, or -1: for those behind the last whole page it is the
+// last. A mean that is no number says nothing of the other keys.
+static int64_t h2o_page_of_mean(const h2o_query_op & op, int64_t ih_kv, int64_t page) {
     if (op.p.n_pages == 0) {
-        return nullptr;
+        return -1;
     }
-    const float * mean = op.pages_of(ih_kv) + std::min<int64_t>(page, op.p.n_pages - 1)*op.d;
+    const int64_t res  = std::min<int64_t>(page, op.p.n_pages - 1);
+    const float * mean = op.pages_of(ih_kv) + res*op.d;
 
     float bad = 0.0f;
     for (int64_t i = 0; i < op.d; ++i) {
         bad += mean[i]*0.0f;
     }
-    return bad == 0.0f ? mean : nullptr;
+    return bad == 0.0f ? res : -1;
 }
 #endif
 
@@ -32,7 +33,7 @@ static void h2o_copy_key(
 #ifdef H2O_HAS_INT8_SEARCH
         case H2O_SCORING_INT8:
             cells.read(at, row);
-            ((h2o_int8_scale *) keys.scales)[at] = h2o_round_key(row, mean, op.d, (int8_t *) keys.rows + at*op.d);
+            keys.scales[at] = h2o_round_key(row, mean, op.d, (int8_t *) keys.rows + at*op.d);
             break;
 #endif
 #ifdef H2O_HAS_AMX
@@ -51,7 +52,9 @@ void h2o_round_keys(const h2o_query_op & op, const h2o_query_keys & keys, int64_
     for (int64_t page = begin; page < end; ++page) {
         const float * mean = nullptr;
 #ifdef H2O_HAS_INT8_SEARCH
-        mean = op.scoring == H2O_SCORING_INT8 ? h2o_mean_of(op, ih_kv, page) : nullptr;
+        const int64_t of = op.scoring == H2O_SCORING_INT8 ? h2o_page_of_mean(op, ih_kv, page) : -1;
+
+        mean = of < 0 ? nullptr : op.pages_of(ih_kv) + of*op.d;
 #endif
         const int64_t first = page*GGML_H2O_PAGE;
         const int64_t last  = std::min<int64_t>(first + GGML_H2O_PAGE, op.p.n_cand);
@@ -63,7 +66,7 @@ void h2o_round_keys(const h2o_query_op & op, const h2o_query_keys & keys, int64_
 #ifdef H2O_HAS_INT8_SEARCH
         if (op.scoring == H2O_SCORING_INT8) { // a page is scored whole: what is behind the last key counts nowhere
             for (int64_t i = last; i < first + GGML_H2O_PAGE; ++i) {
-                ((h2o_int8_scale *) keys.scales)[i] = { NAN, NAN };
+                keys.scales[i] = { NAN, NAN };
                 std::fill_n((int8_t *) keys.rows + i*op.d, op.d, 0);
             }
         }
@@ -110,11 +113,10 @@ static void h2o_score_int8(
     for (int64_t i = 0; i < op.n_searched_pages(); ++i) {
         const int64_t page  = w.pages[i];
         const int64_t first = page*GGML_H2O_PAGE;
+        const int64_t of    = h2o_page_of_mean(op, ih_kv, page);
+        const float * base  = of < 0 ? zeros : w.means + of*H2O_PANEL;
 
-        const float * base = h2o_mean_of(op, ih_kv, page) ?
-            w.means + std::min<int64_t>(page, op.p.n_pages - 1)*H2O_PANEL : zeros;
-
-        h2o_int8_score_page((const int8_t *) keys.rows + first*op.d, (const h2o_int8_scale *) keys.scales + first,
+        h2o_int8_score_page((const int8_t *) keys.rows + first*op.d, keys.scales + first,
                 queries, scale_q, base, op.d, w.logits + i*GGML_H2O_PAGE*H2O_PANEL, most);
         h2o_sums_add(most, sums);
     }
