@@ -127,9 +127,9 @@ static h2o_schedule schedule_by_name(const std::string & name) {
 }
 
 static h2o_policy_type policy_by_name(const std::string & name) {
-    for (const h2o_policy_type policy : { H2O_POLICY_VOTES, H2O_POLICY_QUERY }) {
-        if (name == h2o_policy_name(policy)) {
-            return policy;
+    for (int i = 0; const h2o_policy_traits * policy = h2o_get_policy(i); ++i) {
+        if (name == policy->name) {
+            return policy->type;
         }
     }
     die("unknown selection " + name);

@@ -43,7 +43,6 @@ import type {
   PrefillResult,
   Reason,
   Schedule,
-  Selection,
 } from './types.js'
 import { count, oneOf, optionalSignal, tokenIds } from './validate.js'
 import { emitProcessWarning, type H2oWarning, type WarningListener } from './warnings.js'
@@ -98,7 +97,7 @@ export class Context {
       covered: handle.covered,
       reason: info.reason as Reason | null,
       schedule: info.schedule as Schedule,
-      select: info.select as Selection,
+      select: info.select,
       chunk: info.chunk,
       local: info.local,
       heavy: info.heavy,

@@ -1,5 +1,6 @@
 import type { ContextTokens } from './context-tokens.js'
 import type { NativeContextInfo } from './native/surface.js'
+import { policyOf } from './policies.js'
 
 type HistoryInfo = Pick<
   NativeContextInfo,
@@ -40,7 +41,7 @@ export class History {
     const calls = info.nCallMax - (info.nCallMax % info.chunk)
     this.#unit = !this.#isSparse
       ? info.nCallMax
-      : info.select !== 'query'
+      : policyOf(info.select).hasMemory
         ? Number.POSITIVE_INFINITY
         : this.#isBalanced
           ? info.chunk

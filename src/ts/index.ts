@@ -36,6 +36,7 @@ export type {
 } from './model-options.js'
 export type { ContextOptions, DecodeKeys, FlashAttn, H2oOptions, KvType } from './options.js'
 export type { Place } from './places.js'
+export type { Selection } from './policies.js'
 export type { PrefillOptions, Prompt } from './prefill.js'
 export { planPrefill } from './prefill-plan.js'
 export type { RopeOptions } from './rope.js'
@@ -59,7 +60,6 @@ export type {
   PrefillTimings,
   Reason,
   Schedule,
-  Selection,
   TokenLogprob,
 } from './types.js'
 export type { H2oWarning, H2oWarningCode } from './warnings.js'

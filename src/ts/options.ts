@@ -11,17 +11,11 @@ import {
   type NativeH2oUse,
   traceLevels,
 } from './native/surface.js'
+import { defaultSelection, policies, policyOf, type Selection, selections } from './policies.js'
 import { namesOf, readOptions } from './read-options.js'
 import { checkRope, type RopeOptions } from './rope.js'
 import { defaultThreads, maxThreads } from './threads.js'
-import {
-  defaultSelection,
-  maxDecodeKeys,
-  type Schedule,
-  type Selection,
-  schedules,
-  selections,
-} from './types.js'
+import { maxDecodeKeys, type Schedule, schedules } from './types.js'
 import { boolean, integer, oneOf, optionalFunction } from './validate.js'
 import type { H2oWarning, WarningListener } from './warnings.js'
 
@@ -215,11 +209,12 @@ function checkH2o(given: ContextOptions['h2o']): NativeH2oOptions {
   const schedule = oneOf('schedule', h2o.schedule, 'single-pass', schedules)
   const select =
     h2o.select === undefined ? undefined : oneOf('select', h2o.select, defaultSelection, selections)
-  if (select === 'query' && schedule === 'two-pass') {
-    throw invalidArgument("select 'query' has no schedule 'two-pass': use 'single-pass', or select 'votes'", {
-      select,
-      schedule,
-    })
+  if (select && schedule === 'two-pass' && !policyOf(select).runsTwoPass) {
+    const others = policies.filter(({ runsTwoPass }) => runsTwoPass).map(({ name }) => `'${name}'`)
+    throw invalidArgument(
+      `select '${select}' has no schedule 'two-pass': use 'single-pass', or select ${others.join(' or ')}`,
+      { select, schedule },
+    )
   }
   return {
     local: optionalCount('local', h2o.local),

@@ -1,5 +1,7 @@
 /** What calls report: plain data, no behaviour. */
 
+import type { Selection } from './policies.js'
+
 /** How a decode call read the cache: H2O chunked sparse attention, or attention over all of it. */
 export type Path = 'h2o' | 'dense'
 
@@ -10,16 +12,6 @@ export const schedules = ['single-pass', 'two-pass'] as const
  * attention of all chunks and then one chunk by chunk (src/native/h2o/README.md, "Schedules").
  */
 export type Schedule = (typeof schedules)[number]
-
-export const selections = ['votes', 'query'] as const
-
-/**
- * Who chooses what a chunk remembers besides the last positions: the attention that positions have got so far, or the
- * chunk's own queries, from all that was read (src/native/h2o/README.md, "Policies").
- */
-export type Selection = (typeof selections)[number]
-
-export const defaultSelection: Selection = 'query'
 
 /** Of sparse decoding: more than any context has positions for. */
 export const maxDecodeKeys = 2 ** 30

@@ -46,7 +46,7 @@ describe('options', () => {
     ['--min-top1 101', /More than 100/],
     ['--max-ppl-ratio low', /Not a number/],
     ['--h2o-schedule other', /none of single-pass, two-pass/],
-    ['--h2o-select other', /none of votes, query/],
+    ['--h2o-select other', /none of query, votes/],
     ['-ub 0', /Less than 1/],
   ])('refuses %s', (line, message) => {
     expect(() => parse(line)).toThrow(usage(message))

@@ -113,8 +113,8 @@ void test_context::decode(const std::vector<llama_token> & tokens) {
 void test_context::decode_aborted(std::vector<llama_token> tokens, int n_nodes) {
     const int pos = n_pos();
 
-    test_abort soon = { n_nodes };
-    llama_set_abort_callback(ctx.get(), test_abort::is_over, &soon);
+    test_abort_after soon = { n_nodes };
+    llama_set_abort_callback(ctx.get(), test_abort_after::is_over, &soon);
     const int status = llama_decode(ctx.get(), llama_batch_get_one(tokens.data(), tokens.size()));
     llama_set_abort_callback(ctx.get(), nullptr, nullptr);
 

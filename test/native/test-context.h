@@ -64,10 +64,10 @@ struct test_trace {
 typedef std::vector<float> test_kv; // [n_pos][n_head_kv][d_head]
 
 // an abort callback, asked at every node of a graph
-struct test_abort {
+struct test_abort_after {
     int n_left;
 
-    static bool is_over(void * data) { return ((test_abort *) data)->n_left-- <= 0; }
+    static bool is_over(void * data) { return ((test_abort_after *) data)->n_left-- <= 0; }
 };
 
 class test_context {

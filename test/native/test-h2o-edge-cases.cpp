@@ -195,11 +195,11 @@ static void test_abort(const tiny_model & model, test_context_params params) {
     const std::vector<llama_token> first  = tiny_prompt(3*32 + 4, 1);
     const std::vector<llama_token> second = tiny_prompt(4*32 + 9, 2);
 
-    test_abort never = { INT_MAX };
+    test_abort_after never = { INT_MAX };
 
     test_context whole(model, params);
     whole.decode(first);
-    llama_set_abort_callback(whole.get(), test_abort::is_over, &never);
+    llama_set_abort_callback(whole.get(), test_abort_after::is_over, &never);
     whole.decode(second);
 
     const int n_asked = INT_MAX - never.n_left;

@@ -14,7 +14,7 @@ static const h2o_params budget_of_tests = [] {
     return res;
 }();
 
-static const h2o_policy_votes policy(budget_of_tests, 32);
+static const h2o_policy_votes policy(*h2o_get_policy_traits(H2O_POLICY_VOTES), budget_of_tests, 32);
 
 // a call of so many tokens at this position, as the state plans it
 static std::vector<h2o_plan> plan(

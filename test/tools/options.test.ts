@@ -25,7 +25,7 @@ test.each([
   ['--h2o-heavy', '4294967296', 'expected a number of positions'],
   ['--h2o-dense-tail', '-1', 'expected a number of positions'],
   ['--h2o-schedule', 'both', "expected 'single-pass' or 'two-pass', got 'both'"],
-  ['--h2o-select', 'best', "expected 'votes' or 'query', got 'best'"],
+  ['--h2o-select', 'best', "expected one of query, votes, got 'best'"],
 ])('%s %j is an error', async (option, value, message) => {
   const { status, stderr } = await run('llama-completion', ['-m', 'none.gguf', ...completion(option, value)])
   expect(status).toBe(1)

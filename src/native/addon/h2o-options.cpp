@@ -5,8 +5,12 @@
 namespace addon {
 
 static h2o_policy_type policy_of(const std::string & name) {
-    return name == h2o_policy_name(H2O_POLICY_VOTES) ? H2O_POLICY_VOTES :
-           name == h2o_policy_name(H2O_POLICY_QUERY) ? H2O_POLICY_QUERY : H2O_POLICY_AUTO;
+    for (int i = 0; const h2o_policy_traits * policy = h2o_get_policy(i); ++i) {
+        if (name == policy->name) {
+            return policy->type;
+        }
+    }
+    return H2O_POLICY_AUTO;
 }
 
 h2o_params h2o_params_from_js(const Napi::Object & object) {

@@ -111,7 +111,7 @@ const char * state_header_difference(const context_state & state, const state_he
     const h2o_info     info = h2o_get_info(state.ctx);
 
     return info.reason != H2O_REASON_NONE                          ? "off"       :
-           info.policy == H2O_POLICY_QUERY                         ? nullptr     : // K is all that it needs
+           !h2o_get_policy_traits(info.policy)->has_memory         ? nullptr     : // K is all that it needs
            saved.n_chunk != here.n_chunk                           ? "chunk"     :
            saved.n_local != here.n_local                           ? "local"     :
            saved.n_heavy != here.n_heavy                           ? "heavy"     :

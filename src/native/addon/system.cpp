@@ -1,6 +1,7 @@
 #include "system.h"
 
 #include "ggml-backend.h"
+#include "h2o.h"
 #include "llama.h"
 
 namespace addon {
@@ -29,6 +30,19 @@ static Napi::Object device_to_js(Napi::Env env, ggml_backend_dev_t dev) {
     return object;
 }
 
+static Napi::Object policy_to_js(Napi::Env env, const h2o_policy_traits & policy) {
+    Napi::Object object = Napi::Object::New(env);
+    object.Set("name",        Napi::String::New(env, policy.name));
+    object.Set("about",       Napi::String::New(env, policy.about));
+    object.Set("local",       Napi::Number::New(env, policy.n_local));
+    object.Set("heavy",       Napi::Number::New(env, policy.n_heavy));
+    object.Set("heavyGrows",  Napi::Boolean::New(env, policy.heavy_grows));
+    object.Set("denseTail",   Napi::Number::New(env, policy.n_dense_tail));
+    object.Set("runsTwoPass", Napi::Boolean::New(env, policy.runs_two_pass));
+    object.Set("hasMemory",   Napi::Boolean::New(env, policy.has_memory));
+    return object;
+}
+
 Napi::Value system_info(const Napi::CallbackInfo & info) {
     const Napi::Env env = info.Env();
 
@@ -37,9 +51,15 @@ Napi::Value system_info(const Napi::CallbackInfo & info) {
         devices.Set((uint32_t) i, device_to_js(env, ggml_backend_dev_get(i)));
     }
 
+    Napi::Array policies = Napi::Array::New(env);
+    for (int i = 0; const h2o_policy_traits * policy = h2o_get_policy(i); ++i) {
+        policies.Set((uint32_t) i, policy_to_js(env, *policy));
+    }
+
     Napi::Object object = Napi::Object::New(env);
     object.Set("features", Napi::String::New(env, llama_print_system_info()));
     object.Set("devices",  devices);
+    object.Set("policies", policies);
     return object;
 }
 

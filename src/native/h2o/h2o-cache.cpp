@@ -54,7 +54,7 @@ static std::vector<h2o_store_layer> h2o_store_layers(
         res.push_back({
             (int32_t) il,
             buft_of(dev),
-            buft_of(h2o_device_runs_query(dev, shape.d_k, shape.type_k) ? dev : nullptr),
+            buft_of(policy.runs_index_on(dev, shape) ? dev : nullptr),
             policy.tensors(shape),
             {},
             policy.index(shape),
@@ -91,7 +91,7 @@ h2o_plan h2o_cache::new_plan(uint32_t n_tokens, llama_pos pos) const {
     plan.trace    = trace.level;
 
     plan.heavy_grows   = cparams.h2o.heavy_grows;
-    plan.is_local_near = policy->has_local_near();
+    plan.is_local_near = policy->traits.has_local_near;
     return plan;
 }
 

@@ -124,7 +124,7 @@ static void h2o_build_chain(
             h2o_expand(l, { chunks.intra.o });
 
             if (plan.trace) {
-                inp.cache.trace.keep(l, plan, ic, policy.has_set_per_head() ? l.q->ne[1] : l.k->ne[1], set, scores, inp.ones);
+                inp.cache.trace.keep(l, plan, ic, policy.traits.has_own_sets ? l.q->ne[1] : l.k->ne[1], set, scores, inp.ones);
             }
         }
     }
@@ -148,7 +148,7 @@ ggml_tensor * h2o_build_attn_layer(
             ggml_is_contiguous(q)    ? q : ggml_cont(g.ctx0, q);
     }
 
-    const bool with_votes = owner == il && inp.cache.get_policy().wants_votes();
+    const bool with_votes = owner == il && inp.cache.get_policy().traits.casts_votes;
 
     const h2o_layer l = {
         g.ctx0, g.gf, q, k, v, softmax, il, q->ne[1]/k->ne[1], is_fused, with_votes,

@@ -45,8 +45,8 @@ h2o_reason h2o_coverage(const llama_model & model, const llama_cparams & cparams
         return H2O_REASON_UNSUPPORTED_DEVICE;
     }
     if (cparams.h2o.schedule == H2O_SCHEDULE_TWO_PASS) {
-        if (cparams.h2o.policy == H2O_POLICY_QUERY) {
-            return H2O_REASON_UNSUPPORTED_SCHEDULE; // phase 1 has no Local: the chunk's queries would ask without it
+        if (!h2o_get_policy_traits(cparams.h2o.policy)->runs_two_pass) {
+            return H2O_REASON_UNSUPPORTED_SCHEDULE;
         }
         if (!h2o_is_plain(model)) {
             return H2O_REASON_UNSUPPORTED_SCHEDULE; // windows and recurrent states see every token once

@@ -25,30 +25,29 @@ static ggml_context_ptr h2o_new_context() {
 
 // the attention of one head of a layer, as the graphs of this policy will ask for it
 static bool h2o_device_runs_attn(
-        ggml_backend_dev_t dev,
-        h2o_policy_type    policy,
-        int64_t            d_k,
-        int64_t            d_v,
-        ggml_type          type_k,
-        ggml_type          type_v,
-        bool               v_trans) {
+        ggml_backend_dev_t        dev,
+        const h2o_policy_traits & policy,
+        int64_t                   d_k,
+        int64_t                   d_v,
+        ggml_type                 type_k,
+        ggml_type                 type_v,
+        bool                      v_trans) {
     if (d_k % ggml_blck_size(type_k) != 0 || d_v % ggml_blck_size(type_v) != 0) {
         return false;
     }
     const ggml_context_ptr ctx = h2o_new_context();
 
-    const bool    is_query  = policy == H2O_POLICY_QUERY;
     const int64_t n_queries = 2*GGML_H2O_BLOCK;
-    const int64_t n_keys    = n_queries + (is_query ? 64 : 0); // a Local
+    const int64_t n_keys    = n_queries + (policy.has_local_near ? 64 : 0); // a Local
 
     ggml_tensor * q   = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, 1, n_queries);
     ggml_tensor * k   = ggml_new_tensor_3d(ctx.get(), type_k, d_k, n_keys, 1);
     ggml_tensor * v   = ggml_new_tensor_3d(ctx.get(), type_v, v_trans ? n_keys : d_v, v_trans ? d_v : n_keys, 1);
-    ggml_tensor * set = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_I32, 64, 1, is_query ? 2 : 1);
+    ggml_tensor * set = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_I32, 64, 1, policy.has_own_sets ? 2 : 1);
 
     for (ggml_tensor * set_or_null : { (ggml_tensor *) nullptr, set }) {
         if (!ggml_backend_dev_supports_op(dev, ggml_h2o_attn(
-                ctx.get(), q, k, v, set_or_null, nullptr, nullptr, v_trans, !set_or_null, !is_query, 1.0f))) {
+                ctx.get(), q, k, v, set_or_null, nullptr, nullptr, v_trans, !set_or_null, policy.casts_votes, 1.0f))) {
             return false;
         }
     }
@@ -59,7 +58,7 @@ static bool h2o_device_runs_attn(
 bool h2o_has_honest_devices(const llama_model & model) {
     for (const auto & dev : model.devices) {
         if (h2o_is_remote(dev.dev) &&
-            !h2o_device_runs_attn(dev.dev, H2O_POLICY_QUERY, 64, 64, GGML_TYPE_F16, GGML_TYPE_F16, false)) {
+            !h2o_device_runs_attn(dev.dev, *h2o_get_policy(0), 64, 64, GGML_TYPE_F16, GGML_TYPE_F16, false)) {
             return false;
         }
     }
@@ -103,7 +102,8 @@ bool h2o_has_fused_attn(const llama_model & model, const llama_cparams & cparams
     if (model.hparams.attn_soft_cap) {
         return false;
     }
-    if (cparams.h2o.policy == H2O_POLICY_VOTES && h2o_has_sinks(model)) {
+    const h2o_policy_traits & policy = *h2o_get_policy_traits(cparams.h2o.policy);
+    if (policy.casts_votes && h2o_has_sinks(model)) {
         return false; // the op would give the votes of a query whose sink takes all as much weight as any other's
     }
     if (!cparams.offload_kqv) {
@@ -119,7 +119,7 @@ bool h2o_has_fused_attn(const llama_model & model, const llama_cparams & cparams
         const int64_t d_v     = model.hparams.n_embd_head_v(il);
         const bool    v_trans = !cparams.flash_attn && !ggml_is_quantized(type_v);
 
-        if (dev && !h2o_device_runs_attn(dev, cparams.h2o.policy, d_k, d_v, type_k, type_v, v_trans)) {
+        if (dev && !h2o_device_runs_attn(dev, policy, d_k, d_v, type_k, type_v, v_trans)) {
             LLAMA_LOG_WARN("%s: %s has no fused H2O attention for heads of %d and a cache of %s and %s, "
                     "using a graph of stock ops\n",
                     __func__, ggml_backend_dev_name(dev), (int) d_k, ggml_type_name(type_k), ggml_type_name(type_v));

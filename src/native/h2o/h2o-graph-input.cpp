@@ -33,7 +33,7 @@ llm_graph_input_h2o::llm_graph_input_h2o(const llm_graph_context & g, const h2o_
 
     // without intra and without a memory the cached intra attention passes through
     const bool has_votes =
-        !cache.get_fused() && cache.get_policy().wants_votes() && (has_intra || plan.n_mem(plan.ic_begin) > 0);
+        !cache.get_fused() && cache.get_policy().traits.casts_votes && (has_intra || plan.n_mem(plan.ic_begin) > 0);
     const bool has_mass = plan.trace == H2O_TRACE_MASS && has_inter;
 
     if (has_votes || has_mass) {

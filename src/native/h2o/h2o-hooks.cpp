@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 
 // query heads to a KV head, in the layer with the most
 static uint32_t h2o_max_group(const llama_hparams & hparams) {
@@ -29,6 +30,9 @@ void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & para
     const h2o_params asked = params.h2o ? *params.h2o : h2o_default_params();
     const h2o_params used  = h2o_resolve_params(asked, cparams.n_ubatch, h2o_max_group(model.hparams));
 
+    if (!h2o_get_policy_traits(used.policy)) {
+        throw std::runtime_error(format("unknown H2O policy %d", (int) used.policy));
+    }
     static_cast<h2o_params &>(cparams.h2o) = used;
 
     if (h2o_lowers_params(asked, cparams.n_ubatch)) {

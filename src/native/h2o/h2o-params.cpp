@@ -19,20 +19,24 @@ h2o_params h2o_default_params(void) {
     return res;
 }
 
-// Defaults by cost and quality (docs/quality.md). Local takes a part of the chunk at most, which leaves room for Heavy.
-static void resolve_auto(h2o_params & params, uint32_t n_chunk, uint32_t n_group) {
-    const bool     by_query  = params.policy == H2O_POLICY_QUERY;
-    const uint32_t max_local = n_chunk == 0 ? UINT32_MAX : n_chunk/(by_query ? 4 : 2);
+static h2o_policy_type auto_policy(h2o_schedule schedule) {
+    int32_t i = 0;
+    while (schedule == H2O_SCHEDULE_TWO_PASS && !h2o_get_policy(i)->runs_two_pass) {
+        ++i;
+    }
+    return h2o_get_policy(i)->type;
+}
 
+static void resolve_auto(h2o_params & params, const h2o_policy_traits & policy, uint32_t n_chunk, uint32_t n_group) {
     if (params.n_local == H2O_AUTO) {
-        params.n_local = std::min<uint32_t>(by_query ? 128 : 256, max_local);
+        params.n_local = n_chunk == 0 ? policy.n_local : std::min(policy.n_local, n_chunk/policy.local_part);
     }
     if (params.n_heavy == H2O_AUTO) {
-        params.heavy_grows = by_query && n_group > 2;
-        params.n_heavy     = by_query ? 640 : 256;
+        params.heavy_grows = policy.heavy_grows && n_group > 2;
+        params.n_heavy     = policy.n_heavy;
     }
     if (params.n_dense_tail == H2O_AUTO) {
-        params.n_dense_tail = by_query ? 64 : 0;
+        params.n_dense_tail = policy.n_dense_tail;
     }
 }
 
@@ -42,15 +46,18 @@ uint32_t h2o_auto_decode(void) {
 
 h2o_params h2o_resolve_params(h2o_params params, uint32_t n_chunk, uint32_t n_group) {
     if (params.policy == H2O_POLICY_AUTO) {
-        params.policy = params.schedule == H2O_SCHEDULE_TWO_PASS ? H2O_POLICY_VOTES : H2O_POLICY_QUERY;
+        params.policy = auto_policy(params.schedule);
     }
-    resolve_auto(params, n_chunk, n_group);
+    const h2o_policy_traits * policy = h2o_get_policy_traits(params.policy);
+    if (!policy) {
+        return params; // no context is made of them
+    }
+    resolve_auto(params, *policy, n_chunk, n_group);
 
     // positions are 32 bits
     params.n_decode = params.n_decode == H2O_AUTO ? h2o_auto_decode() : std::min<uint32_t>(params.n_decode, 1 << 30);
 
-    // nothing of `query` needs sets to be smaller than chunks; positions are 32 bits
-    if (params.policy == H2O_POLICY_QUERY) {
+    if (!policy->fits_chunk) {
         params.n_local = n_chunk == 0 ? params.n_local : std::min(params.n_local, n_chunk - 1);
         params.n_heavy = std::min<uint32_t>(params.n_heavy, 1 << 30);
         return params;
@@ -111,12 +118,9 @@ const char * h2o_reason_name(h2o_reason reason) {
 }
 
 const char * h2o_policy_name(h2o_policy_type policy) {
-    switch (policy) {
-        case H2O_POLICY_AUTO:  return "auto";
-        case H2O_POLICY_VOTES: return "votes";
-        case H2O_POLICY_QUERY: return "query";
-    }
-    return "unknown";
+    const h2o_policy_traits * traits = h2o_get_policy_traits(policy);
+
+    return policy == H2O_POLICY_AUTO ? "auto" : traits ? traits->name : "unknown";
 }
 
 const char * h2o_schedule_name(h2o_schedule schedule) {

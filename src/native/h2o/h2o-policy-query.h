@@ -9,15 +9,14 @@
 
 class h2o_policy_query : public h2o_policy {
 public:
-    h2o_policy_type type() const override { return H2O_POLICY_QUERY; }
+    h2o_policy_query(const h2o_policy_traits & traits, const h2o_params &, uint32_t) : h2o_policy(traits) {}
 
-    bool    wants_votes()       const override { return false; }
-    bool    has_set_per_head()  const override { return true; }
-    bool    has_local_near()    const override { return true; }
     int32_t n_nodes_per_chunk() const override { return 56; }
 
     std::vector<h2o_tensor_spec> tensors(const h2o_layer_shape &)       const override { return {}; }
     std::vector<h2o_tensor_spec> index  (const h2o_layer_shape & shape) const override;
+
+    bool runs_index_on(ggml_backend_dev_t dev, const h2o_layer_shape & shape) const override;
 
     std::unique_ptr<h2o_policy_layer> begin_layer(
             const h2o_layer & l, const h2o_plan & plan, const h2o_kept & kept) const override;

@@ -13,8 +13,8 @@ enum {
     H2O_CHUNK_SCORE, // F32 [S,     n_head_kv] of the last chunk
 };
 
-h2o_policy_votes::h2o_policy_votes(const h2o_params & params, uint32_t n_chunk) :
-    n_mem(params.n_local + params.n_heavy), n_chunk(n_chunk) {
+h2o_policy_votes::h2o_policy_votes(const h2o_policy_traits & traits, const h2o_params & params, uint32_t n_chunk) :
+    h2o_policy(traits), n_mem(params.n_local + params.n_heavy), n_chunk(n_chunk) {
 }
 
 std::vector<h2o_tensor_spec> h2o_policy_votes::tensors(const h2o_layer_shape & shape) const {

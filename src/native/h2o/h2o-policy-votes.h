@@ -8,18 +8,15 @@
 
 class h2o_policy_votes : public h2o_policy {
 public:
-    h2o_policy_votes(const h2o_params & params, uint32_t n_chunk);
+    h2o_policy_votes(const h2o_policy_traits & traits, const h2o_params & params, uint32_t n_chunk);
 
-    h2o_policy_type type() const override { return H2O_POLICY_VOTES; }
-
-    bool    wants_votes()       const override { return true; }
-    bool    has_set_per_head()  const override { return false; }
-    bool    has_local_near()    const override { return false; }
     int32_t n_nodes_per_chunk() const override { return 16; }
 
     std::vector<h2o_tensor_spec> tensors(const h2o_layer_shape & shape) const override;
 
     std::vector<h2o_tensor_spec> index  (const h2o_layer_shape &) const override { return {}; }
+
+    bool runs_index_on(ggml_backend_dev_t, const h2o_layer_shape &) const override { return true; }
 
     std::unique_ptr<h2o_policy_layer> begin_layer(
             const h2o_layer & l, const h2o_plan & plan, const h2o_kept & kept) const override;

@@ -69,18 +69,10 @@ public:
 
 class h2o_policy {
 public:
+    explicit h2o_policy(const h2o_policy_traits & traits) : traits(traits) {}
     virtual ~h2o_policy() = default;
 
-    virtual h2o_policy_type type() const = 0;
-
-    // whether attention shall sum votes, which costs a second visit of the keys on a GPU
-    virtual bool wants_votes() const = 0;
-
-    // whether each query head has sets of its own; else those of a KV head's group share them
-    virtual bool has_set_per_head() const = 0;
-
-    // whether Local belongs to a chunk's intra attention, and not to the set
-    virtual bool has_local_near() const = 0;
+    const h2o_policy_traits & traits;
 
     // nodes that it adds to a graph per chunk and layer, views included
     virtual int32_t n_nodes_per_chunk() const = 0;
@@ -90,6 +82,9 @@ public:
 
     // What it knows of the cells per layer: a function of K alone, so one copy is enough, whatever becomes of a call.
     virtual std::vector<h2o_tensor_spec> index(const h2o_layer_shape & shape) const = 0;
+
+    // whether a device runs the ops that read and write it; null is the CPU
+    virtual bool runs_index_on(ggml_backend_dev_t dev, const h2o_layer_shape & shape) const = 0;
 
     // l and plan outlive the result
     virtual std::unique_ptr<h2o_policy_layer> begin_layer(

@@ -137,7 +137,7 @@ uint32_t h2o_max_nodes(const llama_context & lctx, const h2o_cache & cache) {
         for (const int32_t il : cache.get_store().layer_ids()) {
             n_head_max = std::max(n_head_max, hparams.n_head(il));
         }
-        const int64_t n_per_sum = cparams.h2o.policy == H2O_POLICY_QUERY ? GGML_H2O_BLOCK : cparams.n_ubatch;
+        const int64_t n_per_sum = cache.get_policy().traits.has_own_sets ? GGML_H2O_BLOCK : cparams.n_ubatch;
 
         if (n_head_max > 0) { // none where all layers have windows
             n_per_chunk += h2o_mass_max_nodes(cparams.n_ubatch, n_per_sum, cparams.n_ctx_seq, n_head_max);

@@ -89,7 +89,7 @@ static h2o_state_header h2o_header_of(const h2o_state_owner & owner) {
     res.n_local = owner.params.n_local;
     res.n_heavy = owner.params.n_heavy;
     res.n_chunk = owner.n_chunk;
-    res.policy  = owner.policy.type();
+    res.policy  = owner.policy.traits.type;
     return res;
 }
 

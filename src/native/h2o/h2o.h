@@ -31,13 +31,40 @@ LLAMA_API const char * h2o_schedule_name(enum h2o_schedule schedule);
 
 // who chooses what a chunk remembers (README.md, "Policies")
 enum h2o_policy_type {
-    H2O_POLICY_AUTO  = -1, // query, or votes where the schedule is two-pass; a context has one of the others
+    H2O_POLICY_AUTO  = -1, // the first that runs the schedule; a context has one of the others
     H2O_POLICY_VOTES = 0, // the positions that got the most attention
     H2O_POLICY_QUERY = 1, // those of all positions that the chunk's own queries ask for; single-pass only
 };
 
 // "auto", "votes" or "query"
 LLAMA_API const char * h2o_policy_name(enum h2o_policy_type policy);
+
+// what a policy is beside the sets that it chooses
+struct h2o_policy_traits {
+    enum h2o_policy_type type;
+    const char         * name;
+    const char         * about; // who chooses, for help texts
+
+    // defaults (docs/quality.md)
+    uint32_t n_local;    // L: at most 1/local_part of a chunk, which leaves room for H
+    uint32_t local_part;
+    uint32_t n_heavy;    // H
+    bool     heavy_grows; // for models with three query heads or more to a KV head
+    uint32_t n_dense_tail;
+
+    bool fits_chunk;     // L + H < S; else L < S alone
+    bool runs_two_pass;
+    bool has_memory;     // chunks inherit from those before them, and a saved state holds it; else K is all that sets depend on
+    bool casts_votes;    // attention sums votes, which costs a second visit of the keys on a GPU
+    bool has_own_sets;   // each query head has one for each block of its queries; else the heads of a group share a chunk's
+    bool has_local_near; // Local belongs to a chunk's intra attention, and not to its sets
+};
+
+// the i-th policy, 0 being what auto prefers; null past the last
+LLAMA_API const struct h2o_policy_traits * h2o_get_policy(int32_t i);
+
+// null for auto
+LLAMA_API const struct h2o_policy_traits * h2o_get_policy_traits(enum h2o_policy_type policy);
 
 // what is recorded of a sparse call, see h2o_get_trace
 enum h2o_trace_level {
@@ -77,12 +104,11 @@ struct h2o_params {
     bool upstream_products;
 };
 
-// Single-pass, no trace, our products, and auto for the rest: L = 128, H = 640 and a dense tail of 64 by query, 256, 256
-// and 0 by votes. By query, H grows for models with three query heads or more to a KV head. Decoding reads all keys.
+// Single-pass, no trace, our products, all keys for decoding, and auto for the rest: the policy's traits say what that is.
 LLAMA_API struct h2o_params h2o_default_params(void);
 
 // What a context makes of them, with chunks of S tokens (0: no limit) and a model with so many query heads to a KV head:
-// nothing auto. By query L < S, by votes L + H < S.
+// nothing auto.
 LLAMA_API struct h2o_params h2o_resolve_params(struct h2o_params params, uint32_t n_chunk, uint32_t n_group);
 
 // H of a set among n_cand positions

@@ -1,6 +1,16 @@
 /** What counts of H2O are unless given, as help texts say it. `resolvedH2o()` has them for a given context. */
+
+import { type Policy, policies } from '../policies.js'
+
+const growing = 'growing where three query heads or more share a KV head'
+
 export const countDefaults = {
-  local: '(default: 128, 256 with votes)',
-  heavy: '(default: 640, growing where three query heads or more share a KV head; 256 with votes)',
-  denseTail: '(default: 64, 0 with votes)',
+  local: textOf(({ local }) => `${local}`),
+  heavy: textOf(({ heavy, heavyGrows }) => (heavyGrows ? `${heavy}, ${growing}` : `${heavy}`)),
+  denseTail: textOf(({ denseTail }) => `${denseTail}`),
 } as const
+
+function textOf(text: (policy: Policy) => string): string {
+  const [first, ...others] = policies
+  return `(default: ${[text(first), ...others.map((policy) => `${text(policy)} with ${policy.name}`)].join('; ')})`
+}

@@ -1,6 +1,6 @@
 // The options of `run`: llama.cpp's names, meanings, defaults and environment variables, then our own.
 // One table for the parser, for the argv rewriter and for --help.
-import { defaultSelection } from '../types.js'
+import { defaultSelection, policies, selections } from '../policies.js'
 import { countDefaults } from './h2o-defaults.js'
 import { modelFlagOptions } from './model-flags.js'
 import { decodeKeys, integer, number, oneOf, onOffAuto, type Parser } from './parsers.js'
@@ -114,8 +114,8 @@ export const runOptions: readonly OptionSpec[] = [
     help: `heavy positions, which they see besides: --h2o-select says how they are chosen ${countDefaults.heavy}` },
   { group: h2o, names: ['--h2o-schedule'], value: 'NAME', parse: oneOf('single-pass', 'two-pass'), default: 'single-pass',
     help: 'single-pass or two-pass' },
-  { group: h2o, names: ['--h2o-select'], value: 'NAME', parse: oneOf('votes', 'query'),
-    help: `what chooses the heavy positions: votes (the attention they got so far) or query (the chunk itself; single-pass only) (default: ${defaultSelection})` },
+  { group: h2o, names: ['--h2o-select'], value: 'NAME', parse: oneOf(...selections),
+    help: `what chooses the heavy positions: ${policies.map(({ name, about }) => `${name} (${about})`).join(', ')} (default: ${defaultSelection})` },
   { group: h2o, names: ['--h2o-dense-tail'], value: 'N', parse: integer(0),
     help: `tokens at the end of the prompt that see all of it, as a question there should ${countDefaults.denseTail}` },
   { group: h2o, names: ['--h2o-decode'], value: 'N', parse: decodeKeys,

@@ -1,5 +1,6 @@
 /** The surface of h2o_llama.node (src/native/addon), declared once. Nothing outside src/ts sees it. */
 
+import type { Policy, Selection } from '../policies.js'
 import type { RopeOptions } from '../rope.js'
 import type { H2oTraceEntry } from '../types.js'
 
@@ -149,7 +150,7 @@ export interface NativeContextInfo {
   nCallMax: number
   reason: string | null
   schedule: string
-  select: string
+  select: Selection
   chunk: number
   local: number
   heavy: number
@@ -286,6 +287,7 @@ export interface NativeSystemInfo {
   /** llama.cpp's line: "CPU : AVX2 = 1 | ..." */
   features: string
   devices: NativeDevice[]
+  policies: Policy[]
 }
 
 export interface NativeBinding {

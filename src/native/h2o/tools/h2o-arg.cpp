@@ -13,7 +13,7 @@ std::vector<common_arg> h2o_args(const common_params & params) {
     args.push_back(common_arg(
         {"--h2o-local"}, "N",
         "H2O sparse prefill: each chunk of a prompt (-ub tokens) attends to itself, to the last N positions before it "
-        "and to the heavy ones; N = 0 for both turns it off" + h2o_default(h2o_defaults_text(&h2o_params::n_local)),
+        "and to the heavy ones; N = 0 for both turns it off" + h2o_default(h2o_defaults_text(&h2o_policy_traits::n_local)),
         [](common_params & params, const std::string & value) {
             params.h2o.n_local = h2o_parse_count(value);
         }
@@ -22,7 +22,7 @@ std::vector<common_arg> h2o_args(const common_params & params) {
     args.push_back(common_arg(
         {"--h2o-heavy"}, "N",
         "H2O sparse prefill: N more of the earlier positions, chosen per layer and head: 640, and more of long prompts, "
-        "where three heads or more share keys" + h2o_default(h2o_defaults_text(&h2o_params::n_heavy)),
+        "where three heads or more share keys" + h2o_default(h2o_defaults_text(&h2o_policy_traits::n_heavy)),
         [](common_params & params, const std::string & value) {
             params.h2o.n_heavy = h2o_parse_count(value);
         }
@@ -38,9 +38,9 @@ std::vector<common_arg> h2o_args(const common_params & params) {
     ).set_env("LLAMA_ARG_H2O_SCHEDULE"));
 
     args.push_back(common_arg(
-        {"--h2o-select"}, "{votes,query}",
-        "H2O sparse prefill: what chooses the heavy positions: the attention that they got so far, or the chunk's own "
-        "queries, which need the schedule single-pass" + h2o_default("query, votes with two-pass"),
+        {"--h2o-select"}, "NAME",
+        "H2O sparse prefill: what chooses the heavy positions: " + h2o_policies_text(", ", true)
+        + h2o_default(h2o_default_policy_text()),
         [](common_params & params, const std::string & value) {
             params.h2o.policy = h2o_parse_policy(value);
         }
@@ -50,7 +50,7 @@ std::vector<common_arg> h2o_args(const common_params & params) {
     args.push_back(common_arg(
         {"--h2o-dense-tail"}, "N",
         "H2O sparse prefill: the last N tokens of the prompt attend to all of it, as a question there should"
-        + h2o_default(h2o_defaults_text(&h2o_params::n_dense_tail)),
+        + h2o_default(h2o_defaults_text(&h2o_policy_traits::n_dense_tail)),
         [](common_params & params, const std::string & value) {
             params.h2o.n_dense_tail = h2o_parse_count(value);
         }

@@ -64,12 +64,13 @@ struct h2o_bench_params {
 };
 
 static void h2o_bench_print_usage() {
-    printf("  --h2o-local <n>                                   (default: %s)\n", h2o_defaults_text(&h2o_params::n_local).c_str());
+    printf("  --h2o-local <n>                                   (default: %s)\n", h2o_defaults_text(&h2o_policy_traits::n_local).c_str());
     printf("  --h2o-heavy <n>                                   (default: %s; 0 for both: off)\n",
-        h2o_defaults_text(&h2o_params::n_heavy).c_str());
+        h2o_defaults_text(&h2o_policy_traits::n_heavy).c_str());
     printf("  --h2o-schedule <single-pass|two-pass>             (default: %s)\n",
         h2o_schedule_name(h2o_default_params().schedule));
-    printf("  --h2o-select <votes|query>                        (default: query, votes with two-pass)\n");
+    printf("  --h2o-select <%s>                        (default: %s)\n", h2o_policies_text("|").c_str(),
+        h2o_default_policy_text().c_str());
 }
 
 // the columns of a Markdown table: L and H always, because a rate says little without them

@@ -25,22 +25,41 @@ h2o_schedule h2o_parse_schedule(const std::string & value) {
 }
 
 h2o_policy_type h2o_parse_policy(const std::string & value) {
-    for (const auto policy : { H2O_POLICY_VOTES, H2O_POLICY_QUERY }) {
-        if (value == h2o_policy_name(policy)) {
-            return policy;
+    for (int i = 0; const h2o_policy_traits * policy = h2o_get_policy(i); ++i) {
+        if (value == policy->name) {
+            return policy->type;
         }
     }
-    throw std::invalid_argument("expected 'votes' or 'query', got '" + value + "'");
+    throw std::invalid_argument("expected one of " + h2o_policies_text(", ") + ", got '" + value + "'");
 }
 
-std::string h2o_defaults_text(uint32_t h2o_params::* count) {
-    h2o_params by_query = h2o_default_params();
-    h2o_params by_votes = h2o_default_params();
-    by_query.policy = H2O_POLICY_QUERY;
-    by_votes.policy = H2O_POLICY_VOTES;
+std::string h2o_policies_text(const char * separator, bool with_about) {
+    std::string res;
+    for (int i = 0; const h2o_policy_traits * policy = h2o_get_policy(i); ++i) {
+        res += i == 0 ? "" : separator;
+        res += with_about ? std::string(policy->name) + " (" + policy->about + ")" : policy->name;
+    }
+    return res;
+}
 
-    return std::to_string(h2o_resolve_params(by_query, 0, 1).*count) + ", " +
-           std::to_string(h2o_resolve_params(by_votes, 0, 1).*count) + " with votes";
+std::string h2o_defaults_text(uint32_t h2o_policy_traits::* count) {
+    std::string res;
+    for (int i = 0; const h2o_policy_traits * policy = h2o_get_policy(i); ++i) {
+        const std::string value = std::to_string(policy->*count);
+
+        res += i == 0 ? value : ", " + value + " with " + policy->name;
+    }
+    return res;
+}
+
+std::string h2o_default_policy_text() {
+    h2o_params two_pass = h2o_default_params();
+    two_pass.schedule = H2O_SCHEDULE_TWO_PASS;
+
+    const h2o_policy_type any = h2o_resolve_params(h2o_default_params(), 0, 1).policy;
+    const h2o_policy_type two = h2o_resolve_params(two_pass, 0, 1).policy;
+
+    return std::string(h2o_policy_name(any)) + (two == any ? "" : std::string(", ") + h2o_policy_name(two) + " with two-pass");
 }
 
 bool h2o_ends_call(const llama_context * ctx, const h2o_params & params, int n_call, int n_left) {

@@ -11,10 +11,16 @@
 // they throw std::invalid_argument with a message for the user
 uint32_t        h2o_parse_count   (const std::string & value); // a whole number >= 0
 h2o_schedule    h2o_parse_schedule(const std::string & value); // "single-pass" or "two-pass"
-h2o_policy_type h2o_parse_policy  (const std::string & value); // "votes" or "query"
+h2o_policy_type h2o_parse_policy  (const std::string & value); // a policy's name
 
 // "128, 256 with votes": the defaults of L, H or the dense tail
-std::string h2o_defaults_text(uint32_t h2o_params::* count);
+std::string h2o_defaults_text(uint32_t h2o_policy_traits::* count);
+
+// "query, votes with two-pass"
+std::string h2o_default_policy_text();
+
+// the names of all policies, and behind each what it is about
+std::string h2o_policies_text(const char * separator, bool with_about = false);
 
 // llama-completion, while it fills a call with a prompt's tokens: whether the call, of n_call tokens, ends here, with
 // n_left tokens of the prompt to come, so that the dense tail is dense. Never in a context that is not covered, and not

@@ -1,6 +1,6 @@
 // The options of `compare`: llama-perplexity's names where it has them, then our own; and the flags they become.
 import type { FlashAttn, KvType, Schedule, Selection } from '../../index.js'
-import { defaultSelection } from '../../types.js'
+import { defaultSelection, selections } from '../../policies.js'
 import { countDefaults } from '../h2o-defaults.js'
 import { integers, names } from '../lists.js'
 import { type ModelFlags, modelFlagOptions } from '../model-flags.js'
@@ -45,12 +45,7 @@ const schedules = names<Schedule>(
     ['two-pass', ['two-pass']],
   ]),
 )
-const selections = names<Selection>(
-  new Map([
-    ['votes', ['votes']],
-    ['query', ['query']],
-  ]),
-)
+const selectionLists = names<Selection>(new Map(selections.map((name) => [name, [name]])))
 
 const text = 'Model and text:'
 const context = 'Context:'
@@ -97,8 +92,8 @@ export const compareOptions: readonly OptionSpec[] = [
   { group: h2o, names: ['--h2o-heavy'], value: 'LIST', parse: integers(0), help: `H ${countDefaults.heavy}` },
   { group: h2o, names: ['--h2o-schedule'], value: 'LIST', parse: schedules, default: ['single-pass'],
     help: 'single-pass, two-pass or both' },
-  { group: h2o, names: ['--h2o-select'], value: 'LIST', parse: selections,
-    help: `votes, query or both; query has no two-pass (default: ${defaultSelection})` },
+  { group: h2o, names: ['--h2o-select'], value: 'LIST', parse: selectionLists,
+    help: `${selections.join(', ')} or several (default: ${defaultSelection})` },
   { group: h2o, names: ['--h2o-dense-tail'], value: 'LIST', parse: integers(0), default: [0],
     help: 'tokens at the end of a prompt that see all of it' },
 

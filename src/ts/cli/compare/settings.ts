@@ -1,5 +1,6 @@
 // Which ways to prefill are compared with the dense one: every combination of the lists.
 import type { Schedule, Selection } from '../../index.js'
+import { policyOf } from '../../policies.js'
 import { combinations } from '../combinations.js'
 import { requireSeveralChunks } from '../several-chunks.js'
 import { UsageError } from '../usage-error.js'
@@ -32,8 +33,12 @@ export const CHUNKS_PER_CALL = 3
  * @throws UsageError where no call could hold more than a chunk, or no schedule has a selection
  */
 export function settingGroups(flags: SettingFlags): Setting[][] {
-  if (flags.h2oSchedule.includes('two-pass') && flags.h2oSelect?.includes('query')) {
-    throw new UsageError('--h2o-select query has no two-pass', 'compare two-pass in a call of its own')
+  const singlePass = flags.h2oSelect?.find((name) => !policyOf(name).runsTwoPass)
+  if (singlePass && flags.h2oSchedule.includes('two-pass')) {
+    throw new UsageError(
+      `--h2o-select ${singlePass} has no two-pass`,
+      'compare two-pass in a call of its own',
+    )
   }
   return flags.ubatchSize.flatMap((nUbatch) => {
     const nBatch = flags.batchSize ?? CHUNKS_PER_CALL * nUbatch

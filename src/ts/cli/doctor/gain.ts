@@ -2,6 +2,7 @@
 // prediction that is.
 import type { ContextH2o, PrefillCost } from '../../index.js'
 import { resolvedH2o } from '../../options.js'
+import { policyOf } from '../../policies.js'
 
 const CHUNK = 1024
 
@@ -10,7 +11,7 @@ type Predicted = Pick<ContextH2o, 'covered' | 'cost' | 'select' | 'heavy' | 'hea
 /** What is predicted: the chunk of the README, and the defaults there, with the model's own H. */
 export function predictedSettings({ select, heavy }: Pick<Predicted, 'select' | 'heavy'>) {
   const defaults = resolvedH2o({}, CHUNK)
-  return { chunk: CHUNK, local: defaults.local, heavy: select === 'query' ? heavy : defaults.heavy }
+  return { chunk: CHUNK, local: defaults.local, heavy: policyOf(select).hasMemory ? defaults.heavy : heavy }
 }
 
 /**
