@@ -12,6 +12,10 @@ import { collect, tinyContext, tinyModel } from '../addon/support.js'
 
 const template =
   "{%- for m in messages %}{{ '[' + m.role + ']' + m.content + '\n' }}{%- endfor %}{%- for t in tools or [] %}{{ t.function.name }}{%- endfor %}{%- if add_generation_prompt %}{{ '[assistant]' }}{%- endif %}"
+/** Of a tiny model that can chat. */
+export const chatting = {
+  metadata: { 'tokenizer.chat_template': { type: 'string', value: template } },
+} as const
 const settings = {
   nCtx: 8192,
   h2o: { local: 16, heavy: 16, select: 'query', denseTail: 20 },
@@ -36,7 +40,7 @@ export interface TestServerOptions extends Partial<Omit<ServerOptions, 'contexts
 
 const makeContext = async (options: Partial<ContextOptions> = {}) =>
   tinyContext({
-    model: await tinyModel({ metadata: { 'tokenizer.chat_template': { type: 'string', value: template } } }),
+    model: await tinyModel(chatting),
     ...settings,
     ...options,
   })

@@ -1,10 +1,10 @@
 /** Answering one request: its place in the queue, its context, its tokens. */
 
 import type { FastifyReply } from 'fastify'
-import type { MessageDelta } from '../chat.js'
+import type { AssistantMessage, MessageDelta } from '../chat.js'
 import type { GenerateOptions } from '../generate.js'
 import { checkSampling } from '../sampling.js'
-import type { GeneratedToken, GenerateSummary } from '../types.js'
+import type { GeneratedToken, GenerateSummary, PrefillProgress } from '../types.js'
 import { ApiError, ClientLeft, toApiError } from './api-error.js'
 import { EventStream } from './event-stream.js'
 import { optionsOf, type RequestBody, refuseFields } from './fields.js'
@@ -13,8 +13,9 @@ import { type LikelyToken, likelyToken } from './logprobs.js'
 import type { Metrics } from './metrics.js'
 import type { ContextPool, Turn } from './pool.js'
 import { type PromptSettings, promptOptions, type ServedPrompt } from './prompt.js'
+import { type PromptProgress, promptProgress } from './prompt-progress.js'
 import { readingOf } from './reading.js'
-import type { Shape } from './shapes.js'
+import type { MakeShape, ServerEvent, Shape, Told } from './shapes/shape.js'
 
 export interface Service extends PromptSettings {
   pool: ContextPool
@@ -31,7 +32,7 @@ export interface Service extends PromptSettings {
 }
 
 export interface Endpoint {
-  shape: Shape
+  shape: MakeShape
   prompt(
     body: RequestBody,
     settings: PromptSettings,
@@ -64,7 +65,9 @@ export async function answer(
   const limits = limitsOf(reply, service.timeoutMs)
   try {
     const prompt = await endpoint.prompt(body, service, limits.signal, options)
-    const job = new Job(service, endpoint.shape, body, options, prompt, turn, limits)
+    const { alias: model, fingerprint } = service
+    const shape = endpoint.shape({ body, model, fingerprint, nPrompt: prompt.tokens.length })
+    const job = new Job(service, shape, body, options, prompt, turn, limits)
     return body.stream === true ? await job.stream(reply) : await job.whole()
   } catch (error) {
     if (limits.signal.reason instanceof ClientLeft) {
@@ -137,48 +140,57 @@ class Job {
     const answered = await this.#run(async (_, token) => {
       likely.push(...token)
     })
-    const { summary } = answered
-    const { message } = await readingOf(this.prompt).end(summary)
-    return { ...this.shape.whole(this.#head(), { summary, message }, likely), ...this.#figures(answered) }
+    const { message } = await readingOf(this.prompt).end(answered.summary)
+    return this.shape.whole(this.#told(answered, message), likely)
   }
 
   /** Headers go out at once; what fails later is an event. */
   async stream(reply: FastifyReply): Promise<undefined> {
-    const { shape, signal, body } = this
-    const head = this.#head()
-    const reading = readingOf(this.prompt)
+    const { shape, signal, body, prompt } = this
+    const reading = readingOf(prompt)
     const events = new EventStream(reply, this.service.stalledMs)
+    const send = async (some: ServerEvent[]) => {
+      for (const event of some) await events.send(event, signal)
+    }
+    const tell = async (deltas: MessageDelta[], likely: LikelyToken[]) => {
+      const told = deltas.length > 0 || likely.length === 0 ? deltas : [{ content: '' }]
+      for (const [i, delta] of told.entries()) await send(shape.piece(delta, i === 0 ? likely : []))
+    }
     try {
-      for (const event of shape.first(head)) await events.send(event, signal)
-      const tell = async (deltas: MessageDelta[], likely: LikelyToken[]) => {
-        const told = deltas.length > 0 || likely.length === 0 ? deltas : [{ content: '' }]
-        for (const [i, delta] of told.entries()) {
-          await events.send(shape.piece(head, delta, i === 0 ? likely : []), signal)
-        }
+      await send(shape.first())
+      const onProgress = (progress: PromptProgress) => {
+        for (const event of shape.progress(progress)) events.offer(event)
       }
-      const answered = await this.#run(async (text, likely) => tell(await reading.push(text), likely))
-      const { usage, timings } = this.#figures(answered)
-      const { summary } = answered
-      const { message, deltas } = await reading.end(summary)
+      const answered = await this.#run(
+        async (text, likely) => tell(await reading.push(text), likely),
+        body.return_progress === true ? onProgress : undefined,
+      )
+      const { message, deltas } = await reading.end(answered.summary)
       await tell(deltas, [])
-      await events.send({ ...shape.last(head, { summary, message }), timings }, signal)
-      const options = body.stream_options as { include_usage?: boolean } | undefined
-      if (options?.include_usage) await events.send({ ...shape.bare(head), usage }, signal)
-      await events.send('[DONE]', signal)
+      await send(shape.last(this.#told(answered, message)))
     } catch (error) {
       if (signal.reason instanceof ClientLeft) throw error
       const known = toApiError(error)
       if (known.status === 500) this.service.onFailure(error)
-      await events.send(known.body, signal).catch(() => {})
+      await send(shape.failed(known)).catch(() => {})
     } finally {
       events.end()
     }
   }
 
-  async #run(onToken: (text: string, likely: LikelyToken[]) => Promise<void>): Promise<Answered> {
+  async #run(
+    onToken: (text: string, likely: LikelyToken[]) => Promise<void>,
+    onProgress?: (progress: PromptProgress) => void,
+  ): Promise<Answered> {
     const { service, prompt, signal, options } = this
     const { context, reuse } = await this.turn.context(prompt, signal)
-    const given = { ...promptOptions(prompt, options), ...(!reuse && { reuse }), signal }
+    const toProgress = promptProgress(prompt.tokens.length)
+    const given = {
+      ...promptOptions(prompt, options),
+      ...(!reuse && { reuse }),
+      ...(onProgress && { onProgress: (now: PrefillProgress) => onProgress(toProgress(now)) }),
+      signal,
+    }
     const generation = context.generate(prompt.tokens, given)
     try {
       let ttftMs: number | undefined
@@ -200,12 +212,9 @@ class Job {
     }
   }
 
-  #head() {
-    return this.shape.head(this.service.alias, this.service.fingerprint)
-  }
-
-  #figures({ summary, ttftMs }: Answered) {
+  #told({ summary, ttftMs }: Answered, message: AssistantMessage): Told {
     const { h2o } = this.service.context
-    return { usage: usageOf(summary), timings: timingsOf(summary, h2o, ttftMs, this.body.h2o === false) }
+    const timings = timingsOf(summary, h2o, ttftMs, this.body.h2o === false)
+    return { summary, message, usage: usageOf(summary), timings }
   }
 }

@@ -2,6 +2,7 @@
 
 import { once } from 'node:events'
 import type { FastifyReply } from 'fastify'
+import type { ServerEvent } from './shapes/shape.js'
 
 /** A comment now and then, so that nothing between takes a long prefill for a dead connection. */
 const pingMs = 10_000
@@ -35,9 +36,8 @@ export class EventStream {
    * Resolves when there is room for more; rejects with the signal's reason. The connection of a client that takes
    * nothing of it for `stalledMs` is closed, since a context waits for it.
    */
-  async send(event: object | '[DONE]', signal: AbortSignal): Promise<void> {
-    const data = typeof event === 'string' ? event : JSON.stringify(event)
-    if (this.#raw.write(`data: ${data}\n\n`) || this.#raw.destroyed) return
+  async send(event: ServerEvent, signal: AbortSignal): Promise<void> {
+    if (this.#raw.write(written(event)) || this.#raw.destroyed) return
     this.#raw.setTimeout(stallTimeout(this.stalledMs))
     try {
       await once(this.#raw, 'drain', { signal })
@@ -49,9 +49,19 @@ export class EventStream {
     }
   }
 
+  /** For what may be left out: says it if there is room. */
+  offer(event: ServerEvent): void {
+    if (!this.#raw.writableNeedDrain) this.#raw.write(written(event))
+  }
+
   end(): void {
     clearInterval(this.#ping)
     this.#raw.setTimeout(stallTimeout(this.stalledMs))
     this.#raw.end()
   }
+}
+
+function written({ name, data }: ServerEvent): string {
+  const text = typeof data === 'string' ? data : JSON.stringify(data)
+  return `${name === undefined ? '' : `event: ${name}\n`}data: ${text}\n\n`
 }

@@ -2,6 +2,9 @@
 
 import type { ContextH2o, GenerateSummary, Reason } from '../types.js'
 
+export type Usage = ReturnType<typeof usageOf>
+export type Timings = ReturnType<typeof timingsOf>
+
 export function usageOf({ prefill, predicted }: GenerateSummary) {
   return {
     prompt_tokens: prefill.position,

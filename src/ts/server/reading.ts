@@ -11,6 +11,9 @@ export interface Read {
   message: AssistantMessage
 }
 
+/** Whether a limit ended it. */
+export const isCutShort = ({ stop }: GenerateSummary) => stop === 'length' || stop === 'context'
+
 /** Of one answer. A delta is OpenAI's, of a message that holds text alone where there is no chat. */
 export interface Reading {
   push(text: string): Promise<MessageDelta[]>
@@ -57,8 +60,9 @@ function chatReading(chat: Chat): Reading {
         text.length > nRead && (text.length <= short || text.length - nRead >= growth * text.length)
       return (isDue && (await read(text, true))?.deltas) || []
     },
-    async end({ text: whole, stop }) {
-      const next = await read(whole, stop === 'length' || stop === 'context')
+    async end(summary) {
+      const { text: whole } = summary
+      const next = await read(whole, isCutShort(summary))
       if (next) return next
       const before = told.content ?? ''
       const isText = told.tool_calls === undefined && whole.startsWith(before)

@@ -16,7 +16,7 @@ import { Metrics } from './metrics.js'
 import { OpenResponses } from './open-responses.js'
 import { ContextPool, QueueFull } from './pool.js'
 import { chatPrompt, textPrompt } from './prompt.js'
-import { chatShape, textShape } from './shapes.js'
+import { chatShape, textShape } from './shapes/openai.js'
 
 export interface ServerOptions {
   /** Alike, and of one model. */

@@ -1,0 +1,23 @@
+/** How far a prompt has been read, as llama.cpp's server tells it in a stream. */
+
+import type { PrefillProgress } from '../types.js'
+
+export interface PromptProgress {
+  /** Tokens of the prompt. */
+  total: number
+  /** Those that were there already. */
+  cache: number
+  /** Those that are there now: `cache` and what was read. */
+  processed: number
+  /** Since the reading began. */
+  time_ms: number
+}
+
+/** What each progress of a prefill is to a client, from now on. */
+export function promptProgress(nPrompt: number): (progress: PrefillProgress) => PromptProgress {
+  const began = performance.now()
+  return ({ done, total }) => {
+    const cache = nPrompt - total
+    return { total: nPrompt, cache, processed: cache + done, time_ms: Math.round(performance.now() - began) }
+  }
+}
