@@ -166,7 +166,7 @@ async function* tokensOf(
       if (isLast || isFull) piece += text.end()
       whole += piece
       yield { token, text: piece, ...logprobs }
-      if (text.isStopped) {
+      if (text.stopString !== null) {
         stop = 'stop'
         break
       }
@@ -183,7 +183,8 @@ async function* tokensOf(
     }
 
     const timings = timingsOf(prefill.result, predicted, clock)
-    return { prefill: prefill.result, text: whole, predicted, stop, seed: sampling.seed, timings }
+    const { stopString } = text
+    return { prefill: prefill.result, text: whole, predicted, stop, stopString, seed: sampling.seed, timings }
   } finally {
     end()
   }
@@ -198,7 +199,8 @@ class Text {
     this.#stops = new StopStrings(stops)
   }
 
-  get isStopped(): boolean {
+  /** The stop string that has come. */
+  get stopString(): string | null {
     return this.#stops.found
   }
 
@@ -208,7 +210,7 @@ class Text {
 
   /** What was waiting for more. */
   end(): string {
-    if (this.isStopped) return ''
+    if (this.stopString !== null) return ''
     return this.#stops.push(this.#characters.flush()) + this.#stops.flush()
   }
 }

@@ -1,25 +1,28 @@
 /** Text in, text out up to the first stop string: what may be the beginning of one is held back until it is known. */
 export class StopStrings {
   #held = ''
-  /** Whether one has come. What follows it is nobody's. */
-  found = false
+  /** The one that has come. What follows it is nobody's. */
+  found: string | null = null
 
   /** @param stops none of them '' */
   constructor(private readonly stops: readonly string[]) {}
 
   push(text: string): string {
     this.#held += text
-    const at = Math.min(...this.stops.map((stop) => this.#held.indexOf(stop)).filter((i) => i >= 0))
-    if (at < Number.POSITIVE_INFINITY) {
-      this.found = true
-      return this.#take(at)
+    let first = Number.POSITIVE_INFINITY
+    for (const stop of this.stops) {
+      const at = this.#held.indexOf(stop)
+      if (at < 0 || at >= first) continue
+      first = at
+      this.found = stop
     }
+    if (this.found !== null) return this.#take(first)
     return this.#take(this.#held.length - this.#beginning())
   }
 
   /** What was held back and has become no stop string. */
   flush(): string {
-    return this.found ? '' : this.#take(this.#held.length)
+    return this.found !== null ? '' : this.#take(this.#held.length)
   }
 
   #take(length: number): string {

@@ -162,6 +162,8 @@ export interface GenerateSummary {
    * the grammar is at its end, and the token that would say so is not wanted (ignoreEos, logitBias).
    */
   stop: 'eos' | 'stop' | 'length' | 'context' | 'grammar'
+  /** Which string, where `stop` is 'stop'. */
+  stopString: string | null
   /** What sampling used; random unless it was given. */
   seed: number
   timings: GenerateTimings

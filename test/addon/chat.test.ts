@@ -177,17 +177,17 @@ describe('stop strings', () => {
     for (let i = 0; i <= text.length; i++) {
       for (let j = i; j <= text.length; j++) {
         const pieces = [text.slice(0, i), text.slice(i, j), text.slice(j)]
-        expect(through(['\nUser:', 'four'], pieces)).toMatchObject({ text: 'one two', found: true })
+        expect(through(['\nUser:', 'four'], pieces)).toMatchObject({ text: 'one two', found: '\nUser:' })
       }
     }
   })
 
   it('hold back no more than could become one, and lose nothing', () => {
     expect(through(['abab'], ['xab', 'ay']).out).toEqual(['x', 'abay'])
-    expect(through(['abab'], ['aab', 'aba'])).toMatchObject({ text: 'a', found: true })
-    expect(through(['END'], ['the E', 'N'])).toMatchObject({ text: 'the EN', found: false })
-    expect(through([], ['a', 'b'])).toMatchObject({ text: 'ab', found: false })
-    expect(through(['ab', 'a'], ['xab'])).toMatchObject({ text: 'x', found: true })
+    expect(through(['abab'], ['aab', 'aba'])).toMatchObject({ text: 'a', found: 'abab' })
+    expect(through(['END'], ['the E', 'N'])).toMatchObject({ text: 'the EN', found: null })
+    expect(through([], ['a', 'b'])).toMatchObject({ text: 'ab', found: null })
+    expect(through(['ab', 'a'], ['xab'])).toMatchObject({ text: 'x', found: 'ab' })
   })
 
   it('end a generation, and say so', async () => {
@@ -197,7 +197,7 @@ describe('stop strings', () => {
     const stop = free.summary.text.slice(12, 15)
     const at = free.summary.text.indexOf(stop)
     const { texts, summary } = await collect(context.generate(someTokens(50), { ...options, stop }))
-    expect(summary).toMatchObject({ stop: 'stop', text: free.summary.text.slice(0, at) })
+    expect(summary).toMatchObject({ stop: 'stop', stopString: stop, text: free.summary.text.slice(0, at) })
     expect(texts.join('')).toBe(summary.text)
     expect(summary.predicted).toBeLessThan(40)
     for (const bad of ['', [''], 3]) {

@@ -3,27 +3,27 @@
 import type { FastifyReply } from 'fastify'
 import type { AssistantMessage, MessageDelta } from '../chat.js'
 import type { GenerateOptions } from '../generate.js'
+import type { NativeSampling } from '../native/surface.js'
 import { checkSampling } from '../sampling.js'
 import type { GeneratedToken, GenerateSummary, PrefillProgress } from '../types.js'
-import { ApiError, ClientLeft, toApiError } from './api-error.js'
+import { ClientLeft, toApiError } from './api-error.js'
 import { EventStream } from './event-stream.js'
 import { optionsOf, type RequestBody, refuseFields } from './fields.js'
 import { timingsOf, usageOf } from './figures.js'
+import { type LimitSettings, type Limits, limited } from './limits.js'
 import { type LikelyToken, likelyToken } from './logprobs.js'
-import type { Metrics } from './metrics.js'
 import type { ContextPool, Turn } from './pool.js'
 import { type PromptSettings, promptOptions, type ServedPrompt } from './prompt.js'
 import { type PromptProgress, promptProgress } from './prompt-progress.js'
 import { readingOf } from './reading.js'
 import type { MakeShape, ServerEvent, Shape, Told } from './shapes/shape.js'
 
-export interface Service extends PromptSettings {
+export interface Service extends PromptSettings, LimitSettings {
   pool: ContextPool
-  metrics: Metrics
   /** What is generated with where a request does not say. */
   defaults: GenerateOptions
-  /** Milliseconds that a request may take, waiting included. */
-  timeoutMs: number
+  /** All that `defaults` say of sampling, and what they leave open. */
+  sampling: NativeSampling
   /** Milliseconds that a client may take nothing of what is ready for it. */
   stalledMs: number
   alias: string
@@ -62,23 +62,15 @@ export async function answer(
   const options = withDefaults(optionsOf(body), service.defaults)
   checkSampling(options, service.model.nVocab) // before a stream has begun
   const turn = service.pool.enter(owner)
-  const limits = limitsOf(reply, service.timeoutMs)
   try {
-    const prompt = await endpoint.prompt(body, service, limits.signal, options)
-    const { alias: model, fingerprint } = service
-    const shape = endpoint.shape({ body, model, fingerprint, nPrompt: prompt.tokens.length })
-    const job = new Job(service, shape, body, options, prompt, turn, limits)
-    return body.stream === true ? await job.stream(reply) : await job.whole()
-  } catch (error) {
-    if (limits.signal.reason instanceof ClientLeft) {
-      service.metrics.left()
-      reply.hijack()
-      reply.raw.destroy()
-      return undefined
-    }
-    throw error
+    return await limited(reply, service, async (limits) => {
+      const prompt = await endpoint.prompt(body, service, limits.signal, options)
+      const { alias: model, fingerprint } = service
+      const shape = endpoint.shape({ body, model, fingerprint, nPrompt: prompt.tokens.length })
+      const job = new Job(service, shape, body, options, prompt, turn, limits)
+      return body.stream === true ? await job.stream(reply) : await job.whole()
+    })
   } finally {
-    limits.end()
     turn.leave()
   }
 }
@@ -88,36 +80,6 @@ function withDefaults(given: GenerateOptions, defaults: GenerateOptions): Genera
   const { grammar: _, jsonSchema: __, ...others } = defaults
   const isConstrained = given.grammar !== undefined || given.jsonSchema !== undefined
   return { ...(isConstrained ? others : defaults), ...given }
-}
-
-interface Limits {
-  /** When the request came. */
-  began: number
-  /** Aborts when the client leaves and when the time is over. */
-  signal: AbortSignal
-  end(): void
-}
-
-function limitsOf({ raw }: FastifyReply, timeoutMs: number): Limits {
-  const began = performance.now()
-  const controller = new AbortController()
-  const onClose = () => raw.writableFinished || controller.abort(new ClientLeft())
-  const seconds = timeoutMs / 1000
-  const timer = setTimeout(() => {
-    const message = `the request took more than ${seconds} seconds`
-    // OpenAI's clients would send it again
-    controller.abort(new ApiError(504, 'timeout', message, { headers: { 'x-should-retry': 'false' } }))
-  }, timeoutMs)
-  raw.once('close', onClose)
-  if (raw.destroyed) onClose()
-  return {
-    began,
-    signal: controller.signal,
-    end() {
-      clearTimeout(timer)
-      raw.removeListener('close', onClose)
-    },
-  }
 }
 
 class Job {

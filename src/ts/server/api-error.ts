@@ -51,6 +51,7 @@ function typeOf(status: number): string {
   if (status === 401) return 'authentication_error'
   if (status === 404) return 'not_found_error'
   if (status === 429) return 'rate_limit_error'
+  if (status === 501) return 'not_supported_error'
   return status < 500 ? 'invalid_request_error' : 'server_error'
 }
 

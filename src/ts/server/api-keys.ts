@@ -1,6 +1,7 @@
 /** Who may ask. */
 
 import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 
 export class ApiKeys {
   readonly #digests: Buffer[]
@@ -11,12 +12,13 @@ export class ApiKeys {
   }
 
   /**
-   * Which of the keys the header holds, as a bearer token: its index, 0 where there are none, undefined for a wrong
-   * one. Takes as long for a wrong key as for a right one.
+   * Which of the keys the headers hold, as a bearer token or as Anthropic's x-api-key: its index, 0 where there are
+   * none, undefined for a wrong one. Takes as long for a wrong key as for a right one.
    */
-  keyOf(authorization: string | undefined): number | undefined {
+  keyOf({ authorization, 'x-api-key': plain }: IncomingHttpHeaders): number | undefined {
     if (this.#digests.length === 0) return 0
-    const [, key] = /^Bearer +(.+)$/i.exec(authorization ?? '') ?? []
+    const [, bearer] = /^Bearer +(.+)$/i.exec(authorization ?? '') ?? []
+    const key = bearer ?? (typeof plain === 'string' ? plain : undefined)
     if (key === undefined) return undefined
     const given = digest(key.trim())
     const [found] = this.#digests.flatMap((known, i) => (timingSafeEqual(known, given) ? [i] : []))

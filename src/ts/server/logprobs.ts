@@ -23,7 +23,7 @@ export function likelyToken(token: GeneratedToken, offset: number): LikelyToken 
 }
 
 /** null where there are none. */
-export function chatLogprobs(tokens: readonly LikelyToken[]): object | null {
+export function chatLogprobs(tokens: readonly LikelyToken[]) {
   if (tokens.length === 0) return null
   const content = tokens.map(({ top, ...token }) => ({ ...named(token), top_logprobs: top.map(named) }))
   return { content, refusal: null }

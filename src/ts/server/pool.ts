@@ -43,14 +43,23 @@ export class ContextPool {
   #meanMs = 1000
   /** Who has read what a context holds. */
   readonly #owners = new WeakMap<Context, unknown>()
-  readonly size: number
   readonly #most: number
 
   /** @param queue how many requests may wait beside those that are served */
-  constructor(contexts: readonly Context[], queue: number) {
+  constructor(
+    readonly contexts: readonly Context[],
+    queue: number,
+  ) {
     this.#idle = [...contexts]
-    this.size = contexts.length
     this.#most = contexts.length + queue
+  }
+
+  get size(): number {
+    return this.contexts.length
+  }
+
+  isBusy(context: Context): boolean {
+    return !this.#idle.includes(context)
   }
 
   get isFull(): boolean {

@@ -43,14 +43,13 @@ export function promptOptions(
 
 const asPrompt = { addSpecial: true, parseSpecial: true }
 
-/** @param options their grammar and schema become a part of the chat */
-export async function chatPrompt(
+/** The messages of a body in the template. `options`: their grammar and schema become a part of the chat. */
+export async function chatOf(
   body: RequestBody,
-  settings: PromptSettings,
+  { model, template }: PromptSettings,
   signal: AbortSignal,
   { grammar, jsonSchema }: GenerateOptions,
-): Promise<ServedPrompt> {
-  const { model, template } = settings
+): Promise<{ chat: Chat; messages: ChatMessage[] }> {
   const messages = toChatMessages(body.messages as ChatMessage[])
   await nextTurn() // writing them down takes as long as reading them took
   const chat = await model.applyChatTemplateAsync(messages, {
@@ -60,11 +59,27 @@ export async function chatPrompt(
     ...(jsonSchema !== undefined && { jsonSchema }),
     ...given(body),
   })
+  return { chat, messages }
+}
+
+/** Of a prompt that a template made. */
+export const tokensOf = (text: string, { model }: PromptSettings, signal: AbortSignal) =>
+  model.tokenizeAsync(text, { ...asPrompt, signal })
+
+/** @param options their grammar and schema become a part of the chat */
+export async function chatPrompt(
+  body: RequestBody,
+  settings: PromptSettings,
+  signal: AbortSignal,
+  options: GenerateOptions,
+): Promise<ServedPrompt> {
+  const { chat, messages } = await chatOf(body, settings, signal, options)
   const text = chat.prompt
-  const tokens = await model.tokenizeAsync(text, { ...asPrompt, signal })
+  const tokens = await tokensOf(text, settings, signal)
   checkFit(tokens, settings)
   const question = lastQuestion(messages)
   const at = question === undefined ? -1 : lastIndex(text, question)
+  const { model } = settings
   const asked =
     at < 0
       ? undefined
@@ -101,7 +116,7 @@ export async function textPrompt(
   }
   const tokens =
     typeof one === 'string'
-      ? await settings.model.tokenizeAsync(one, { ...asPrompt, signal })
+      ? await tokensOf(one, settings, signal)
       : tokenIds(one as number[], settings.model.nVocab)
   checkFit(tokens, settings)
   return served(tokens, undefined, body, settings)

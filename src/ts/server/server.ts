@@ -6,17 +6,19 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Context } from '../context.js'
 import type { GenerateOptions } from '../generate.js'
 import { checkSampling } from '../sampling.js'
-import { answer, type Endpoint, type Service } from './answer.js'
+import type { Service } from './answer.js'
 import { ApiError, toApiError } from './api-error.js'
 import { ApiKeys } from './api-keys.js'
 import { stallTimeout } from './event-stream.js'
-import { bodySchema, type RequestBody, withoutNulls } from './fields.js'
+import { type RequestBody, withoutNulls } from './fields.js'
 import { addJsonBody } from './json-body.js'
 import { Metrics } from './metrics.js'
 import { OpenResponses } from './open-responses.js'
 import { ContextPool, QueueFull } from './pool.js'
-import { chatPrompt, textPrompt } from './prompt.js'
-import { chatShape, textShape } from './shapes/openai.js'
+import { addAbout } from './routes/about.js'
+import { addAbsent } from './routes/absent.js'
+import { addAnswers } from './routes/answers.js'
+import { addTokens } from './routes/tokens.js'
 
 export interface ServerOptions {
   /** Alike, and of one model. */
@@ -49,49 +51,14 @@ export interface Server {
   drain(): Promise<void>
 }
 
-const messages = {
-  type: 'array',
-  minItems: 1,
-  items: {
-    type: 'object',
-    required: ['role'],
-    properties: {
-      role: { type: 'string' },
-      content: { type: ['string', 'null', 'array'], items: { type: 'object' } },
-      tool_calls: { type: ['array', 'null'], items: { type: 'object' } },
-    },
-  },
-}
-
-const chat = {
-  url: '/v1/chat/completions',
-  endpoint: { shape: chatShape, prompt: chatPrompt } satisfies Endpoint,
-  body: bodySchema('messages', {
-    messages,
-    tools: { type: 'array', items: { type: 'object' } },
-    tool_choice: { type: ['string', 'object'] },
-    parallel_tool_calls: { type: 'boolean' },
-    reasoning_format: { enum: ['auto', 'none'] },
-    chat_template_kwargs: { type: 'object' },
-  }),
-}
-
-const completion = {
-  url: '/v1/completions',
-  endpoint: { shape: textShape, prompt: textPrompt } satisfies Endpoint,
-  body: bodySchema('prompt', {
-    prompt: { type: ['string', 'array'], minItems: 1, items: { type: ['string', 'integer'] } },
-  }),
-}
-
 /** What may be asked without a key. */
-const open = new Set(['/health', '/ready', '/v1/models'])
+const open = new Set(['/health', '/v1/health', '/ready', '/v1/models', '/v1/models/*', '/models'])
 
 /** Throws ERR_H2O_INVALID_ARGUMENT and ERR_H2O_TOKEN_OUT_OF_RANGE for defaults that cannot be. */
 export async function makeServer(options: ServerOptions): Promise<Server> {
   const { stalledMs = 30_000 } = options
   const [context] = options.contexts
-  checkSampling(options.defaults, context.model.nVocab)
+  const sampling = checkSampling(options.defaults, context.model.nVocab)
   const pool = new ContextPool(options.contexts, options.queue)
   const metrics = new Metrics(pool)
   const keys = new ApiKeys(options.apiKeys)
@@ -101,6 +68,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     context,
     model: context.model,
     defaults: options.defaults,
+    sampling,
     timeoutMs: options.timeoutMs,
     stalledMs,
     alias: options.alias,
@@ -137,7 +105,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   app.addHook('onRequest', async (request, { raw }) => {
     const { routeOptions, headers } = request
     responses.add(raw)
-    const key = keys.keyOf(headers.authorization)
+    const key = keys.keyOf(headers)
     if (key !== undefined && options.separateKeys) owners.set(request, key)
     if (key !== undefined || open.has(routeOptions.url ?? '')) return
     throw new ApiError(401, 'invalid_api_key', 'the API key is missing or wrong')
@@ -153,22 +121,13 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     metrics.responded(routeOptions.url ?? 'none', raw.headersSent ? raw.statusCode : statusCode)
   })
 
-  for (const { url, endpoint, body } of [chat, completion]) {
-    app.post(url, { schema: { body } }, (request: FastifyRequest, reply) => {
-      if (draining) throw new ApiError(503, 'shutting_down', 'the server is shutting down')
-      return answer(service, endpoint, request.body as RequestBody, reply, owners.get(request))
-    })
+  const serving = {
+    app,
+    service,
+    isDraining: () => draining,
+    ownerOf: (request: FastifyRequest) => owners.get(request),
   }
-  app.get('/v1/models', async () => ({ object: 'list', data: [describe(service)] }))
-  app.get('/health', async () => ({ status: 'ok' }))
-  app.get('/ready', async (_, reply) => {
-    const status = draining ? 'draining' : pool.isFull ? 'full' : 'ok'
-    return reply.code(status === 'ok' ? 200 : 503).send({ status })
-  })
-  app.get('/metrics', async (_, reply) => {
-    reply.header('content-type', metrics.registry.contentType)
-    return metrics.registry.metrics()
-  })
+  for (const add of [addAnswers, addTokens, addAbout, addAbsent]) add(serving)
 
   return {
     app,
@@ -194,19 +153,4 @@ function fail(reply: FastifyReply, error: unknown, onFailure?: (error: unknown) 
 function toQueueFull({ retryAfterSeconds }: QueueFull): ApiError {
   const message = 'the queue is full; Retry-After says when there should be room'
   return new ApiError(429, 'queue_full', message, { headers: { 'retry-after': String(retryAfterSeconds) } })
-}
-
-const started = Math.floor(Date.now() / 1000)
-
-/** As llama.cpp's server has it. */
-function describe({ alias, model, context }: Service) {
-  const meta = {
-    n_vocab: model.nVocab,
-    n_ctx: context.nCtx,
-    n_ctx_train: model.nCtxTrain,
-    n_embd: model.nEmbd,
-    n_params: model.nParams,
-    size: model.sizeBytes,
-  }
-  return { id: alias, object: 'model', created: started, owned_by: 'h2o-llama', meta }
 }

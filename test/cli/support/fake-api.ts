@@ -90,6 +90,7 @@ export function generateSummary(prefill: PrefillResult, pieces: string[]): Gener
     text: pieces.join(''),
     predicted: pieces.length,
     stop: 'length',
+    stopString: null,
     seed: 1,
     timings: {
       cacheN: 0,

@@ -1,0 +1,38 @@
+/** The routes that answer with what the model says. */
+
+import type { FastifyRequest } from 'fastify'
+import { answer, type Endpoint } from '../answer.js'
+import { ApiError } from '../api-error.js'
+import type { RequestBody } from '../fields.js'
+import { chatPrompt, textPrompt } from '../prompt.js'
+import { completionShape } from '../shapes/completion.js'
+import { chatShape, textShape } from '../shapes/openai.js'
+import { chatBody, completionBody } from './bodies.js'
+import type { AddRoutes } from './route.js'
+
+interface AnsweringRoute extends Endpoint {
+  urls: readonly string[]
+  body: object
+}
+
+const answering: readonly AnsweringRoute[] = [
+  {
+    urls: ['/v1/chat/completions', '/chat/completions'],
+    body: chatBody,
+    shape: chatShape,
+    prompt: chatPrompt,
+  },
+  { urls: ['/v1/completions'], body: completionBody, shape: textShape, prompt: textPrompt },
+  { urls: ['/completion', '/completions'], body: completionBody, shape: completionShape, prompt: textPrompt },
+]
+
+export const addAnswers: AddRoutes = ({ app, service, isDraining, ownerOf }) => {
+  for (const { urls, body, ...endpoint } of answering) {
+    for (const url of urls) {
+      app.post(url, { schema: { body } }, (request: FastifyRequest, reply) => {
+        if (isDraining()) throw new ApiError(503, 'shutting_down', 'the server is shutting down')
+        return answer(service, endpoint, request.body as RequestBody, reply, ownerOf(request))
+      })
+    }
+  }
+}
