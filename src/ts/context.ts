@@ -62,6 +62,9 @@ const { logits: _, append: __, ...ofRead } = prefillNames
 const readOptionNames = namesOf<ReadOptions>(ofRead)
 const decodeOptionNames = namesOf<DecodeOptions>({ logits: true, decode: true, signal: true })
 
+/** For the server only: what is behind a context. */
+export const handleOf = Symbol('handleOf')
+
 /**
  * Operations run one at a time, in the order in which they were called, off the main thread.
  *
@@ -278,6 +281,11 @@ export class Context {
   takeTrace(): H2oTraceEntry[] {
     this.#handle.assertLive()
     return this.#handle.native.takeTrace()
+  }
+
+  [handleOf](): ContextHandle {
+    this.#handle.assertLive()
+    return this.#handle
   }
 
   /** Aborts what runs, rejects what waits (ERR_H2O_DISPOSED), frees the memory. */

@@ -87,11 +87,20 @@ export class History {
    * Its last `denseTail` tokens are always read.
    */
   reusable(prompt: Int32Array, denseTail: number): number {
+    return this.reusableOf(this.tokens.first(this.#exact), prompt, denseTail)
+  }
+
+  /** A copy of the tokens that can be offered. */
+  held(): Int32Array {
+    return this.tokens.first(this.#exact).slice()
+  }
+
+  /** What reusable() would be in this context if it held what held() gave once, of it or of one that is alike. */
+  reusableOf(held: Int32Array, prompt: Int32Array, denseTail: number): number {
     const tail = this.#isSparse ? Math.min(denseTail, prompt.length) : 0
     const body = prompt.length - tail
     if (this.#isSparse && body <= this.#chunk) return 0 // dense as a whole
-    const most = Math.min(body, this.#exact)
-    const held = this.tokens.first(most)
+    const most = Math.min(body, held.length)
     let same = 0
     while (same < most && prompt[same] === held[same]) same++
     same -= same % this.#unit

@@ -345,7 +345,7 @@ describe('API keys', () => {
       }
       const counts = []
       for (const key of ['alice', 'alice', 'bob', 'bob', 'alice']) counts.push(await cached(key))
-      expect(counts.map((n) => n > 0)).toEqual([false, true, !separateKeys, true, !separateKeys])
+      expect(counts.map((n) => n > 0)).toEqual([false, true, !separateKeys, true, true])
     }
   })
 

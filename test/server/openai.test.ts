@@ -280,7 +280,7 @@ describe('errors', () => {
     ['ids and texts', '/v1/completions', '{"prompt":[65,"a"]}', 400, 'ERR_H2O_TOKEN_OUT_OF_RANGE'],
     ['an empty prompt', '/v1/completions', '{"prompt":""}', 400, 'ERR_H2O_EMPTY_PROMPT'],
     ['two prompts', '/v1/completions', '{"prompt":["a","b"]}', 400, 'unsupported_parameter'],
-    ['another route', '/v1/embeddings', '{}', 404, 'not_found'],
+    ['another route', '/v1/elsewhere', '{}', 404, 'not_found'],
     ['a large body', '/v1/completions', `{"prompt":"${'x'.repeat(2 ** 20)}"}`, 413, 'request_too_large'],
   ])('%s', async (_, path, body, status, code) => {
     const response = await s.post(path, body)

@@ -55,6 +55,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     version: '0',
     defaults,
     queue: 16,
+    cacheBytes: 2 ** 30,
     timeoutMs: 100_000,
     maxBodyBytes: 2 ** 20,
     apiKeys: [],

@@ -16,10 +16,12 @@ import type { ContextPool, Turn } from './pool.js'
 import { type PromptSettings, promptOptions, type ServedPrompt } from './prompt.js'
 import { type PromptProgress, promptProgress } from './prompt-progress.js'
 import { readingOf } from './reading.js'
+import type { Recall } from './recall.js'
 import type { MakeShape, ServerEvent, Shape, Told } from './shapes/shape.js'
 
 export interface Service extends PromptSettings, LimitSettings {
   pool: ContextPool
+  recall: Recall
   /** What is generated with where a request does not say. */
   defaults: GenerateOptions
   /** All that `defaults` say of sampling, and what they leave open. */
@@ -145,11 +147,12 @@ class Job {
     onProgress?: (progress: PromptProgress) => void,
   ): Promise<Answered> {
     const { service, prompt, signal, options } = this
-    const { context, reuse } = await this.turn.context(prompt, signal)
+    const taken = await this.turn.context(prompt, signal)
+    const { context } = taken
+    await service.recall.prepare(taken, prompt)
     const toProgress = promptProgress(prompt.tokens.length)
     const given = {
       ...promptOptions(prompt, options),
-      ...(!reuse && { reuse }),
       ...(onProgress && { onProgress: (now: PrefillProgress) => onProgress(toProgress(now)) }),
       signal,
     }
@@ -162,6 +165,7 @@ class Job {
         ttftMs ??= performance.now() - this.limits.began
         if (next.done) {
           service.metrics.answered(next.value, ttftMs)
+          service.recall.readIn(next.value.prefill)
           return { summary: next.value, ttftMs }
         }
         const token: GeneratedToken = next.value

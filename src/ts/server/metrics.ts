@@ -3,6 +3,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { GenerateSummary } from '../types.js'
 import type { ContextPool } from './pool.js'
+import type { Recall } from './recall.js'
 
 const seconds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640]
 
@@ -14,7 +15,7 @@ export class Metrics {
   readonly #tokens: { prompt: Counter; cached: Counter; predicted: Counter }
   readonly #seconds: { prompt: Counter; predicted: Counter }
 
-  constructor(pool: ContextPool) {
+  constructor(pool: ContextPool, recall: Recall) {
     const registers = [this.registry]
     collectDefaultMetrics({ register: this.registry })
     const counter = (name: string, help: string) => new Counter({ name, help, registers })
@@ -25,6 +26,16 @@ export class Metrics {
         registers,
         collect() {
           this.set(read())
+        },
+      })
+    const total = (name: string, help: string, read: () => number) =>
+      new Counter({
+        name,
+        help,
+        registers,
+        collect() {
+          this.reset()
+          this.inc(read())
         },
       })
     this.#tokens = {
@@ -53,6 +64,12 @@ export class Metrics {
       buckets: seconds,
       registers,
     })
+    const { cache } = recall
+    gauge('h2o_cache_ram_bytes', 'Memory for what contexts held (--cache-ram).', () => cache.bytes)
+    gauge('h2o_cache_ram_states', 'What contexts held and is in memory: states.', () => cache.size)
+    total('h2o_cache_ram_saved_total', 'States saved.', () => recall.saved)
+    total('h2o_cache_ram_loaded_total', 'States loaded.', () => recall.loaded)
+    total('h2o_cache_ram_evicted_total', 'States that went for others.', () => cache.evicted)
     gauge('llamacpp:requests_processing', 'Requests with a context.', () => pool.processing)
     gauge('llamacpp:requests_deferred', 'Requests that wait for one.', () => pool.deferred)
   }

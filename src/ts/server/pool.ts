@@ -4,6 +4,7 @@
 
 import type { Context } from '../context.js'
 import type { ServedPrompt } from './prompt.js'
+import type { Recalling } from './recall.js'
 
 /** There is no room for another request. */
 export class QueueFull extends Error {
@@ -12,16 +13,10 @@ export class QueueFull extends Error {
   }
 }
 
-export interface Taken {
-  context: Context
-  /** What it holds may be used: no other owner has read it. */
-  reuse: boolean
-}
-
 /** A request's place: first in the queue, then with a context of its own. */
 export interface Turn {
   /** Waits for a context. An abort gives up the place and rejects with the signal's reason. */
-  context(prompt: ServedPrompt, signal: AbortSignal): Promise<Taken>
+  context(prompt: ServedPrompt, signal: AbortSignal): Promise<Recalling>
   /** Ends it, however far it came. */
   leave(): void
 }
@@ -29,7 +24,7 @@ export interface Turn {
 interface Waiting {
   prompt: ServedPrompt
   owner: unknown
-  start(taken: Taken): void
+  start(taken: Recalling): void
 }
 
 /** How much the last turn counts in the mean that Retry-After is made of. */
@@ -100,7 +95,7 @@ export class ContextPool {
     }
   }
 
-  #take(prompt: ServedPrompt, owner: unknown, signal: AbortSignal): Promise<Taken> {
+  #take(prompt: ServedPrompt, owner: unknown, signal: AbortSignal): Promise<Recalling> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
       const onAbort = () => {
@@ -129,9 +124,10 @@ export class ContextPool {
     const isOwn = (context: Context) => this.#owners.get(context) === first.owner
     const held = this.#idle.map((context) => (isOwn(context) ? context.reusable(tokens, denseTail) : 0))
     const [context] = this.#idle.splice(held.indexOf(Math.max(...held)), 1) as [Context]
-    const reuse = isOwn(context)
-    this.#owners.set(context, first.owner)
-    first.start({ context, reuse })
+    const { owner } = first
+    const heldBy = this.#owners.get(context)
+    this.#owners.set(context, owner)
+    first.start({ context, owner, heldBy })
   }
 
   #retryAfter(): number {

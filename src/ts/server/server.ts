@@ -15,6 +15,7 @@ import { addJsonBody } from './json-body.js'
 import { Metrics } from './metrics.js'
 import { OpenResponses } from './open-responses.js'
 import { ContextPool, QueueFull } from './pool.js'
+import { Recall } from './recall.js'
 import { addAbout } from './routes/about.js'
 import { addAbsent } from './routes/absent.js'
 import { addAnswers } from './routes/answers.js'
@@ -37,6 +38,8 @@ export interface ServerOptions {
   maxBodyBytes: number
   /** None: everybody may ask. */
   apiKeys: readonly string[]
+  /** Of memory for what contexts held; 0: it is read again. */
+  cacheBytes: number
   /** What contexts hold of one key's prompts serves no other key. */
   separateKeys?: boolean
   /** Origins whose pages may ask; '*' is all of them. */
@@ -60,10 +63,12 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   const [context] = options.contexts
   const sampling = checkSampling(options.defaults, context.model.nVocab)
   const pool = new ContextPool(options.contexts, options.queue)
-  const metrics = new Metrics(pool)
+  const recall = new Recall(options.cacheBytes, (error) => options.onFailure?.(error))
+  const metrics = new Metrics(pool, recall)
   const keys = new ApiKeys(options.apiKeys)
   const service: Service = {
     pool,
+    recall,
     metrics,
     context,
     model: context.model,

@@ -160,7 +160,12 @@ async function serve(name) {
     ...{ contexts, alias: 'tiny', version: '0', template, queue: 16, timeoutMs: 10_000, stalledMs: 300 },
     defaults: { nPredict: 8, temperature: 0 },
     ...{ apiKeys: name === 'open' ? [] : KEYS, separateKeys: name === 'separate keys' },
-    ...{ maxBodyBytes: 2 ** 22, corsOrigins: [], onFailure: (error) => failures.push(error) },
+    ...{
+      maxBodyBytes: 2 ** 22,
+      cacheBytes: 2 ** 22,
+      corsOrigins: [],
+      onFailure: (error) => failures.push(error),
+    },
   })
   await server.app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.app.server.address()

@@ -2,6 +2,7 @@
 
 import { once } from 'node:events'
 import { basename } from 'node:path'
+import { hostMemory } from '../../host-memory.js'
 import type { Context, ContextOptions, H2oWarning, Model } from '../../index.js'
 import { modelPath } from '../built-in-model.js'
 import { commandMain } from '../command.js'
@@ -13,6 +14,7 @@ import { modelOptions } from '../model-flags.js'
 import { onceEach } from '../once-each.js'
 import { constraintOf } from '../sampling-flags.js'
 import { readApiKeys } from '../serve/api-keys.js'
+import { cacheBytes } from '../serve/cache-ram.js'
 import { type ServeFlags, serveOptions } from '../serve/options.js'
 import { type StopSignal, stopSignal } from '../serve/stop-signal.js'
 import { memoryLines } from '../summary.js'
@@ -75,6 +77,7 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
       ...(template !== undefined && { template }),
       defaults,
       queue: flags.queue,
+      cacheBytes: cacheBytes(flags.cacheRam, contexts as [Context], hostMemory()),
       timeoutMs: flags.timeout * 1000,
       maxBodyBytes: flags.maxBody * 2 ** 20,
       apiKeys,

@@ -3,6 +3,7 @@ import type { RunFlags } from '../flags.js'
 import { countDefaults } from '../h2o-defaults.js'
 import { type OptionSpec, runOptions } from '../options.js'
 import { integer } from '../parsers.js'
+import { defaultCacheMiB } from './cache-ram.js'
 
 export interface ServeFlags extends RunFlags {
   host: string
@@ -12,6 +13,7 @@ export interface ServeFlags extends RunFlags {
   apiKeyFile?: string
   separateKeys?: boolean
   parallel: number
+  cacheRam?: number
   queue: number
   timeout: number
   maxBody: number
@@ -50,6 +52,8 @@ const serverOptions: readonly OptionSpec[] = [
   { group: server, names: ['--separate-keys'], help: 'what was read for one key is read again for another: see docs/serving.md' },
   { group: server, names: ['-np', '--parallel'], value: 'N', env: 'LLAMA_ARG_N_PARALLEL', parse: integer(1, 64), default: 1,
     help: 'contexts on the one model: requests that run at once' },
+  { group: server, names: ['-cram', '--cache-ram'], value: 'MIB', env: 'LLAMA_ARG_CACHE_RAM', parse: integer(0, 2 ** 30),
+    help: `memory for what contexts held, so that it is not read again; 0 = none (default: ${defaultCacheMiB}, at most half of what the model and its contexts leave)` },
   { group: server, names: ['--queue'], value: 'N', parse: integer(0, 1e6), default: 64, help: 'requests that may wait; one more gets 429' },
   { group: server, names: ['-to', '--timeout'], value: 'N', env: 'LLAMA_ARG_TIMEOUT', parse: integer(1, 1e6), default: 3600,
     help: 'seconds that a request may take, waiting included' },

@@ -1,0 +1,167 @@
+/** --cache-ram: what was read is kept when another conversation takes the context. */
+
+import { afterEach, describe, expect, it } from 'vitest'
+import { cacheBytes } from '../../src/ts/cli/serve/cache-ram.js'
+import type { Context } from '../../src/ts/index.js'
+import { Recall } from '../../src/ts/server/recall.js'
+import { StateCache } from '../../src/ts/server/state-cache.js'
+import { someTokens, tinyContext } from '../addon/support.js'
+import { someText, startServer, type TestServer, type TestServerOptions } from './support.js'
+
+const user = (content: string) => ({ role: 'user' as const, content })
+const said = (content: string) => ({ role: 'assistant' as const, content })
+type Message = ReturnType<typeof user> | ReturnType<typeof said>
+
+/** Users with a text each and several questions, by turns. Tokens of all prompts, and those that were not read. */
+async function conversations(s: TestServer, { users = 4, questions = 3, length = 2500 } = {}) {
+  const chats: Message[][] = Array.from({ length: users }, (_, i) => [user(someText(length, 50 + i))])
+  const sum = { tokens: 0, cached: 0, most: 0 }
+  for (let question = 0; question < questions; question++) {
+    for (const chat of chats) {
+      chat.push(user(`question ${question}?`))
+      const body = { model: 'any', messages: [...chat] }
+      const { choices, usage } = await s.openai.chat.completions.create(body)
+      const answer = choices[0]?.message.content ?? ''
+      expect(answer).toBe((await s.fresh(body)).text)
+      chat.push(said(answer))
+      sum.tokens += usage?.prompt_tokens ?? 0
+      sum.cached += usage?.prompt_tokens_details?.cached_tokens ?? 0
+      sum.most = Math.max(sum.most, await s.metric('h2o_cache_ram_bytes'))
+    }
+  }
+  return sum
+}
+
+describe('four users with a text each and three questions each', () => {
+  it.each([1, 2])('read their texts once, with %i contexts', async (parallel) => {
+    await using s = await startServer({ parallel })
+    const { tokens, cached } = await conversations(s)
+    expect(cached / tokens).toBeGreaterThan(0.55) // two of three prompts, but for chunks at their ends
+    expect(await s.metric('h2o_cache_ram_states')).toBeGreaterThanOrEqual(4 - parallel)
+    expect(await s.metric('h2o_cache_ram_loaded_total')).toBeGreaterThan(4)
+  })
+
+  it('read them three times without memory for them', async () => {
+    await using s = await startServer({ cacheBytes: 0 })
+    const { cached } = await conversations(s)
+    expect(cached).toBe(0)
+    expect(await s.metric('h2o_cache_ram_saved_total')).toBe(0)
+  })
+
+  it('keep within the bound: what was used last stays', async () => {
+    await using unbound = await startServer()
+    await conversations(unbound, { questions: 1 })
+    const one = (await unbound.metric('h2o_cache_ram_bytes')) / 3
+    const cacheBytes = Math.floor(2.5 * one)
+    await using s = await startServer({ cacheBytes })
+    const { cached, most } = await conversations(s)
+    expect(most).toBeGreaterThan(one)
+    expect(most).toBeLessThanOrEqual(cacheBytes)
+    expect(cached).toBe(0) // four by turns, and room for three with the context's: the oldest goes each time
+    expect(await s.metric('h2o_cache_ram_evicted_total')).toBeGreaterThan(4)
+  })
+})
+
+it('a short request between two turns costs nothing of the chat', async () => {
+  await using s = await startServer()
+  const chat: Message[] = [user(someText(3000, 9))]
+  const ask = async (messages: Message[]) => {
+    const body = { model: 'any', messages }
+    const { choices, usage } = await s.openai.chat.completions.create(body)
+    expect(choices[0]?.message.content).toBe((await s.fresh(body)).text)
+    return {
+      answer: choices[0]?.message.content ?? '',
+      cached: usage?.prompt_tokens_details?.cached_tokens ?? 0,
+    }
+  }
+  chat.push(said((await ask(chat)).answer), user('and then?'))
+  chat.push(said((await ask(chat)).answer), user('and now?'))
+  await ask([user('give it a title')])
+  expect((await ask(chat)).cached).toBeGreaterThan(2800)
+})
+
+describe('of several keys', () => {
+  const apiKeys = ['one', 'two']
+  const started: TestServer[] = []
+  const start = async (options: TestServerOptions) => {
+    const s = await startServer({ apiKeys, ...options })
+    started.push(s)
+    return s
+  }
+  afterEach(async () => {
+    for (const s of started.splice(0)) await s[Symbol.asyncDispose]()
+  })
+  const ask = async (s: TestServer, key: string, prompt: string) => {
+    const body = { prompt, max_tokens: 2 }
+    const answer = await s.post('/v1/completions', body, { authorization: `Bearer ${key}` })
+    const { choices, usage } = (await answer.json()) as {
+      choices: { text: string }[]
+      usage: { prompt_tokens_details: { cached_tokens: number } }
+    }
+    expect(choices[0]?.text).toBe((await s.fresh(body)).text)
+    return usage.prompt_tokens_details.cached_tokens
+  }
+  const [text, other] = [someText(1500, 3), someText(1500, 4)]
+
+  it('each gets its own back, and no other', async () => {
+    const s = await start({ separateKeys: true })
+    expect(await ask(s, 'one', text)).toBe(0)
+    expect(await ask(s, 'two', other)).toBe(0)
+    expect(await ask(s, 'two', text)).toBe(0) // it is in memory, of the first key
+    expect(await ask(s, 'one', text)).toBeGreaterThan(1300)
+    expect(await ask(s, 'two', other)).toBeGreaterThan(1300)
+    expect(await ask(s, 'one', other)).toBe(0)
+  })
+
+  it('share it where they are not separate', async () => {
+    const s = await start({})
+    expect(await ask(s, 'one', text)).toBe(0)
+    expect(await ask(s, 'one', other)).toBe(0)
+    expect(await ask(s, 'two', text)).toBeGreaterThan(1300)
+  })
+
+  it('a context that another key used is empty before anything else happens, a client that leaves too', async () => {
+    await using context = await tinyContext({ nCtx: 2048, h2o: { local: 16, heavy: 16, select: 'query' } })
+    const recall = new Recall(2 ** 30, (error) => expect.unreachable(String(error)))
+    const tokens = someTokens(1500)
+    await context.prefill(tokens)
+    const prompt = { tokens, denseTail: 20 }
+    await recall.prepare({ context, owner: 'two', heldBy: 'one' }, prompt)
+    expect([context.position, recall.saved, recall.loaded]).toEqual([0, 1, 0])
+    await recall.prepare({ context, owner: 'one', heldBy: 'two' }, prompt)
+    expect([context.position, recall.saved, recall.loaded]).toEqual([1500, 1, 1])
+    expect(recall.cache.size).toBe(0) // it is in the context now
+  })
+})
+
+describe('the memory', () => {
+  const gib = 2 ** 30
+  const context = (kvBytes: number) =>
+    ({ model: { sizeBytes: gib }, memory: { kvBytes, computeBytes: 0 } }) as unknown as Context
+
+  it.each([
+    ['of a large machine: 8 GiB', undefined, 64 * gib, 8 * gib],
+    ['of a small one: half of what is left', undefined, 8 * gib, 3 * gib],
+    ['of one that is too small: none', undefined, gib, 0],
+    ['that is asked for', 100, gib, 100 * 2 ** 20],
+    ['off', 0, 64 * gib, 0],
+  ])('%s', (_, asked, machine, bytes) => {
+    expect(cacheBytes(asked, [context(gib)], machine)).toBe(bytes)
+  })
+
+  it('holds a text once, and the longest form of it', () => {
+    const cache = new StateCache(1000)
+    const state = new Uint8Array(100)
+    const put = (...tokens: number[]) => cache.put({ owner: 0, state, tokens: Int32Array.from(tokens) })
+    put(1, 2)
+    put(1, 2, 3)
+    put(4)
+    expect([cache.size, cache.bytes]).toEqual([2, 200 + 4 * 4])
+    expect(cache.covers(0, Int32Array.of(1, 2))).toBe(true)
+    expect(cache.covers(1, Int32Array.of(1, 2))).toBe(false)
+    cache.put({ owner: 0, state: new Uint8Array(2000), tokens: Int32Array.of(9) })
+    expect(cache.size).toBe(2)
+    const best = cache.best(0, (tokens) => tokens.length)
+    expect([...(best?.saved.tokens ?? [])]).toEqual([1, 2, 3])
+  })
+})
