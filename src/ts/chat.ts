@@ -46,6 +46,11 @@ export interface ChatOptions {
   reasoningFormat?: 'auto' | 'none'
   /** End with the beginning of an answer: true */
   addGenerationPrompt?: boolean
+  /**
+   * The last message is the assistant's, has a text and no calls, and the answer goes on behind it: its own text is
+   * none of the answer's. false
+   */
+  continueFinalMessage?: boolean
   /** Further variables of the template: enable_thinking ... */
   variables?: Record<string, unknown>
 }
@@ -59,6 +64,7 @@ export const chatOptionNames = namesOf<ChatOptions>({
   jsonSchema: true,
   reasoningFormat: true,
   addGenerationPrompt: true,
+  continueFinalMessage: true,
   variables: true,
 })
 
@@ -213,8 +219,19 @@ function requestOf(messages: readonly ChatMessage[], options: ChatOptions): Nati
     jsonSchema: schemaText(jsonSchema),
     reasoningFormat: oneOf('reasoningFormat', options.reasoningFormat, 'auto', ['auto', 'none']),
     addGenerationPrompt: boolean('addGenerationPrompt', options.addGenerationPrompt, true),
+    continueFinalMessage: continues(messages, options),
     variables: written('variables', variables),
   }
+}
+
+function continues(messages: readonly ChatMessage[], options: ChatOptions): boolean {
+  if (!boolean('continueFinalMessage', options.continueFinalMessage, false)) return false
+  const { role, content, reasoning_content, tool_calls } = messages.at(-1) as ChatMessage
+  const isCall = Array.isArray(tool_calls) && tool_calls.length > 0
+  if (role === 'assistant' && !isCall && (content || reasoning_content)) return true
+  throw invalidArgument(
+    'continueFinalMessage needs a last message of the assistant, with a text and no calls',
+  )
 }
 
 /** A function that has to be called is the only one, and required: llama.cpp knows no other way. */

@@ -177,11 +177,6 @@ describe('refused', () => {
     ],
     ['a call of no tools', { toolChoice: 'required' }, 'ERR_H2O_INVALID_ARGUMENT'],
     ['tools and a grammar', { tools, grammar: 'root ::= "a"' }, 'ERR_H2O_INVALID_ARGUMENT'],
-    [
-      'a call in a template that knows none',
-      { tools, toolChoice: 'required', template: '{% for m in messages %}{{ m.content }}{% endfor %}' },
-      'ERR_H2O_CHAT_TEMPLATE',
-    ],
   ])('%s', (_, options, code) => {
     expect(() => apply(options)).toThrow(expect.objectContaining({ code }))
   })

@@ -102,6 +102,36 @@ it('samples as its flags say, unless a request does', async () => {
   expect((await server.ended).code).toBe(0)
 })
 
+it.each([
+  ['by default', [], true, '[user]x[assistant]y'],
+  [
+    'unless flags say otherwise',
+    ['--cache-ram', '0', '--no-prefill-assistant'],
+    false,
+    '[user]x[assistant]y[assistant]',
+  ],
+])('keeps what was read, and continues the assistant, %s', async (_, flags, isKept, prompt) => {
+  const template =
+    "{% for m in messages %}{{ '[' + m.role + ']' + m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
+  const server = await serve(['-m', f.model, '-ub', '64', '-b', '192', '--chat-template', template, ...flags])
+  const [one, other] = [demoText(3000), demoText(3000).split('').reverse().join('')]
+  for (const prompt of [one, other, one]) await server.post({ prompt, max_tokens: 1 })
+  const loaded = /^h2o_cache_ram_loaded_total (\d)$/m.exec(await server.metrics())
+  expect(loaded?.[1]).toBe(isKept ? '1' : '0')
+  const messages = [
+    { role: 'user', content: 'x' },
+    { role: 'assistant', content: 'y' },
+  ]
+  const written = await fetch(`${server.url}/apply-template`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ messages }),
+  })
+  expect(await written.json()).toEqual({ prompt })
+  server.child.kill('SIGTERM')
+  expect((await server.ended).code).toBe(0)
+})
+
 describe('what cannot be', () => {
   it.each([
     ['a prompt', ['-p', 'x'], 2],

@@ -47,6 +47,7 @@ const makeContext = async (options: Partial<ContextOptions> = {}) =>
 
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { parallel = 1, context, ...given } = options
+  const ownTemplate = given.template === undefined ? {} : { template: given.template }
   const contexts = await Promise.all(Array.from({ length: parallel }, () => makeContext(context)))
   const defaults = { nPredict: 16, temperature: 0, ignoreEos: true }
   const server = await makeServer({
@@ -85,7 +86,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       await using alone = await makeContext(context)
       const read = 'messages' in body ? chatPrompt : textPrompt
       const options = { ...defaults, ...optionsOf(body) }
-      const settings = { model: alone.model, context: alone }
+      const settings = { model: alone.model, context: alone, prefillAssistant: true, ...ownTemplate }
       const prompt = await read(body, settings, new AbortController().signal, options)
       return (await collect(alone.generate(prompt.tokens, promptOptions(prompt, options)))).summary
     },

@@ -52,6 +52,10 @@ static common_json to_delta(const common_chat_msg_diff & diff) {
     return delta;
 }
 
+static std::string behind(const std::string & beginning, const std::string & text) {
+    return text.compare(0, beginning.size(), beginning) == 0 ? text.substr(beginning.size()) : text;
+}
+
 // a bracket in the arguments of a call is some functions deeper
 static size_t stack_bytes(const std::string & text) {
     const auto is_bracket = [](char c) { return c == '{' || c == '['; };
@@ -64,6 +68,11 @@ chat_answer::reading chat_answer::read(const std::string & text, bool is_partial
     reading result;
 
     const auto work = [&] {
+        if (!is_begun && prompt->parser.is_continuation) {
+            begun = message = common_chat_parse("", true, prompt->parser);
+        }
+        is_begun = true;
+
         common_chat_msg next = common_chat_parse(text, is_partial, prompt->parser);
         next.set_tool_call_ids(ids, random_id);
 
@@ -71,7 +80,11 @@ chat_answer::reading chat_answer::read(const std::string & text, bool is_partial
         for (const common_chat_msg_diff & diff : common_chat_msg_diff::compute_diffs(message, next)) {
             deltas.push_back(to_delta(diff));
         }
-        result  = { next.to_json_oaicompat().dump_safe(), deltas.dump_safe() };
+        common_chat_msg told = next;
+        told.content           = behind(begun.content, next.content);
+        told.reasoning_content = behind(begun.reasoning_content, next.reasoning_content);
+
+        result  = { told.to_json_oaicompat().dump_safe(), deltas.dump_safe() };
         message = std::move(next);
     };
 

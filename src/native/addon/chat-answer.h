@@ -14,6 +14,7 @@ class chat_answer {
 public:
     explicit chat_answer(std::shared_ptr<const chat_prompt> prompt) : prompt(std::move(prompt)) {}
 
+    // of a continued message, what is new of it
     struct reading {
         std::string message; // JSON, OpenAI's message of an assistant
         std::string deltas;  // JSON, a list of OpenAI's: from the text that was read before to this one
@@ -26,8 +27,10 @@ public:
 private:
     std::shared_ptr<const chat_prompt> prompt;
     std::mutex                         mutex;
-    common_chat_msg                    message;
-    std::vector<std::string>           ids; // of its calls
+    bool                               is_begun = false;
+    common_chat_msg                    begun;   // what the prompt has of a continued message
+    common_chat_msg                    message; // as it was read last
+    std::vector<std::string>           ids;     // of its calls
 };
 
 } // namespace addon

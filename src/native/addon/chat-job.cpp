@@ -18,6 +18,8 @@ chat_request chat_request_of(const Napi::Object & object) {
     request.parallel_tool_calls   = (int32_t) get_number(object, "parallelToolCalls", request.parallel_tool_calls);
     request.add_generation_prompt = get_bool(object, "addGenerationPrompt", request.add_generation_prompt);
 
+    request.continue_final_message = get_bool(object, "continueFinalMessage", request.continue_final_message);
+
     return request;
 }
 

@@ -2,6 +2,7 @@
 
 #include "deep-stack.h"
 #include "failure.h"
+#include "generic-tools.h"
 #include "json-extent.h"
 #include "json-schema.h"
 #include "vocab.h"
@@ -61,6 +62,10 @@ static common_chat_templates_inputs inputs_of(const chat_request & request) {
         inputs.parallel_tool_calls   = request.parallel_tool_calls > 0;
         inputs.add_generation_prompt = request.add_generation_prompt;
         inputs.reasoning_format      = common_reasoning_format_from_name(request.reasoning_format);
+        if (request.continue_final_message) {
+            inputs.continue_final_message = COMMON_CHAT_CONTINUATION_AUTO;
+            inputs.add_generation_prompt  = false;
+        }
 
         if (!request.json_schema.empty()) {
             json_schema_grammar(request.json_schema);
@@ -92,7 +97,11 @@ static common_chat_params apply(const common_chat_templates * templates, common_
         }
     }
     inputs.force_pure_content = true;
-    return common_chat_templates_apply(templates, inputs);
+    common_chat_params params = common_chat_templates_apply(templates, inputs);
+    if (inputs.continue_final_message != COMMON_CHAT_CONTINUATION_NONE) {
+        params.prompt += params.generation_prompt + inputs.messages.back().render_content(); // llama.cpp leaves both out
+    }
+    return params;
 }
 
 static std::vector<llama_token> tokens_of(const llama_vocab * vocab, const std::string & text) {
@@ -202,7 +211,10 @@ static common_chat_templates_ptr init_templates(const llama_model * model, const
 static chat_prompt apply_request(const llama_model * model, const chat_request & request) {
     common_chat_templates_inputs inputs = inputs_of(request);
     try {
-        const common_chat_templates_ptr templates = init_templates(model, request.template_text);
+        common_chat_templates_ptr templates = init_templates(model, request.template_text);
+        if (needs_generic_tools(templates.get(), inputs)) {
+            templates = init_templates(model, with_generic_tools(common_chat_templates_source(templates.get())));
+        }
         if (request.parallel_tool_calls < 0) {
             inputs.parallel_tool_calls = common_chat_templates_get_caps(templates.get())["supports_parallel_tool_calls"];
         }
@@ -213,6 +225,7 @@ static chat_prompt apply_request(const llama_model * model, const chat_request &
 
         chat_prompt prompt = prompt_of(llama_model_get_vocab(model), request, params);
         prompt.parser.reasoning_format = inputs.reasoning_format;
+        prompt.parser.is_continuation  = request.continue_final_message;
         prompt.parser.parse_tool_calls = inputs.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
         return prompt;
     } catch (const failure &) {

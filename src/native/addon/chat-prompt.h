@@ -31,8 +31,9 @@ struct chat_request {
 
     const std::atomic<bool> * is_aborted = nullptr; // looked at where the work grows
 
-    int32_t parallel_tool_calls   = -1; // < 0: as the template can
-    bool    add_generation_prompt = true;
+    int32_t parallel_tool_calls    = -1; // < 0: as the template can
+    bool    add_generation_prompt  = true;
+    bool    continue_final_message = false; // of the assistant, without calls: the answer goes on behind it
 };
 
 struct chat_prompt {

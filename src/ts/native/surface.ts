@@ -80,6 +80,8 @@ export interface NativeChatRequest {
   jsonSchema: string
   reasoningFormat: string
   addGenerationPrompt: boolean
+  /** Its last message is the assistant's and holds a text. */
+  continueFinalMessage: boolean
   variables: string
 }
 

@@ -11,6 +11,20 @@ export function toChatMessages(messages: readonly ChatMessage[]): ChatMessage[] 
   }))
 }
 
+/** Whether an answer goes on behind the last message, if it may; an empty one of the assistant is left out. */
+export function continued(
+  messages: ChatMessage[],
+  isContinued: boolean,
+): { messages: ChatMessage[]; continueFinalMessage: boolean } {
+  const last = messages.at(-1)
+  if (!isContinued || last?.role !== 'assistant') return { messages, continueFinalMessage: false }
+  const { content, reasoning_content, tool_calls } = last
+  const isEmpty = !content && !reasoning_content && !tool_calls && messages.length > 1
+  return isEmpty
+    ? { messages: messages.slice(0, -1), continueFinalMessage: false }
+    : { messages, continueFinalMessage: true }
+}
+
 /**
  * The text of the last message of the user, without the space around it that templates may cut; undefined if there is
  * none.

@@ -8,7 +8,7 @@ import type { Model } from '../model.js'
 import type { DecodeKeys } from '../options.js'
 import { tokenIds } from '../validate.js'
 import { ApiError } from './api-error.js'
-import { lastQuestion, toChatMessages } from './chat-messages.js'
+import { continued, lastQuestion, toChatMessages } from './chat-messages.js'
 import { denseTail } from './dense-tail.js'
 import type { RequestBody } from './fields.js'
 import { lastIndex } from './last-index.js'
@@ -28,6 +28,8 @@ export interface PromptSettings {
   context: Context
   /** In place of the model's own. */
   template?: string
+  /** A last message of the assistant is continued. */
+  prefillAssistant: boolean
 }
 
 /** How a prompt is read and answered. What a chat may say is a part of it. */
@@ -46,14 +48,19 @@ const asPrompt = { addSpecial: true, parseSpecial: true }
 /** The messages of a body in the template. `options`: their grammar and schema become a part of the chat. */
 export async function chatOf(
   body: RequestBody,
-  { model, template }: PromptSettings,
+  { model, template, prefillAssistant }: PromptSettings,
   signal: AbortSignal,
   { grammar, jsonSchema }: GenerateOptions,
 ): Promise<{ chat: Chat; messages: ChatMessage[] }> {
-  const messages = toChatMessages(body.messages as ChatMessage[])
+  const { continue_final_message: isContinued = prefillAssistant } = body
+  const { messages, continueFinalMessage } = continued(
+    toChatMessages(body.messages as ChatMessage[]),
+    isContinued === true,
+  )
   await nextTurn() // writing them down takes as long as reading them took
   const chat = await model.applyChatTemplateAsync(messages, {
     signal,
+    continueFinalMessage,
     ...(template !== undefined && { template }),
     ...(grammar !== undefined && { grammar }),
     ...(jsonSchema !== undefined && { jsonSchema }),

@@ -29,6 +29,8 @@ export interface ServerOptions {
   version: string
   /** Jinja, in place of the model's own. */
   template?: string
+  /** A last message of the assistant is continued: true */
+  prefillAssistant?: boolean
   defaults: GenerateOptions
   /** Requests that may wait. */
   queue: number
@@ -74,6 +76,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     model: context.model,
     defaults: options.defaults,
     sampling,
+    prefillAssistant: options.prefillAssistant !== false,
     timeoutMs: options.timeoutMs,
     stalledMs,
     alias: options.alias,

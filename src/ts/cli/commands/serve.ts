@@ -75,6 +75,7 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
       alias: flags.alias ?? basename(path),
       version: packageVersion(),
       ...(template !== undefined && { template }),
+      prefillAssistant: flags.prefillAssistant,
       defaults,
       queue: flags.queue,
       cacheBytes: cacheBytes(flags.cacheRam, contexts as [Context], hostMemory()),

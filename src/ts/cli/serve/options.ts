@@ -14,6 +14,7 @@ export interface ServeFlags extends RunFlags {
   separateKeys?: boolean
   parallel: number
   cacheRam?: number
+  prefillAssistant: boolean
   queue: number
   timeout: number
   maxBody: number
@@ -54,12 +55,15 @@ const serverOptions: readonly OptionSpec[] = [
     help: 'contexts on the one model: requests that run at once' },
   { group: server, names: ['-cram', '--cache-ram'], value: 'MIB', env: 'LLAMA_ARG_CACHE_RAM', parse: integer(0, 2 ** 30),
     help: `memory for what contexts held, so that it is not read again; 0 = none (default: ${defaultCacheMiB}, at most half of what the model and its contexts leave)` },
+  { group: server, names: ['--prefill-assistant'], env: 'LLAMA_ARG_PREFILL_ASSISTANT', default: true, help: 'a last message of the assistant is continued (default)' },
+  { group: server, names: ['--no-prefill-assistant'], help: "a last message of the assistant is one that has ended: the answer is another one" },
   { group: server, names: ['--queue'], value: 'N', parse: integer(0, 1e6), default: 64, help: 'requests that may wait; one more gets 429' },
   { group: server, names: ['-to', '--timeout'], value: 'N', env: 'LLAMA_ARG_TIMEOUT', parse: integer(1, 1e6), default: 3600,
     help: 'seconds that a request may take, waiting included' },
   { group: server, names: ['--max-body'], value: 'MIB', parse: integer(1, 1024), default: 16, help: 'size of a request in MiB' },
   { group: server, names: ['--cors-origins'], value: 'LIST', env: 'LLAMA_ARG_CORS_ORIGINS', help: 'origins whose pages may ask, * = all (default: none)' },
   { group: 'Without effect, for llama.cpp\'s scripts:', names: ['--metrics'], withoutEffect: true, help: '/metrics is always there' },
+  { group: 'Without effect, for llama.cpp\'s scripts:', names: ['--slots'], withoutEffect: true, help: '/slots is always there' },
   { group: 'Without effect, for llama.cpp\'s scripts:', names: ['--no-webui', '--no-ui'], withoutEffect: true, help: 'there is no page' },
 ]
 

@@ -23,6 +23,7 @@ export const chatBody = bodySchema('messages', {
   parallel_tool_calls: { type: 'boolean' },
   reasoning_format: { enum: ['auto', 'none'] },
   chat_template_kwargs: { type: 'object' },
+  continue_final_message: { type: 'boolean' },
 })
 
 export const completionBody = bodySchema('prompt', {
