@@ -34,6 +34,8 @@ export interface Service extends PromptSettings, LimitSettings {
 }
 
 export interface Endpoint {
+  /** A body of another interface as one of ours. Throws ApiError 400. */
+  translate?(body: RequestBody): RequestBody
   shape: MakeShape
   prompt(
     body: RequestBody,
@@ -56,10 +58,11 @@ interface Answered {
 export async function answer(
   service: Service,
   endpoint: Endpoint,
-  body: RequestBody,
+  asked: RequestBody,
   reply: FastifyReply,
   owner: unknown,
 ): Promise<object | undefined> {
+  const body = endpoint.translate?.(asked) ?? asked
   refuseFields(body)
   const options = withDefaults(optionsOf(body), service.defaults)
   checkSampling(options, service.model.nVocab) // before a stream has begun
@@ -68,7 +71,7 @@ export async function answer(
     return await limited(reply, service, async (limits) => {
       const prompt = await endpoint.prompt(body, service, limits.signal, options)
       const { alias: model, fingerprint } = service
-      const shape = endpoint.shape({ body, model, fingerprint, nPrompt: prompt.tokens.length })
+      const shape = endpoint.shape({ body: asked, model, fingerprint, nPrompt: prompt.tokens.length })
       const job = new Job(service, shape, body, options, prompt, turn, limits)
       return body.stream === true ? await job.stream(reply) : await job.whole()
     })

@@ -105,6 +105,7 @@ const refusedFields: Readonly<Record<string, (value: unknown) => boolean>> = {
   n: is(1), best_of: is(1), echo: is(false), suffix: is(''),
   modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === 'text', audio: never, web_search_options: never,
   functions: isEmpty, function_call: is('none', 'auto'),
+  previous_response_id: never, conversation: never, background: is(false),
   lora: isEmpty, min_keep: is(0), post_sampling_probs: is(false), grammar_lazy: is(false),
 }
 

@@ -20,6 +20,7 @@ import { addAbout } from './routes/about.js'
 import { addAbsent } from './routes/absent.js'
 import { addAnswers } from './routes/answers.js'
 import { addTokens } from './routes/tokens.js'
+import { messageError } from './shapes/messages.js'
 
 export interface ServerOptions {
   /** Alike, and of one model. */
@@ -152,10 +153,11 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
 function fail(reply: FastifyReply, error: unknown, onFailure?: (error: unknown) => void): FastifyReply {
   const known = error instanceof QueueFull ? toQueueFull(error) : toApiError(error)
   if (known.status === 500) onFailure?.(error)
+  const isAnthropic = reply.request.routeOptions.url?.startsWith('/v1/messages')
   return reply
     .headers(known.options.headers ?? {})
     .code(known.status)
-    .send(known.body)
+    .send(isAnthropic ? messageError(known) : known.body)
 }
 
 function toQueueFull({ retryAfterSeconds }: QueueFull): ApiError {

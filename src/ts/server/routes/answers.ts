@@ -6,8 +6,12 @@ import { ApiError } from '../api-error.js'
 import type { RequestBody } from '../fields.js'
 import { chatPrompt, textPrompt } from '../prompt.js'
 import { completionShape } from '../shapes/completion.js'
+import { messageShape } from '../shapes/messages.js'
 import { chatShape, textShape } from '../shapes/openai.js'
-import { chatBody, completionBody } from './bodies.js'
+import { responseShape } from '../shapes/responses.js'
+import { fromMessages } from '../translate/messages.js'
+import { fromResponses } from '../translate/responses.js'
+import { chatBody, completionBody, messagesBody, responsesBody } from './bodies.js'
 import type { AddRoutes } from './route.js'
 
 interface AnsweringRoute extends Endpoint {
@@ -23,6 +27,20 @@ const answering: readonly AnsweringRoute[] = [
     prompt: chatPrompt,
   },
   { urls: ['/v1/completions'], body: completionBody, shape: textShape, prompt: textPrompt },
+  {
+    urls: ['/v1/messages'],
+    body: messagesBody,
+    shape: messageShape,
+    prompt: chatPrompt,
+    translate: fromMessages,
+  },
+  {
+    urls: ['/v1/responses', '/responses'],
+    body: responsesBody,
+    shape: responseShape,
+    prompt: chatPrompt,
+    translate: fromResponses,
+  },
   { urls: ['/completion', '/completions'], body: completionBody, shape: completionShape, prompt: textPrompt },
 ]
 

@@ -30,6 +30,96 @@ export const completionBody = bodySchema('prompt', {
   prompt: { type: ['string', 'array'], minItems: 1, items: { type: ['string', 'integer'] } },
 })
 
+const string = { type: 'string' }
+const content = (items: object) => ({ type: ['string', 'array'], items })
+
+const block = {
+  type: 'object',
+  required: ['type'],
+  properties: {
+    ...{ type: string, text: string, thinking: string, id: string, name: string, tool_use_id: string },
+    input: { type: 'object' },
+    source: { type: 'object', properties: { type: string, data: string } },
+  },
+}
+
+/** Anthropic's. */
+export const messagesBody = bodySchema('messages', {
+  system: content(block),
+  messages: {
+    type: 'array',
+    minItems: 1,
+    items: {
+      type: 'object',
+      required: ['role', 'content'],
+      properties: {
+        role: { enum: ['user', 'assistant', 'system'] },
+        content: content({ ...block, properties: { ...block.properties, content: content(block) } }),
+      },
+    },
+  },
+  tools: {
+    type: 'array',
+    items: {
+      type: 'object',
+      required: ['name'],
+      properties: { type: string, name: string, description: string, input_schema: { type: 'object' } },
+    },
+  },
+  tool_choice: {
+    type: 'object',
+    required: ['type'],
+    properties: { type: { enum: ['auto', 'any', 'tool', 'none'] }, name: string },
+  },
+  stop_sequences: { type: 'array', items: { type: 'string', minLength: 1 }, maxItems: 16 },
+  thinking: { type: 'object', properties: { type: string } },
+  output_config: {
+    type: 'object',
+    properties: {
+      format: {
+        type: 'object',
+        required: ['type', 'schema'],
+        properties: { type: { enum: ['json_schema'] }, schema: { type: 'object' } },
+      },
+    },
+  },
+  chat_template_kwargs: { type: 'object' },
+})
+
+const part = { type: 'object', required: ['type'], properties: { type: string, text: string } }
+
+/** Of OpenAI's responses. */
+export const responsesBody = bodySchema('input', {
+  input: {
+    type: ['string', 'array'],
+    minItems: 1,
+    items: {
+      type: 'object',
+      properties: {
+        ...{ type: string, role: string, call_id: string, name: string, arguments: string },
+        ...{ content: content(part), output: content(part), summary: { type: 'array', items: part } },
+      },
+    },
+  },
+  instructions: string,
+  tools: { type: 'array', items: { type: 'object', required: ['type'], properties: { type: string } } },
+  tool_choice: { type: ['string', 'object'], required: ['type'], properties: { type: string, name: string } },
+  parallel_tool_calls: { type: 'boolean' },
+  text: {
+    type: 'object',
+    properties: {
+      format: {
+        type: 'object',
+        required: ['type'],
+        properties: { type: { enum: ['text', 'json_object', 'json_schema'] }, schema: { type: 'object' } },
+      },
+    },
+  },
+  reasoning: { type: 'object', properties: { effort: { type: ['string', 'null'] } } },
+  max_output_tokens: { type: 'integer', minimum: 1, maximum: 2 ** 31 - 1 },
+  chat_template_kwargs: { type: 'object' },
+})
+
 export const tokenizeBody = {
   type: 'object',
   properties: {

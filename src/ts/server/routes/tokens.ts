@@ -6,7 +6,9 @@ import { ApiError } from '../api-error.js'
 import { optionsOf, type RequestBody } from '../fields.js'
 import { limited } from '../limits.js'
 import { chatOf, tokensOf } from '../prompt.js'
-import { chatBody, detokenizeBody, tokenizeBody } from './bodies.js'
+import { fromMessages } from '../translate/messages.js'
+import { fromResponses } from '../translate/responses.js'
+import { chatBody, detokenizeBody, messagesBody, responsesBody, tokenizeBody } from './bodies.js'
 import type { AddRoutes } from './route.js'
 
 interface TokenRoute {
@@ -56,6 +58,21 @@ const tokenRoutes: readonly TokenRoute[] = [
     body: chatBody,
     async answer(body, service, signal) {
       return { object: 'response.input_tokens', input_tokens: await countOf(body, service, signal) }
+    },
+  },
+  {
+    urls: ['/v1/responses/input_tokens', '/responses/input_tokens'],
+    body: responsesBody,
+    async answer(body, service, signal) {
+      const input_tokens = await countOf(fromResponses(body), service, signal)
+      return { object: 'response.input_tokens', input_tokens }
+    },
+  },
+  {
+    urls: ['/v1/messages/count_tokens'],
+    body: messagesBody,
+    async answer(body, service, signal) {
+      return { input_tokens: await countOf(fromMessages(body), service, signal) }
     },
   },
 ]
