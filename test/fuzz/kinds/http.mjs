@@ -15,10 +15,21 @@ import { schemaOf } from './grammar.mjs'
 const PATHS = [
   '/v1/chat/completions',
   '/v1/completions',
+  '/v1/messages',
+  '/v1/messages/count_tokens',
+  '/v1/responses',
+  '/completion',
+  '/apply-template',
+  '/tokenize',
+  '/detokenize',
+  '/props',
+  '/slots',
   '/v1/models',
+  '/v1/models/%00',
   '/health',
   '/ready',
   '/metrics',
+  '/v1/embeddings',
   '/v1/x',
 ]
 const template =
@@ -52,7 +63,7 @@ const ODD = [
   { role: 'user', content: 'x' },
 ]
 const FIELDS =
-  'prompt messages tools tool_choice stream stop seed temperature top_p top_k n logprobs top_logprobs logit_bias grammar response_format json_schema samplers h2o functions modalities chat_template_kwargs parallel_tool_calls reasoning_format stream_options __proto__ constructor'.split(
+  'prompt messages tools tool_choice stream stop seed temperature top_p top_k n logprobs top_logprobs logit_bias grammar response_format json_schema samplers h2o functions modalities chat_template_kwargs parallel_tool_calls reasoning_format stream_options system input instructions stop_sequences thinking output_config text reasoning max_output_tokens return_progress continue_final_message content tokens __proto__ constructor'.split(
     ' ',
   )
 
@@ -74,14 +85,32 @@ function bodyOf(draw, id) {
     type: 'function',
     function: { name: draw.pick(['f', 'g', '', '\ud800']), parameters: schemaOf(draw, draw.int(1, 3)) },
   })
-  const body = draw.chance(0.5)
-    ? { prompt: text }
-    : {
-        messages: draw.list(draw.pick([0, 1, 1, 2, 3]), () => ({
-          role: draw.pick(['user', 'assistant', 'tool', 'x']),
-          content: text,
-        })),
-      }
+  const part = () => ({
+    type: draw.pick(['text', 'input_text', 'tool_use', 'tool_result', 'thinking', 'image', draw.pick(ODD)]),
+    text,
+    ...(draw.chance(0.3) && { content: draw.pick(ODD), input: draw.pick(ODD), source: draw.pick(ODD) }),
+  })
+  const messages = () =>
+    draw.list(draw.pick([0, 1, 1, 2, 3]), () => ({
+      role: draw.pick(['user', 'assistant', 'tool', 'x']),
+      content: draw.chance(0.8) ? text : draw.list(2, part),
+      ...(draw.chance(0.1) && {
+        type: draw.pick(['function_call', 'function_call_output', 'reasoning', 'x']),
+      }),
+      ...(draw.chance(0.1) && {
+        tool_calls: draw.pick(ODD),
+        arguments: draw.pick(ODD),
+        output: draw.pick(ODD),
+      }),
+    }))
+  const body = draw.pick([
+    () => ({ prompt: text }),
+    () => ({ prompt: text }),
+    () => ({ messages: messages() }),
+    () => ({ messages: messages() }),
+    () => ({ input: draw.chance(0.5) ? text : messages() }),
+    () => ({ content: text, tokens: draw.list(3, () => draw.pick([1, 2, draw.pick(ODD)])) }),
+  ])()
   body.max_tokens = draw.int(1, 8)
   if (draw.chance(0.4)) body.stream = true
   if (draw.chance(0.3)) body.tools = draw.list(draw.int(1, 4), tool)
@@ -109,7 +138,7 @@ function requestOf(draw, id) {
     path: draw.weighted([
       [9, PATHS[0]],
       [9, PATHS[1]],
-      [2, draw.pick(PATHS)],
+      [9, draw.pick(PATHS)],
     ]),
     method: draw.chance(0.95) ? 'POST' : draw.pick(['GET', 'PUT', 'OPTIONS', 'BREW']),
     type: draw.chance(0.95) ? 'application/json' : draw.pick(['text/plain', '', 'application/xml']),
