@@ -44,9 +44,7 @@ it('are described before the first question, or in the system message', async ()
     /^\[user\]You can call functions[\s\S]*"name": "weather"[\s\S]*\n\nHow is it in Rome\?\n\[assistant\]$/,
   )
   const system = await prompt({ messages: [{ role: 'system', content: 'Be kind.' }, ...messages], tools })
-  expect(system).toMatch(
-    /^\[system\]Be kind\.\n\nYou can call[\s\S]*<\/call>\n\[user\]How is it in Rome\?\n/,
-  )
+  expect(system).toMatch(/^\[system\]Be kind\.\n\nYou can call[\s\S]*<\/call>\n\[user\]How is it in Rome\?\n/)
   const plain = '[user]How is it in Rome?\n[assistant]'
   expect(await prompt({ messages, tools, tool_choice: 'none' })).toBe(plain)
   expect(await prompt({ messages })).toBe(plain)
