@@ -11,10 +11,11 @@ import { bundleFromNpm, bundleInTarball, readTarball } from './tarball.mjs'
 export const BASE_REF = 'refs/h2o/base'
 
 /** The bundle with the baseline commit; made from `from` (default: npm) when the cache does not have it. */
-export function baselineBundle({ pin, cache, from, pack }) {
+export function baselineBundle({ pin, cache, from, pack, say }) {
   const file = join(cache, `baseline-${pin.subset.tree.slice(0, 12) || 'new'}.bundle`)
   if (existsSync(file) && !from && pin.subset.tree) return file
 
+  say?.(`taking llama.cpp ${pin.upstream.tag} from ${from ?? `${pin.npm.package}@${pin.npm.version}`} ...`)
   mkdirSync(cache, { recursive: true })
   const scratch = mkdtempSync(join(cache, 'tmp-'))
   try {

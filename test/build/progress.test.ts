@@ -24,15 +24,31 @@ function build(to: ReturnType<typeof stream>, line: (step: number) => string) {
 }
 
 test.each([
-  ['ninja', (step: number) => `[${step}/360]`, '180 of 360, 3:00'],
-  ['make', (step: number) => `[${String(Math.floor(step / 3.6)).padStart(3)}%]`, '50 %, 3:00'],
-])('%s into a file: a line now and then', (_, line, halfway) => {
+  ['ninja', (step: number) => `[${step}/360]`, '179 of 360, 3:00'],
+  ['make', (step: number) => `[${String(Math.floor(step / 3.6)).padStart(3)}%]`, '49 %, 3:00'],
+])('%s into a file: a line every 30 seconds', (_, line, halfway) => {
   const file = stream()
   build(file, line)
   expect(file.writes.every((text) => text.endsWith('\n'))).toBe(true)
-  expect(file.writes.length).toBeLessThanOrEqual(6)
+  // one after 3 s, twelve in six minutes, and the last
+  expect(file.writes).toHaveLength(14)
   expect(file.writes).toContainEqual(`addon: ${halfway} (log: build/build.log)\n`)
   expect(file.writes.at(-1)).toMatch(/^addon: done.*6:00\n$/)
+})
+
+test('a step that takes minutes, or says nothing, has its lines too', () => {
+  const file = stream()
+  const progress = new Progress('addon', 'build/build.log', file)
+  vi.advanceTimersByTime(60_000)
+  progress.read('[1/2] a\n')
+  vi.advanceTimersByTime(30_000)
+  progress.end('failed')
+  const log = '(log: build/build.log)'
+  expect(file.writes).toEqual([
+    ...['0:03', '0:30', '1:00'].map((time) => `addon: building, ${time} ${log}\n`),
+    `addon: 1 of 2, 1:30 ${log}\n`,
+    'addon: failed, 1:30\n',
+  ])
 })
 
 test('what is over at once has one line', () => {
