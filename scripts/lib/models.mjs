@@ -26,6 +26,7 @@ export function modelNamed(name) {
   if (model) return model
   throw new UsageFailure(
     `there is no model ${name}; there is ${catalogue.map(({ name }) => name).join(', ')}.`,
+    'Any other by OWNER/REPO:QUANT, as -hf of llama.cpp takes it: the line that fetches it is printed.',
   )
 }
 

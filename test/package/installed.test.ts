@@ -49,6 +49,12 @@ test.each([
   expect(err).toContain(message)
 })
 
+test('the models that can be fetched are listed', async () => {
+  const { code, out, err } = await spawnCli(['model'], '', { home })
+  expect([code, err]).toEqual([0, ''])
+  expect(out).toContain('smollm2-135m')
+})
+
 test('build --help goes to stdout', async () => {
   expect(await spawnCli(['build', '--help'], '', { home })).toMatchObject({
     code: 0,

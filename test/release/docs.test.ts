@@ -125,8 +125,8 @@ describe('h2o-prefill', () => {
   })
   afterAll(() => f.remove())
 
-  // they compile, or take minutes
-  const long = new Set(['build', 'bench', 'serve'])
+  // they compile, fetch, or take minutes
+  const long = new Set(['build', 'bench', 'model', 'serve'])
   const lines = all.filter(({ line }) => /^(npx )?h2o-prefill /.test(line))
   const short = lines.filter(({ line }) => !long.has(words(line.replace(/^npx /, ''))[1] as string))
 

@@ -12,6 +12,7 @@ export const commands: ReadonlyMap<string, () => Promise<CommandModule>> = new M
   ['inspect', () => import('./inspect.js')],
   ['doctor', () => import('./doctor.js')],
   ['serve', () => import('./serve.js')],
+  ['model', () => import('./model.js')],
   ['build', () => import('./build.js')],
 ])
 
