@@ -96,7 +96,7 @@ describe('planGroups', () => {
 
   it('has five contenders unless others are asked for', () => {
     const names = planGroups(parse('-p 1000'))[0]?.jobs.map(({ contender }) => contender.name)
-    expect([...new Set(names)]).toEqual(['stock-fa-on', 'stock-fa-off', 'dense', 'h2o', 'h2o-two-pass'])
+    expect([...new Set(names)]).toEqual(['stock-fa-on', 'stock-fa-off', 'dense', 'h2o', 'h2o-query'])
   })
 })
 

@@ -45,6 +45,7 @@ describe('formats', () => {
     expect(body).toHaveLength(4)
     for (const row of [line, ...body]) expect(row?.split('|')).toHaveLength(head?.split('|').length ?? 0)
     expect(body[1]).toContain('| h2o, 8 chunks | 2 | 0.51 (0.50 .. 0.51) |')
+    expect(body[1]).toMatch(/\| stock-fa-on -b 2048 -ub 512 \|$/)
     expect(print('md', { ...heading, profile: true })).toContain('| 60.0 | 10.0 | 5.0 | 2.0 | 3.0 | 20.0 |')
   })
 

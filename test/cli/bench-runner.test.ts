@@ -1,6 +1,6 @@
 // Alternating, pruning, failing; and the rows that come of it.
 import { describe, expect, it } from 'vitest'
-import type { Group } from '../../src/ts/cli/bench/plan.js'
+import type { Group, Job } from '../../src/ts/cli/bench/plan.js'
 import type { Row } from '../../src/ts/cli/bench/rows.js'
 import { type RunnerOptions, runGroups } from '../../src/ts/cli/bench/runner.js'
 import { pairedRatio, spread } from '../../src/ts/cli/bench/statistics.js'
@@ -18,7 +18,11 @@ const group: Group = {
   jobs: [job('stock-fa-on'), job('stock-fa-off'), job('stock-fa-on', 1024), job('h2o')],
 }
 
-async function run(table: Record<string, (number | Error)[]>, options: Partial<RunnerOptions> = {}) {
+async function run(
+  table: Record<string, (number | Error)[]>,
+  options: Partial<RunnerOptions> = {},
+  jobs: readonly Job[] = group.jobs,
+) {
   const failed: string[] = []
   const { measurer, ran } = tableMeasurer(table)
   const rows: Row[] = []
@@ -30,7 +34,8 @@ async function run(table: Record<string, (number | Error)[]>, options: Partial<R
     onProgress: () => {},
     onFailure: (_, error) => void failed.push((error as Error).message),
   }
-  for await (const part of runGroups([group], measurer, { ...defaults, ...options })) rows.push(...part)
+  for await (const part of runGroups([{ ...group, jobs: [...jobs] }], measurer, { ...defaults, ...options }))
+    rows.push(...part)
   const row = (contender: string, ubatch = 512) =>
     rows.find((one) => one.contender === contender && one.n_ubatch === ubatch) as Row
   return { rows, row, ran, failed }
@@ -92,6 +97,22 @@ describe('runGroups', () => {
     expect(ran).toHaveLength(6)
     expect(rows).toHaveLength(1)
     expect(row('h2o')).toMatchObject({ n: 3, speedup: null, against: null })
+  })
+
+  it('without stock, the base is dense attention of our own, at its best', async () => {
+    const [dense, denseLarge] = ['dense -b 2048 -ub 512', 'dense -b 2048 -ub 1024']
+    const jobs = [job('dense'), job('dense', 1024), job('h2o')]
+    const times = { [dense]: [100, 110, 90], [denseLarge]: [200, 210, 220], [h2o]: [50, 22, 30] }
+    const { row } = await run(times, {}, jobs)
+    expect(row('h2o')).toMatchObject({ against: dense, speedup: { median: 3, min: 2, max: 5 } })
+    expect(row('dense').speedup).toEqual({ median: 1, min: 1, max: 1 })
+    expect(row('dense', 1024).speedup?.median).toBeCloseTo(0.5, 1)
+  })
+
+  it('with stock, it is not, however fast', async () => {
+    const jobs = [...group.jobs, job('dense')]
+    const { row } = await run({ ...table, 'dense -b 2048 -ub 512': [1, 1, 1] }, {}, jobs)
+    expect(row('h2o').against).toBe(on)
   })
 
   it('ends with the reason of an abort', async () => {

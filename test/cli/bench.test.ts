@@ -1,8 +1,11 @@
 // `bench` as a process, on tiny models, against stock-bench (npm run build:stock).
+
+import { cpSync, mkdtempSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Row } from '../../src/ts/cli/bench/rows.js'
 import { type Fixtures, makeFixtures } from './support/models.js'
-import { spawnCli, start } from './support/spawn.js'
+import { root, spawnCli, start } from './support/spawn.js'
 
 let f: Fixtures
 beforeAll(async () => {
@@ -69,6 +72,27 @@ describe('bench', () => {
     expect(linear + attention + other).toBeCloseTo(100, 0)
     expect(Math.min(linear, attention, other)).toBeGreaterThan(0)
     expect(intra).toBe(0)
+  })
+
+  it('without stock-bench, as in an installed package, speed-ups are against dense attention', async () => {
+    const home = mkdtempSync(join(f.folder, 'installed-'))
+    for (const name of ['bin', 'dist', 'package.json'])
+      cpSync(join(root, name), join(home, name), { recursive: true })
+    symlinkSync(join(root, 'node_modules'), join(home, 'node_modules'))
+    const argv = ['bench', '-m', f.model, ...sizes, '-p', '700', '-r', '1', '-o', 'jsonl']
+    const env = { H2O_LLAMA_BINARY: join(root, 'build/Release/h2o_llama.node') }
+    const { code, out, err } = await spawnCli(argv, '', { home, env })
+    expect(code, err).toBe(0)
+    expect(err).toContain('stock llama.cpp is left out, and speed-ups are against dense attention')
+    const rows: Row[] = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(rows.map(({ contender }) => contender)).toEqual(['dense', 'h2o', 'h2o-query'])
+    for (const { against, speedup } of rows) {
+      expect(against).toBe('dense -b 1024 -ub 256')
+      expect(speedup?.median).toBeGreaterThan(0)
+    }
   })
 
   it('takes the prompt from a file, over and over', async () => {

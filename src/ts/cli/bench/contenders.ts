@@ -32,7 +32,7 @@ export const contenders: readonly Contender[] = [
 ]
 
 /** Only if they are named: they take their time, and answer questions of their own. */
-export const onDemand: ReadonlySet<string> = new Set(['h2o-query', 'h2o-native'])
+export const onDemand: ReadonlySet<string> = new Set(['h2o-two-pass', 'h2o-native'])
 
 export const defaultContenders = contenders.filter(({ name }) => !onDemand.has(name))
 

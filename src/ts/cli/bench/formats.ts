@@ -77,6 +77,7 @@ const columns: readonly Column[] = [
   ['H2O MiB',        (row) => row.h2o ? mebibytes(row.h2o_bytes, 2) : ''],
   ['speed-up',       (row) => row.speedup ? spreadText(row.speedup, 1, 2) : ''],
   ['by CPU time',    (row) => row.cpu_speedup ? row.cpu_speedup.median.toFixed(2) : ''],
+  ['against',        (row) => row.against ?? '', 'left'],
 ]
 
 // their sum is 100; the attention of stock has no parts

@@ -30,7 +30,7 @@ export interface Row {
   compute_bytes: number | null
   sparse_graph_nodes: number | null
   first_token: number
-  /** paired ratios to the best of stock's settings; null where there is no stock */
+  /** paired ratios to the base (baseOf); null where there is none */
   speedup: Spread | null
   cpu_speedup: Spread | null
   /** what it is compared with */
@@ -57,23 +57,31 @@ export interface Measured {
 
 export function rowsOf(group: readonly Measured[]): Row[] {
   const measured = group.filter(({ samples }) => samples.size > 0)
-  const best = bestStock(measured)
-  return measured.map((one) => rowOf(one, best))
+  const base = baseOf(measured)
+  return measured.map((one) => rowOf(one, base))
 }
 
-/** Of the settings of stock that were measured most often, so not pruned, the one of the lowest median. */
+/** What speed-ups are to: the best setting of stock, or of our own dense attention where stock was not measured. */
+function baseOf(group: readonly Measured[]): Measured | undefined {
+  return bestStock(group) ?? bestOf(group.filter(({ job }) => job.contender.name === 'dense'))
+}
+
 export function bestStock(group: readonly Measured[]): Measured | undefined {
-  const stock = group.filter(({ job, samples }) => job.contender.program === 'stock' && samples.size > 0)
-  const most = Math.max(...stock.map(({ samples }) => samples.size))
+  return bestOf(group.filter(({ job }) => job.contender.program === 'stock'))
+}
+
+/** Of those that were measured most often, so not pruned, the one of the lowest median. */
+function bestOf(group: readonly Measured[]): Measured | undefined {
+  const most = Math.max(1, ...group.map(({ samples }) => samples.size))
   const ttft = (one: Measured) => medianOf(one, 'ttftMs') ?? Number.POSITIVE_INFINITY
-  return stock.filter(({ samples }) => samples.size === most).sort((a, b) => ttft(a) - ttft(b))[0]
+  return group.filter(({ samples }) => samples.size === most).sort((a, b) => ttft(a) - ttft(b))[0]
 }
 
 export function medianOf(measured: Measured, name: Timing): number | undefined {
   return spread([...valuesOf(measured, name).values()])?.median
 }
 
-function rowOf(measured: Measured, best: Measured | undefined): Row {
+function rowOf(measured: Measured, base: Measured | undefined): Row {
   const { job, samples, profile } = measured
   const all = [...samples.values()]
   const { addon, token, path } = all[0] as Sample
@@ -102,9 +110,9 @@ function rowOf(measured: Measured, best: Measured | undefined): Row {
     compute_bytes: addon?.computeBytes ?? null,
     sparse_graph_nodes: addon?.sparseGraphNodes ?? null,
     first_token: token,
-    speedup: (best && pairedRatio(valuesOf(best, 'ttftMs'), valuesOf(measured, 'ttftMs'))) ?? null,
-    cpu_speedup: (best && pairedRatio(valuesOf(best, 'cpuMs'), valuesOf(measured, 'cpuMs'))) ?? null,
-    against: best ? describeJob(best.job) : null,
+    speedup: (base && pairedRatio(valuesOf(base, 'ttftMs'), valuesOf(measured, 'ttftMs'))) ?? null,
+    cpu_speedup: (base && pairedRatio(valuesOf(base, 'cpuMs'), valuesOf(measured, 'cpuMs'))) ?? null,
+    against: base ? describeJob(base.job) : null,
     profile: profile ? sharesOf(profile) : null,
     samples: [...samples].map(([repetition, { ttftMs, cpuMs }]) => ({
       repetition,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { packageRoot } from '../../native/binding.js'
 import { abortable } from '../abortable.js'
-import { defaultContenders, type Program } from '../bench/contenders.js'
+import { type Contender, defaultContenders, type Program } from '../bench/contenders.js'
 import { demoModel } from '../bench/demo-model.js'
 import { formatters } from '../bench/formats.js'
 import { type Measurer, measurer, type Setup } from '../bench/measure.js'
@@ -27,13 +27,13 @@ import { UsageError } from '../usage-error.js'
 
 const notes = `Every measurement is a process of its own: a short warm-up, then one prefill, timed from its start to the
 argmax of the last token's logits. Contenders alternate within each repetition. The speed-up is the median of the ratios,
-repetition by repetition, to the best setting of stock. The table goes to stdout, everything else to stderr. The exit
-code is 1 if something could not be measured.`
+repetition by repetition, to the best setting of stock; without stock, to that of dense attention in this build. The table
+goes to stdout, everything else to stderr. The exit code is 1 if something could not be measured.`
 
 export const main = commandMain<BenchFlags>(
   {
     usage: 'bench [options]',
-    description: 'Measure the time to the first token, against stock llama.cpp.',
+    description: 'Measure the time to the first token, against stock llama.cpp or dense attention.',
     options: benchOptions,
     notes,
   },
@@ -85,8 +85,8 @@ async function bench(flags: BenchFlags, io: CliIo, output: Output, signal: Abort
 type NativePrograms = Record<'stock' | 'native', string>
 
 const makes: NativePrograms = {
-  stock: '`npm run bench:stock` builds it',
-  native: '`npm run bench:native` builds it',
+  stock: 'in a checkout `npm run bench:stock` builds it',
+  native: 'in a checkout `npm run bench:native` builds it',
 }
 
 /** @throws UsageError if one was named and is not there */
@@ -110,11 +110,16 @@ function available(flags: BenchFlags, programs: NativePrograms, warn: (message: 
     if (existsSync(programs[name]) || !wanted.some(({ program }) => program === name)) continue
     missing.add(name)
     const what =
-      name === 'stock' ? 'stock llama.cpp is left out, so there is no speed-up' : 'h2o-native is left out'
+      name === 'stock' ? `stock llama.cpp is left out${insteadOfStock(wanted)}` : 'h2o-native is left out'
     warn(`${what}: ${programs[name]} is not there (${makes[name]})`)
   }
   return wanted.filter(({ program }) => !missing.has(program))
 }
+
+const insteadOfStock = (wanted: readonly Contender[]) =>
+  wanted.some(({ name }) => name === 'dense')
+    ? ', and speed-ups are against dense attention of this build'
+    : ', so there is no speed-up (--contenders with dense: against dense attention of this build)'
 
 interface Surroundings {
   say(line: string): void
