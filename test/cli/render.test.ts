@@ -23,6 +23,12 @@ describe('prefillLine', () => {
     )
   })
 
+  it('says how much sooner than dense it was, where that was predicted', () => {
+    const line = (gain: number) => prefillLine(prefillResult(), context, gain)
+    expect(line(2.36)).toMatch(/1412 tok\/s, about 2\.4 times as soon as dense \(predicted\)$/)
+    expect(line(1.04)).toMatch(/1412 tok\/s, no sooner than dense \(predicted\)$/)
+  })
+
   it('counts a dense tail', () => {
     const tail = { ...denseCall, pos: 12 }
     const result = { ...prefillResult([sparseCall, tail]), denseTail: 3 }
@@ -72,7 +78,7 @@ it('memoryLines', () => {
 describe('toJson', () => {
   it('is the object of the contract, name by name', () => {
     const summary = generateSummary(prefillResult(), ['he', 'llo'])
-    expect(toJson({ model: 'm.gguf', loadMs: 1.23456, context, summary })).toEqual({
+    expect(toJson({ model: 'm.gguf', loadMs: 1.23456, context, summary, gain: 2.34567 })).toEqual({
       model: 'm.gguf',
       prompt_n: 12,
       cache_n: 0,
@@ -82,6 +88,7 @@ describe('toJson', () => {
       select: 'votes',
       chunks: 3,
       dense_tail: 0,
+      gain_predicted: 2.346,
       calls: [{ n: 12, pos: 0, path: 'h2o', reason: null, inherited: 0, exact: false }],
       n_batch: 12,
       n_ubatch: 4,
@@ -105,8 +112,11 @@ describe('toJson', () => {
   it('has no number that JSON lacks', () => {
     const summary = generateSummary(prefillResult(), [])
     summary.timings.predictedPerSecond = Number.NaN
-    const { timings } = toJson({ model: 'm', loadMs: 1, context, summary })
-    expect(timings).toMatchObject({ ttft_ms: null, predicted_per_second: 0 })
+    const object = toJson({ model: 'm', loadMs: 1, context, summary, gain: undefined })
+    expect(object).toMatchObject({
+      gain_predicted: null,
+      timings: { ttft_ms: null, predicted_per_second: 0 },
+    })
   })
 })
 

@@ -42,6 +42,16 @@ describe('run', () => {
     expect(err).not.toContain('decode')
   })
 
+  it('says what dense would have taken, where there is something to predict it from', async () => {
+    expect((await runWith({})).err).toMatch(/ \(predicted\)$/m)
+    expect((await runWith({ device: [] }, { gpus: 1 })).err).toContain('(predicted)')
+    for (const script of [{ gpus: 1 }, { calls: [denseCall] }]) {
+      const { out, err } = await runWith({ json: true }, script)
+      expect(err).not.toContain('predicted')
+      expect(JSON.parse(out).gain_predicted).toBeNull()
+    }
+  })
+
   it('says why it was dense', async () => {
     const { err } = await runWith({}, { calls: [denseCall] })
     expect(err).toContain('dense (one-chunk: ')

@@ -7,9 +7,11 @@ export interface RunReport {
   loadMs: number
   context: Pick<Context, 'nBatch' | 'nUbatch' | 'h2o'>
   summary: GenerateSummary
+  /** dense time of the prompt over its own, predicted */
+  gain: number | undefined
 }
 
-export function toJson({ model, loadMs, context, summary }: RunReport): Record<string, unknown> {
+export function toJson({ model, loadMs, context, summary, gain }: RunReport): Record<string, unknown> {
   const { prefill } = summary
   const { select, local, heavy, decode } = context.h2o
   return {
@@ -22,6 +24,7 @@ export function toJson({ model, loadMs, context, summary }: RunReport): Record<s
     select,
     chunks: prefill.chunks,
     dense_tail: prefill.denseTail,
+    gain_predicted: gain === undefined ? null : round(gain),
     calls: prefill.calls.map(callOf),
     n_batch: context.nBatch,
     n_ubatch: context.nUbatch,

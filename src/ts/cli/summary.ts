@@ -5,8 +5,12 @@ import { explainReason } from './reasons.js'
 
 type Sizes = Pick<Context, 'nBatch' | 'nUbatch' | 'h2o'>
 
-/** `prefill: 12000 tokens, h2o (single-pass, votes, 12 chunks of 1024, L=256 H=256), 3 calls, 8.31 s, 1444 tok/s` */
-export function prefillLine(result: PrefillResult, context: Sizes): string {
+/**
+ * `prefill: 12000 tokens, h2o (single-pass, votes, 12 chunks of 1024, L=256 H=256), 3 calls, 8.31 s, 1444 tok/s, about 3.6
+ * times as soon as dense (predicted)`
+ * @param gain dense time over this one, if there is a prediction
+ */
+export function prefillLine(result: PrefillResult, context: Sizes, gain?: number): string {
   const { promptMs, promptPerSecond } = result.timings
   return [
     `prefill: ${count(result.tokens, 'token')}`,
@@ -14,7 +18,13 @@ export function prefillLine(result: PrefillResult, context: Sizes): string {
     count(result.calls.length, 'call'),
     seconds(promptMs),
     rate(promptPerSecond),
+    ...(gain === undefined ? [] : [`${sooner(gain)} (predicted)`]),
   ].join(', ')
+}
+
+function sooner(gain: number): string {
+  const times = gain.toFixed(1)
+  return Number(times) > 1 ? `about ${times} times as soon as dense` : 'no sooner than dense'
 }
 
 function pathOf(result: PrefillResult, context: Sizes): string {

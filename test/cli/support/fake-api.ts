@@ -26,6 +26,7 @@ export interface FakeScript {
   /** runs before each piece */
   beforePiece?: (i: number) => void
   loadError?: unknown
+  gpus?: number
 }
 
 export const sparseCall: Call = {
@@ -164,6 +165,7 @@ export function fakeApi(script: FakeScript = {}) {
       for (const warning of warnings) options.onWarning?.(warning as never)
       return context
     },
+    listDevices: () => Array.from({ length: script.gpus ?? 0 }),
     setLogLevel: (level: string) => {
       log.logLevel = level
     },

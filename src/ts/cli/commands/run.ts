@@ -14,6 +14,7 @@ import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
 import { commandMain } from '../command.js'
 import { conversationOf } from '../conversation.js'
+import { predictGainOf } from '../doctor/gain.js'
 import { ExitCode } from '../exit-codes.js'
 import { contextOptions, generateOptions, type RunFlags } from '../flags.js'
 import { count } from '../format.js'
@@ -29,7 +30,10 @@ import { readPromptCache, writePromptCache } from '../prompt-cache.js'
 import { constraintOf } from '../sampling-flags.js'
 import { decodeLine, memoryLines, prefillLine } from '../summary.js'
 
-type Api = Pick<typeof import('../../index.js'), 'loadModel' | 'createContext' | 'setLogLevel'>
+type Api = Pick<
+  typeof import('../../index.js'),
+  'loadModel' | 'createContext' | 'listDevices' | 'setLogLevel'
+>
 
 const notes = `The prompt comes from -p, -f FILE, -f - or a pipe; the text goes to stdout, everything else to stderr.
 Without -m it is the recall model of the package: 1 M parameters, for trying things out.
@@ -114,13 +118,16 @@ class Session {
     signal.throwIfAborted()
     const summary = await this.#generate(this.#context, tokens, constraint)
     await writePromptCache(flags, this.#context, summary.prefill.position)
+    // no GPU has been measured, so nothing is known of what dense takes there
+    const onCpu = flags.device?.length === 0 || api.listDevices().length === 0
+    const gain = onCpu ? predictGainOf(summary.prefill, this.#context.h2o) : undefined
     if (flags.json) {
-      const report = toJson({ model: path, loadMs, context: this.#context, summary })
+      const report = toJson({ model: path, loadMs, context: this.#context, summary, gain })
       await output.write(`${JSON.stringify(report)}\n`)
     }
     if (output.closed) return
     this.#endText()
-    this.#note(prefillLine(summary.prefill, this.#context))
+    this.#note(prefillLine(summary.prefill, this.#context, gain))
     if (flags.predict !== 0) this.#note(decodeLine(summary))
   }
 

@@ -1,6 +1,6 @@
-// What a sparse prefill should gain over a dense one, from what both have to compute. docs/models.md says how good a
-// prediction that is.
-import type { ContextH2o, PrefillCost } from '../../index.js'
+// What a sparse prefill should gain over a dense one, from what both have to compute: what doctor predicts, and the
+// summary of a run. docs/models.md says how good a prediction that is.
+import type { Call, ContextH2o, PrefillResult } from '../../index.js'
 import { resolvedH2o } from '../../options.js'
 import { policyOf } from '../../policies.js'
 
@@ -18,6 +18,7 @@ export function predictedSettings({ select, heavy }: Pick<Predicted, 'select' | 
  * What a floating-point operation of attention costs, as one of a product with weights: 1 on a good GPU, 4 on a CPU.
  */
 export const RATIOS = [1, 4] as const
+const ON_A_CPU = RATIOS[1]
 
 export const LENGTHS = [8192, 32768, 131072] as const
 
@@ -30,21 +31,46 @@ export interface Gain {
 /** Empty if the context is not covered. */
 export function predictGains(h2o: Predicted): Gain[] {
   if (!h2o.covered) return []
-  const { cost } = h2o
-  const { chunk, local, heavy } = predictedSettings(h2o)
+  const as = { ...h2o, ...predictedSettings(h2o) }
   return LENGTHS.map((tokens) => {
-    // on average: half of the own chunk, and the memory in all chunks but the first
-    const set = heavy * (h2o.heavyGrows ? Math.max(1, tokens / 2 / 4096) : 1)
-    const keys = chunk / 2 + (local + set) * (1 - chunk / tokens)
-    return {
-      tokens,
-      times: RATIOS.map((ratio) => timeOf(cost, ratio, tokens / 2) / timeOf(cost, ratio, keys)),
-    }
+    const whole = [{ pos: 0, n: tokens, path: 'h2o' }] as const
+    return { tokens, times: RATIOS.map((ratio) => gainOf(whole, as, ratio)) }
   })
 }
 
+/**
+ * Dense time over the time of a prompt that was read on a CPU. undefined where there is nothing to predict it from: a
+ * dense prompt, the two passes of two-pass, or recurrent layers, of which the model knows the products with weights alone.
+ */
+export function predictGainOf(
+  { path, schedule, calls }: Pick<PrefillResult, 'path' | 'schedule' | 'calls'>,
+  h2o: ContextH2o,
+): number | undefined {
+  if (path !== 'h2o' || schedule !== 'single-pass' || h2o.layers.includes('recurrent')) return undefined
+  return gainOf(calls, h2o, ON_A_CPU)
+}
+
+type Settings = Pick<ContextH2o, 'cost' | 'chunk' | 'local' | 'heavy' | 'heavyGrows'>
+
+function gainOf(calls: readonly Pick<Call, 'pos' | 'n' | 'path'>[], h2o: Settings, ratio: number): number {
+  let [dense, own] = [0, 0]
+  for (const { pos, n, path } of calls) {
+    const before = pos + n / 2 // on average
+    dense += n * timeOf(h2o, ratio, before)
+    own += n * timeOf(h2o, ratio, path === 'dense' ? before : keysOf(h2o, pos, n))
+  }
+  return dense / own
+}
+
+/** That a token of a sparse call reads on average: half of its own chunk, and the memory in all chunks but the first. */
+function keysOf({ chunk, local, heavy, heavyGrows }: Settings, pos: number, n: number): number {
+  const before = pos + n / 2
+  const set = heavy * (heavyGrows ? Math.max(1, before / 4096) : 1)
+  return chunk / 2 + Math.min(local + set, before) * (pos === 0 ? 1 - chunk / n : 1)
+}
+
 /** Of one token that reads `keys` keys, in operations of a product with weights. */
-function timeOf({ linear, pair, windowPair, window }: PrefillCost, ratio: number, keys: number): number {
-  const inWindows = windowPair * (window + CHUNK)
-  return linear + ratio * (pair * keys + inWindows)
+function timeOf({ cost, chunk }: Settings, ratio: number, keys: number): number {
+  const { linear, pair, windowPair, window } = cost
+  return linear + ratio * (pair * keys + windowPair * (window + chunk))
 }
