@@ -76,7 +76,7 @@ describe('bench', () => {
 
   it('without stock-bench, as in an installed package, speed-ups are against dense attention', async () => {
     const home = mkdtempSync(join(f.folder, 'installed-'))
-    for (const name of ['bin', 'dist', 'package.json'])
+    for (const name of ['bin', 'binary.cjs', 'dist', 'package.json'])
       cpSync(join(root, name), join(home, name), { recursive: true })
     symlinkSync(join(root, 'node_modules'), join(home, 'node_modules'))
     const argv = ['bench', '-m', f.model, ...sizes, '-p', '700', '-r', '1', '-o', 'jsonl']

@@ -239,7 +239,7 @@ describe('as a process', () => {
 
   it('ends with 4 where no binary was built', async () => {
     const home = join(f.folder, 'package')
-    for (const part of ['bin', 'dist', 'package.json'])
+    for (const part of ['bin', 'binary.cjs', 'dist', 'package.json'])
       await cp(join(root, part), join(home, part), { recursive: true })
     await symlink(join(root, 'node_modules'), join(home, 'node_modules'))
     const { code, out, err } = await spawnCli(['-m', f.model, '-p', 'x'], '', { home })

@@ -13,8 +13,14 @@ function environment(): NodeJS.ProcessEnv {
 }
 
 /** What the command writes to stdout. */
-export async function run(command: string, args: string[], cwd: string): Promise<string> {
-  const { stdout } = await promisify(execFile)(command, args, { cwd, env: environment(), maxBuffer: 1 << 28 })
+export async function run(
+  command: string,
+  args: string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv = {},
+): Promise<string> {
+  const options = { cwd, env: { ...environment(), ...env }, maxBuffer: 1 << 28 }
+  const { stdout } = await promisify(execFile)(command, args, options)
   return stdout
 }
 

@@ -1,19 +1,26 @@
 /**
- * Finds and loads h2o_llama.node: the only `require` of a binary.
+ * Finds and loads h2o_llama.node.
  *
  * H2O_LLAMA_BINARY names the file to load. Without it, node-gyp-build looks in build/Release (made by `h2o-prefill build`
  * or, in a checkout, `npm run build`) and then in prebuilds/. It happens at first use, so that what needs no binary
  * (--help) works without one.
+ *
+ * A bundle that this file became a part of finds the package in node_modules, as any require from there would.
  */
 
-import { existsSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import module from 'node:module'
+import { isAbsolute, join, resolve } from 'node:path'
 import { H2oError } from '../errors.js'
 import type { NativeBinding } from './surface.js'
 
-const require = createRequire(import.meta.url)
+// In a bundle of CommonJS there is no import.meta, and in a module no __filename; `node -e` has one that is no file.
+const here = typeof __filename === 'string' && isAbsolute(__filename) ? __filename : import.meta.url
+
+// webpack would follow a createRequire that is imported by its name, and the binary lies where the package does
+const requireHere = module.createRequire(here)
+
+/** binary.cjs of the package: by its own name, which leads there from src/, from dist/ and from a bundle. */
+const binary = (): { root: string; path(): string; load(): NativeBinding } => requireHere('h2o-llama/binary')
 
 let binding: NativeBinding | undefined
 
@@ -26,34 +33,48 @@ export function native(): NativeBinding {
 /** The file that native() loads. Throws where there is none. */
 export function binaryPath(): string {
   const given = process.env.H2O_LLAMA_BINARY
-  return given ? resolve(given) : require('node-gyp-build').path(packageRoot())
+  return given ? resolve(given) : binary().path()
 }
 
 function load(): NativeBinding {
   const given = process.env.H2O_LLAMA_BINARY
-  const root = packageRoot()
-  const tried = given ? [resolve(given)] : [join(root, 'build', 'Release'), join(root, 'prebuilds')]
   try {
-    return require(binaryPath())
+    return given ? requireHere(resolve(given)) : binary().load()
   } catch (cause) {
     throw new H2oError('ERR_H2O_NO_BINARY', 'there is no native binary that loads', {
-      details: { tried, platform: `${process.platform}-${process.arch}`, reason: String(cause) },
-      hint: given
-        ? 'H2O_LLAMA_BINARY must name an h2o_llama.node for this platform'
-        : 'build it: npx h2o-prefill build (--cuda for an NVIDIA GPU, --help for more)',
+      details: {
+        tried: tried(given),
+        platform: `${process.platform}-${process.arch}`,
+        reason: String(cause),
+      },
+      hint: hint(given),
       cause,
     })
   }
 }
 
-/** The folder of our package.json: two levels above dist/native, three above src/ts/native. */
-export function packageRoot(): string {
-  let folder = dirname(fileURLToPath(import.meta.url))
-  for (;;) {
-    const file = join(folder, 'package.json')
-    if (existsSync(file) && JSON.parse(readFileSync(file, 'utf8')).name === 'h2o-llama') return folder
-    const parent = dirname(folder)
-    if (parent === folder) return folder
-    folder = parent
+function tried(given: string | undefined): string[] {
+  if (given) return [resolve(given)]
+  const root = rootOrNone()
+  return root === undefined ? [] : [join(root, 'build', 'Release'), join(root, 'prebuilds')]
+}
+
+function hint(given: string | undefined): string {
+  if (given) return 'H2O_LLAMA_BINARY must name an h2o_llama.node for this platform'
+  if (rootOrNone() === undefined)
+    return 'a bundle needs the package h2o-llama in a node_modules above it, or H2O_LLAMA_BINARY: docs/library.md'
+  return 'build it: npx h2o-prefill build (--cuda for an NVIDIA GPU, --help for more)'
+}
+
+function rootOrNone(): string | undefined {
+  try {
+    return packageRoot()
+  } catch {
+    return undefined
   }
+}
+
+/** The folder of our package.json. Throws in a bundle that has none beside it. */
+export function packageRoot(): string {
+  return binary().root
 }
