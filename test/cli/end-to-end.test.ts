@@ -1,5 +1,6 @@
 // The CLI on the real addon with tiny models. In this process where only streams matter; as a process where signals,
 // pipes and the log level, which is the whole process's, do.
+import { execFileSync } from 'node:child_process'
 import { cp, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -231,6 +232,18 @@ describe('as a process', () => {
     expect(err).toContain('prefill: 5 tokens, dense (one-chunk: ')
   })
 
+  it.skipIf(process.platform === 'win32')(
+    'ends the text with its line where stderr goes to the same pipe',
+    () => {
+      const program = `"${process.execPath}" "${join(root, 'bin/h2o-prefill.js')}"`
+      const flags = `-m "${f.model}" -p Hello -n 4 --ignore-eos --temp 0`
+      const inOne = (ending: string) =>
+        execFileSync('/bin/sh', ['-c', `${program} ${flags} ${ending}`], { encoding: 'utf8', stdio: 'pipe' })
+      const text = inOne('2>/dev/null')
+      expect(inOne('2>&1')).toContain(`${text}${text.endsWith('\n') ? '' : '\n'}prefill: 5 tokens, `)
+    },
+  )
+
   it('ends with 2 where nothing is on stdin', async () => {
     const { code, err } = await spawnCli(['-m', f.model])
     expect(code).toBe(2)
@@ -245,6 +258,7 @@ describe('as a process', () => {
     const { code, out, err } = await spawnCli(['-m', f.model, '-p', 'x'], '', { home })
     expect([code, out], err).toEqual([4, ''])
     expect(err).toContain('[ERR_H2O_NO_BINARY]')
+    expect(err).toContain('hint: build it: npx h2o-prefill build')
   })
 
   it("takes llama.cpp's environment variables", async () => {

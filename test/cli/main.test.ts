@@ -16,11 +16,18 @@ describe('main', () => {
       expect(out).toContain('-ub, --ubatch-size N')
       expect(out).toContain('Exit codes: 0 ok')
     }
-    expect((await cli('--version')).out).toMatch(/^\d+\.\d+\.\d+/)
+    expect((await cli('--version')).out).toMatch(/^\d+\.\d+\.\d+ \(llama\.cpp v\d+\.\d+\.\d+\)\n$/)
+  })
+
+  it('takes help for --help, of a command too', async () => {
+    expect(await cli('help')).toEqual(await cli('--help'))
+    expect(await cli('help', 'doctor')).toEqual(await cli('doctor', '--help'))
   })
 
   it.each([
     [['nope'], "unknown command 'nope'"],
+    [['help', 'nope'], "unknown command 'nope'"],
+    [['help', 'run', 'doctor'], 'help takes one command'],
     [['run', 'more'], 'too many arguments'],
     [['--nope'], "unknown option '--nope'"],
     [['-n', 'x', '-p', 'hi'], 'Not a whole number'],

@@ -137,9 +137,17 @@ describe('progress', () => {
     const stderr = new MemoryStream(true)
     let now = 0
     const progress = createProgress(stderr, 24, () => now)
-    now = 1000
+    now = 900
+    progress.update({ done: 6, total: 24, call: null })
+    expect(stderr.text).not.toContain('left')
+    now = 1500
     progress.update({ done: 12, total: 24, call: sparseCall })
-    expect(stderr.text).toContain(`[${'#'.repeat(20)}${'.'.repeat(20)}]  12/24  12.0 tok/s  h2o`)
+    expect(stderr.text).toContain(`[${'#'.repeat(18)}${'.'.repeat(18)}]  12/24  8.0 tok/s  h2o  2 s left`)
+    now = 100_000
+    progress.update({ done: 12, total: 24, call: sparseCall })
+    expect(stderr.text).toContain('h2o  1:40 min left')
+    progress.update({ done: 24, total: 24, call: sparseCall })
+    expect(stderr.text.split('\r').at(-1)).not.toContain('left')
     progress.end()
     progress.end()
     expect(stderr.text.split('\r').at(-1)).toBe('\x1b[2K')

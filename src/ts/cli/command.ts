@@ -2,7 +2,7 @@
 import type { CliIo } from './io.js'
 import { answer } from './output.js'
 import { type CommandSpec, parseArgv } from './program.js'
-import { packageVersion } from './version.js'
+import { versions } from './version.js'
 
 export interface CommandModule {
   /** Runs the command with the arguments after its name; gives the exit code, throws what goes wrong. */
@@ -15,7 +15,7 @@ export function commandMain<Flags>(
   run: (flags: Flags, io: CliIo) => Promise<number>,
 ): CommandModule['main'] {
   return async (argv, io) => {
-    const { flags, text, withoutEffect } = parseArgv<Flags>(argv, { ...spec, version: packageVersion() })
+    const { flags, text, withoutEffect } = parseArgv<Flags>(argv, { ...spec, version: versions() })
     if (!flags) return answer(io, text)
     for (const name of withoutEffect) io.stderr.write(`h2o-prefill: ${name} has no effect\n`)
     return run(flags, io)

@@ -4,6 +4,12 @@ export function seconds(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`
 }
 
+/** Whole seconds, or minutes and seconds. */
+export function rough(seconds: number): string {
+  const whole = Math.round(seconds)
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')} min`
+}
+
 export function rate(perSecond: number): string {
   return `${perSecond < 100 ? perSecond.toFixed(1) : Math.round(perSecond)} tok/s`
 }

@@ -10,7 +10,7 @@ import { UsageError } from './usage-error.js'
 export async function main(argv: readonly string[], io: CliIo = processIo): Promise<number> {
   io.stderr.on?.('error', () => {}) // nobody is there to be told
   try {
-    const [name, rest] = commandOf(argv)
+    const [name, rest] = commandOf(helpFor(argv))
     const load = commands.get(name)
     if (!load) {
       throw new UsageError(
@@ -25,6 +25,14 @@ export async function main(argv: readonly string[], io: CliIo = processIo): Prom
     reportError(error, io.stderr, wantsStack(error, argv, io))
     return exitCodeOf(error)
   }
+}
+
+/** `help COMMAND` is COMMAND --help, and `help` alone is --help. */
+function helpFor(argv: readonly string[]): readonly string[] {
+  if (argv[0] !== 'help') return argv
+  const [, name, ...more] = argv
+  if (more.length > 0) throw new UsageError('help takes one command')
+  return name === undefined ? ['--help'] : [name, '--help']
 }
 
 // a command is the first argument or it is not there

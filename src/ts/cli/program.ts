@@ -55,7 +55,7 @@ function buildCommand(spec: CommandSpec): Command {
   return command
     .optionsGroup(spec.options.at(-1)?.group ?? '')
     .helpOption('-h, --help', 'this text')
-    .version(spec.version, '--version', 'version of h2o-llama')
+    .version(spec.version, '--version', 'version of h2o-llama and of its llama.cpp')
     .addHelpText('after', `\n${spec.notes}\n${environment(spec.options)}`)
     .configureHelp({
       helpWidth: 110,

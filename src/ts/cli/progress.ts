@@ -1,6 +1,6 @@
 // Progress of the prefill on stderr: one redrawn line on a terminal, one line per call elsewhere.
 import type { PrefillProgress } from '../index.js'
-import { rate } from './format.js'
+import { rate, rough } from './format.js'
 import type { OutputStream } from './io.js'
 
 export interface Progress {
@@ -28,6 +28,9 @@ class Lines implements Progress {
   end(): void {}
 }
 
+/** Before this, what is left is a guess. */
+const SOON_MS = 1000
+
 const CLEAR = '\r\x1b[2K'
 
 class Bar implements Progress {
@@ -45,9 +48,12 @@ class Bar implements Progress {
   }
 
   update({ done, total, call }: PrefillProgress): void {
-    const perSecond = done / Math.max((this.#now() - this.#start) / 1000, 1e-6)
+    const spent = this.#now() - this.#start
+    const perSecond = done / Math.max(spent / 1000, 1e-6)
     if (call) this.#path = `  ${call.path}`
-    this.#draw(done, total, `  ${rate(perSecond)}${this.#path}`)
+    // as fast as so far, which it is where the path is sparse
+    const left = spent >= SOON_MS && done < total ? `  ${rough((total - done) / perSecond)} left` : ''
+    this.#draw(done, total, `  ${rate(perSecond)}${this.#path}${left}`)
   }
 
   end(): void {

@@ -18,7 +18,7 @@ import { predictGainOf } from '../doctor/gain.js'
 import { ExitCode } from '../exit-codes.js'
 import { contextOptions, generateOptions, type RunFlags } from '../flags.js'
 import { count } from '../format.js'
-import type { CliIo } from '../io.js'
+import { type CliIo, shareAPlace } from '../io.js'
 import { toJson } from '../json.js'
 import { modelOptions } from '../model-flags.js'
 import { onceEach } from '../once-each.js'
@@ -185,9 +185,8 @@ class Session {
     await this.#model?.dispose()
   }
 
-  // on a terminal the text and the notes share the screen
   #endText(): void {
-    if (this.io.stdout.isTTY && this.io.stderr.isTTY && this.output.last !== '\n') this.#note('')
+    if (this.output.last !== '\n' && shareAPlace(this.io.stdout, this.io.stderr)) this.#note('')
   }
 
   #note(line: string): void {
