@@ -9,7 +9,7 @@ export function markdown(result, plotFile) {
   return [
     `# ${result.set}, ${result.date}`,
     `${result.title}.`,
-    `![tokens per second over prompt length](${plotFile})`,
+    `![seconds to the first token over prompt length](${plotFile})`,
     list([
       `${machine.cpu}, ${machine.cores} cores, ${(machine.memory_bytes / 2 ** 30).toFixed(0)} GiB, ${machine.system}, Node ${machine.node}`,
       `load when it began: ${result.load.toFixed(2)}`,

@@ -73,7 +73,7 @@ function svg(result) {
   const rows = result.runs.filter((run) => run.name === 'lengths').flatMap((run) => run.rows)
   const { cpu, cores } = result.machine
   const text = {
-    title: 'Prefill speed over prompt length',
+    title: 'Time to the first token over prompt length',
     subtitle: `${result.runs[0].heading.model}; ${cores} cores of ${cpu}; ${result.date}`,
   }
   return plot(rows, text)

@@ -43,6 +43,7 @@ export function frontCharts({ settings, tasks, perplexity, times }) {
     })),
     x,
     y,
+    numbered: true,
   })
   const { length } = perplexity[0]
   const ratio = { label: 'ratio', from: 1, format: (value) => value.toFixed(3) }

@@ -22,7 +22,7 @@ export function charts(result) {
       ]
   return drawn
     .filter((chart) => chart?.lines.some(({ points }) => points.length > 0))
-    .map((chart) => ({ ...chart, labels: 190 }))
+    .map((chart) => ({ ...chart, labels: chart.numbered ? 240 : 190 }))
 }
 
 const SHARE = { from: 0, to: 1, format: (value) => `${Math.round(100 * value)} %` }

@@ -99,6 +99,8 @@ describe('plot', () => {
     expect(svg.match(/<path /g)).toHaveLength(2)
     expect(svg.match(/<circle /g)).toHaveLength(4)
     expect(svg).toContain('>2.0×<')
+    expect(svg).toContain('>stock llama.cpp, 2 s<')
+    expect(svg).toContain('>H2O, votes, 0.98 s<')
     expect(svg).toContain('a &#60;b&#62;')
     expect(svg).not.toMatch(/NaN|Infinity|undefined/)
   })
