@@ -180,6 +180,23 @@ describe('the page', () => {
     expect(html).not.toMatch(/NaN|undefined|null|\[object/)
   })
 
+  it('says what the rows and columns of each map are, and where its scale ends', async () => {
+    const { file } = await runWith('')
+    const html = readFileSync(file, 'utf8')
+    const maps = [...html.matchAll(/<span class="map".*?<\/span><\/span>/g)].map(([text]) => text)
+    expect(maps).toHaveLength(5 + 3 * N_LAYER * N_HEADS)
+    const ends = maps.map((map) => [...map.matchAll(/<i>(.*?)<\/i>/g)].map(([, text]) => text))
+    const last = `chunk ${Number(/, (\d+) chunks of/.exec(html)?.[1]) - 1}`
+    expect(ends[0]).toEqual(['layer 0', `layer ${N_LAYER - 1}`, 'chunk 0', '', last])
+    const [rows, columns] = [
+      ['chunk 0', last],
+      ['0', expect.stringMatching(/^\d+$/)],
+    ] as const
+    expect(ends[5]).toEqual([...rows, columns[0], '', columns[1]])
+    expect(ends[6]).toEqual([...rows, columns[0], expect.stringMatching(/^up to [\d.]+$/), columns[1]])
+    expect(ends[7]).toEqual([...rows, columns[0], expect.stringMatching(/^up to [\d.]+ %$/), columns[1]])
+  })
+
   it('overwrites the one before', async () => {
     const first = await runWith()
     const { code } = await runWith(`-o ${first.file} --columns 3`)

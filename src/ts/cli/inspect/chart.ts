@@ -20,7 +20,7 @@ export interface Chart {
 
 const WIDTH = 440
 const HEIGHT = 150
-const LEFT = 34
+const LEFT = 38
 const BOTTOM = 16
 const TOP = 6
 

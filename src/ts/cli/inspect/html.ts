@@ -3,6 +3,7 @@ import { basename } from 'node:path'
 import { chartSvg } from './chart.js'
 import { escapeHtml } from './escape.js'
 import { headPictures, layerPicture } from './heat-maps.js'
+import { heatMap } from './map.js'
 import { css, DECADES, heatColour, kindColours, LATER } from './palette.js'
 import type { HeadChunk } from './recording.js'
 import type { Report } from './report.js'
@@ -31,7 +32,7 @@ function table(report: Report): string {
     ([layer, ...cells]) =>
       `<tr><th scope="row">${layer}</th>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`,
   )
-  return `<table>\n<thead><tr>${head}</tr></thead>\n<tbody>\n${body.join('\n')}\n</tbody>\n</table>\n`
+  return `<div class="wide"><table>\n<thead><tr>${head}</tr></thead>\n<tbody>\n${body.join('\n')}\n</tbody>\n</table></div>\n`
 }
 
 // one figure of a layer's chunk, null where there was nothing to measure
@@ -56,11 +57,15 @@ const chunkCharts: readonly [string, ChunkFigure][] = [
 function overview(report: Report): string {
   const figure = ([title, value]: (typeof chunkCharts)[number]) => {
     const rows = report.layers.map((heads) => report.chunks.map((_, i) => value(heads, i, report.local)))
-    const height = Math.max(60, Math.min(12 * rows.length, 280))
-    return (
-      `<figure><figcaption>${title}</figcaption>` +
-      `<img class="grid" style="height:${height}px" src="${layerPicture(rows)}" alt="${title} by layer and chunk"></figure>`
-    )
+    const map = heatMap({
+      src: layerPicture(rows),
+      alt: `${title} by layer and chunk`,
+      title: '',
+      height: Math.max(60, Math.min(12 * rows.length, 280)),
+      columns: chunkEnds(report),
+      rows: ['layer 0', `layer ${rows.length - 1}`],
+    })
+    return `<figure class="grid"><figcaption>${title}</figcaption>${map}</figure>`
   }
   return (
     '<h2>Layers and chunks</h2>\n<p>Rows are layers from the first at the top, columns are chunks from the left; ' +
@@ -101,11 +106,15 @@ function* layerSection(report: Report, layer: number): Generator<string> {
   for (const [head, chunks] of heads.entries()) {
     const { seen, score, mass, mostScore, mostMass } = headPictures(chunks)
     const height = Math.max(40, Math.min(10 * chunks.length, 200))
-    const img = (what: string, uri: string) =>
-      `<img loading="lazy" style="height:${height}px" src="${uri}" title="${what}" alt="layer ${layer}, head ${head}: ${what}">`
-    yield `<span>head ${head}</span>${img('seen positions', seen)}` +
-      `${score === null ? '' : img(`scores, up to ${mostScore.toPrecision(4)}`, score)}` +
-      `${img(`shares of dense mass, up to ${percent(mostMass)}`, mass)}\n`
+    const map = (title: string, src: string, scale = '') =>
+      heatMap({
+        ...{ src, title, height, scale, alt: `layer ${layer}, head ${head}: ${title} ${scale}` },
+        columns: ['0', String(report.nPrompt - 1)],
+        rows: chunkEnds(report),
+      })
+    yield `<span>head ${head}</span>${map('seen', seen)}` +
+      `${score === null ? '' : map('score', score, `up to ${mostScore.toPrecision(4)}`)}` +
+      `${map('dense mass', mass, `up to ${percent(mostMass)}`)}\n`
   }
   yield '</div>\n</details>\n'
 }
@@ -148,8 +157,13 @@ function changeChart(report: Report, heads: Report['layers'][number]): string {
   )
 }
 
-function ends({ chunks }: Report): { from: string; to: string } {
-  return { from: 'chunk 0', to: `chunk ${chunks.length - 1}` }
+function chunkEnds({ chunks }: Report): [string, string] {
+  return ['chunk 0', `chunk ${chunks.length - 1}`]
+}
+
+function ends(report: Report): { from: string; to: string } {
+  const [from, to] = chunkEnds(report)
+  return { from, to }
 }
 
 function kindLegend(): string {
@@ -184,22 +198,36 @@ function percent(value: number): string {
   return `${(100 * value).toFixed(2)} %`
 }
 
+// charts and pictures are on white in the dark, too: their colours are chosen for it
 const STYLE = `
-body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1400px;padding:0 1em;color:#222;background:#fff}
-h1{font-size:1.4em}h2{font-size:1.15em;margin-top:2em}
+:root{color-scheme:light dark;--text:#222;--page:#fff;--line:#ddd;--edge:#999;--small:#666}
+@media (prefers-color-scheme:dark){:root{--text:#e6e6e6;--page:#16181c;--line:#3a3d44;--edge:#777;--small:#a0a0a0}}
+body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1400px;padding:0 1em;color:var(--text);background:var(--page)}
+h1{font-size:1.4em;overflow-wrap:anywhere}h2{font-size:1.15em;margin-top:2em}
+.wide{overflow-x:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-th,td{padding:.15em .8em;text-align:right;border-bottom:1px solid #ddd}
+th,td{padding:.15em .8em;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 tbody tr:last-child{font-weight:bold}
 .row{display:flex;flex-wrap:wrap;gap:1em 2em}
-figure{margin:0;display:flex;flex-direction:column;justify-content:flex-end}figcaption{margin-bottom:.3em;max-width:440px}
-img{image-rendering:pixelated;width:100%;display:block;outline:1px solid #ccc}
-img.grid{width:240px}
+figure{margin:0;max-width:100%;display:flex;flex-direction:column;justify-content:flex-end}figcaption{margin-bottom:.3em;max-width:440px}
+.grid{width:300px}
+.map{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.1em .4em;min-width:0}
+.map i{font-style:normal}
+.rows,.columns{display:flex;justify-content:space-between;font-size:10px;line-height:1.2;color:var(--small);font-variant-numeric:tabular-nums}
+.rows{flex-direction:column;text-align:right}.columns{grid-column:2}
+img{image-rendering:pixelated;width:100%;display:block;outline:1px solid var(--edge);background:#fff}
 details{margin-top:1em}summary{font-size:1.15em;cursor:pointer}
-small{color:#666;font-size:.8em;margin-left:1em}
-.heads{display:grid;grid-template-columns:max-content repeat(3,1fr);gap:.4em .8em;align-items:center}
-.unscored{grid-template-columns:max-content repeat(2,1fr)}
+small{color:var(--small);font-size:.8em;margin-left:1em}
+.heads{display:grid;grid-template-columns:max-content repeat(3,minmax(0,1fr));gap:.6em .8em;align-items:center}
+.unscored{grid-template-columns:max-content repeat(2,minmax(0,1fr))}
 .key{white-space:nowrap}
-.swatch{display:inline-block;width:.8em;height:.8em;outline:1px solid #999}
-.scale{display:inline-block;width:8em;height:.8em;outline:1px solid #999}
+.swatch{display:inline-block;width:.8em;height:.8em;outline:1px solid var(--edge)}
+.scale{display:inline-block;width:8em;height:.8em;outline:1px solid var(--edge)}
+svg{max-width:100%;height:auto;background:#fff}
 svg text{font-size:10px;fill:#444}svg .grid{stroke:#000;stroke-opacity:.15}
+@media (max-width:700px){
+.heads{grid-template-columns:minmax(0,1fr)}.heads>b{display:none}.heads>span:not(.map){font-weight:bold;margin-top:.6em}
+.heads .map::before{content:attr(data-title);grid-column:2}
+.grid{width:100%}
+}
 `
