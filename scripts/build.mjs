@@ -32,8 +32,8 @@ in a checkout:
   --bench           h2o-bench, attn-bench, decode-bench and linear-bench as well, in build/bin
   --if-missing      do nothing when both results are there
 
-It needs CMake, a C++17 compiler and git, and 6 minutes of two cores; with ccache, less when it is done again. --cuda
-needs the CUDA toolkit. llama.cpp's source comes through npm.
+It needs CMake, a C++17 compiler and git, and about 6 minutes of two cores, 11 with --tests and --tools; with ccache, less
+when it is done again. --cuda needs the CUDA toolkit. llama.cpp's source comes through npm.
 `
 
 const ARCHS = /^(native|all|all-major|\d+[af]?(-real|-virtual)?(,\d+[af]?(-real|-virtual)?)*)$/

@@ -22,7 +22,7 @@ const HELP = `usage: npm run prebuilds [-- options]
   --out FOLDER     where prebuilds/ goes (the project)
   --check          make nothing: check what is there, of whatever platform
 
-It compiles one CPU backend per kind of processor and takes 6 minutes of two cores.
+It compiles one CPU backend per kind of processor and takes about 7 minutes of two cores.
 `
 
 const LIBRARY = /\.(so|dylib|dll|node)$/
