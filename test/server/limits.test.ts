@@ -211,6 +211,17 @@ describe('a request holds the event loop for no time', () => {
   })
 })
 
+it('puts many calls of a response into one message in no time', async () => {
+  await using s = await startServer()
+  const input = Array(40_000).fill({ type: 'function_call' })
+  let answered = 0
+  const ms = await held(async () => {
+    answered = (await s.post('/v1/responses', { input })).status
+  })
+  expect(answered).toBe(400) // it ends with calls
+  expect(ms).toBeLessThan(400) // 10 s where each call copied those before it
+})
+
 it('counts the parts of a body across its slices', async () => {
   await using s = await startServer({ maxBodyBytes: 2 ** 24 })
   const before = '{"prompt":"x","max_tokens":1,"user":"'

@@ -69,8 +69,9 @@ function toChat(items: Item[]): ChatMessage[] {
     } else if (type === 'function_call') {
       const { call_id: id = '', name = '', arguments: json = '{}' } = item
       const message = answer(() => true)
-      const calls = (message.tool_calls ?? []) as object[]
-      message.tool_calls = [...calls, { id, type: 'function', function: { name, arguments: json } }]
+      message.tool_calls ??= []
+      const calls = message.tool_calls as object[]
+      calls.push({ id, type: 'function', function: { name, arguments: json } })
     } else if (type === 'function_call_output') {
       const { call_id = '', output = '' } = item
       messages.push({ role: 'tool', tool_call_id: call_id, content: textOf(output, param) })
