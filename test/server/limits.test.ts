@@ -247,6 +247,25 @@ it('answers 429 with Retry-After where the queue is full, and is not ready', asy
   await until(async () => (await fetch(`${s.url}/ready`)).status === 200)
 })
 
+it('writes texts as tokens one after the other, and as many wait as for contexts', async () => {
+  await using s = await startServer({ queue: 1, maxBodyBytes: 2 ** 24 })
+  const controller = new AbortController()
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ content: someText(2 ** 19) })
+  const ask = async (signal: AbortSignal | null = null) => {
+    const answer = await fetch(`${s.url}/tokenize`, { method: 'POST', headers, body, signal })
+    await answer.text() // an answer that nobody takes keeps its place
+    return answer.status
+  }
+  const left = ask(controller.signal).catch(() => 'left')
+  const asked = await Promise.all(Array.from({ length: 4 }, () => ask()))
+  expect(asked.filter((status) => status === 429).length).toBeGreaterThanOrEqual(2)
+  controller.abort()
+  await left
+  await until(async () => (await ask()) === 200)
+  expect(await Promise.all([ask(), ask()])).toEqual([200, 200])
+})
+
 it('refuses a grammar that no text fits, and one that takes too much', async () => {
   await using s = await startServer({ maxBodyBytes: 2 ** 24 })
   const types = (inner: object, n: number): object =>
@@ -285,6 +304,7 @@ describe('drain', () => {
     const drained = s.server.drain()
     const refused = await s.post('/v1/completions', short)
     expect([refused.status, (await fetch(`${s.url}/ready`)).status]).toEqual([503, 503])
+    expect((await s.post('/tokenize', { content: 'x' })).status).toBe(503)
     expect(await refused.json()).toMatchObject({ error: { code: 'shutting_down' } })
     expect(await client.text).toContain('[DONE]')
     expect((await waiting).status).toBe(200)

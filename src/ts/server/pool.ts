@@ -38,7 +38,8 @@ export class ContextPool {
   #meanMs = 1000
   /** Who has read what a context holds. */
   readonly #owners = new WeakMap<Context, unknown>()
-  readonly #most: number
+  /** Requests with a context and without one. */
+  readonly most: number
 
   /** @param queue how many requests may wait beside those that are served */
   constructor(
@@ -46,7 +47,7 @@ export class ContextPool {
     queue: number,
   ) {
     this.#idle = [...contexts]
-    this.#most = contexts.length + queue
+    this.most = contexts.length + queue
   }
 
   get size(): number {
@@ -58,7 +59,7 @@ export class ContextPool {
   }
 
   get isFull(): boolean {
-    return this.#admitted >= this.#most
+    return this.#admitted >= this.most
   }
 
   /** Requests with a context. */

@@ -2,7 +2,6 @@
 
 import type { FastifyRequest } from 'fastify'
 import { answer, type Endpoint } from '../answer.js'
-import { ApiError } from '../api-error.js'
 import type { RequestBody } from '../fields.js'
 import { chatPrompt, textPrompt } from '../prompt.js'
 import { completionShape } from '../shapes/completion.js'
@@ -12,7 +11,7 @@ import { responseShape } from '../shapes/responses.js'
 import { fromMessages } from '../translate/messages.js'
 import { fromResponses } from '../translate/responses.js'
 import { chatBody, completionBody, messagesBody, responsesBody } from './bodies.js'
-import type { AddRoutes } from './route.js'
+import { type AddRoutes, refuseDraining } from './route.js'
 
 interface AnsweringRoute extends Endpoint {
   urls: readonly string[]
@@ -44,11 +43,12 @@ const answering: readonly AnsweringRoute[] = [
   { urls: ['/completion', '/completions'], body: completionBody, shape: completionShape, prompt: textPrompt },
 ]
 
-export const addAnswers: AddRoutes = ({ app, service, isDraining, ownerOf }) => {
+export const addAnswers: AddRoutes = (serving) => {
+  const { app, service, ownerOf } = serving
   for (const { urls, body, ...endpoint } of answering) {
     for (const url of urls) {
       app.post(url, { schema: { body } }, (request: FastifyRequest, reply) => {
-        if (isDraining()) throw new ApiError(503, 'shutting_down', 'the server is shutting down')
+        refuseDraining(serving)
         return answer(service, endpoint, request.body as RequestBody, reply, ownerOf(request))
       })
     }

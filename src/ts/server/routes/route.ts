@@ -2,6 +2,7 @@
 
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Service } from '../answer.js'
+import { ApiError } from '../api-error.js'
 
 export interface Serving {
   app: FastifyInstance
@@ -13,3 +14,8 @@ export interface Serving {
 
 /** Of one group. */
 export type AddRoutes = (serving: Serving) => void
+
+/** Throws ApiError 503 when the server takes no more work. */
+export function refuseDraining({ isDraining }: Serving): void {
+  if (isDraining()) throw new ApiError(503, 'shutting_down', 'the server is shutting down')
+}

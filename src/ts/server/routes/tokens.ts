@@ -1,15 +1,18 @@
 /** llama.cpp's routes that need no context: tokens of a text, text of tokens, a chat as a prompt, and its length. */
 
+import { finished } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { OperationQueue } from '../../operation-queue.js'
 import type { Service } from '../answer.js'
 import { ApiError } from '../api-error.js'
 import { optionsOf, type RequestBody } from '../fields.js'
 import { limited } from '../limits.js'
+import { QueueFull } from '../pool.js'
 import { chatOf, tokensOf } from '../prompt.js'
 import { fromMessages } from '../translate/messages.js'
 import { fromResponses } from '../translate/responses.js'
 import { chatBody, detokenizeBody, messagesBody, responsesBody, tokenizeBody } from './bodies.js'
-import type { AddRoutes } from './route.js'
+import { type AddRoutes, refuseDraining } from './route.js'
 
 interface TokenRoute {
   urls: readonly string[]
@@ -93,15 +96,28 @@ async function writtenInTurns(tokens: Int32Array): Promise<string> {
   return parts.join()
 }
 
-export const addTokens: AddRoutes = ({ app, service }) => {
+/** One is worked on at a time, since 16 MiB of text take hundreds of megabytes. As many may wait as for contexts. */
+export const addTokens: AddRoutes = (serving) => {
+  const { app, service } = serving
+  const queue = new OperationQueue()
+  let open = 0
   for (const { urls, body, answer } of tokenRoutes) {
     for (const url of urls) {
-      app.post(url, { schema: { body } }, (request, reply) =>
-        limited(reply, service, async ({ signal }) => {
-          reply.type('application/json')
-          return answer(request.body as RequestBody, service, signal)
-        }),
-      )
+      app.post(url, { schema: { body } }, (request, reply) => {
+        refuseDraining(serving)
+        if (open >= service.pool.most) throw new QueueFull(1)
+        open++
+        finished(reply.raw, () => open--)
+        return limited(reply, service, async ({ signal }) => {
+          const end = await queue.take(signal)
+          try {
+            reply.type('application/json')
+            return await answer(request.body as RequestBody, service, signal)
+          } finally {
+            end()
+          }
+        })
+      })
     }
   }
 }
