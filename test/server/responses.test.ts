@@ -127,6 +127,34 @@ it('is of its items, in their order', async () => {
   expect(response.usage?.input_tokens).toBe((await server.fresh(chat)).prefill.tokens)
 })
 
+it('repeats what it was asked, and nothing else that was sent', async () => {
+  const asked = {
+    metadata: { ticket: 'a1' },
+    reasoning: { effort: 'low', summary: 'auto', other: 'x' },
+    text: { verbosity: 'low', other: 'x' },
+    tools: [{ type: 'function', name: 'f', parameters: { type: 'object' } }],
+    tool_choice: 'none',
+  }
+  const body = {
+    input: someText(2500, 8),
+    max_output_tokens: 2,
+    stream: true,
+    return_progress: true,
+    ...asked,
+  }
+  const text = await (await s.post('/v1/responses', body)).text()
+  const events = [...text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json as string))
+  const [created, , progress] = events
+  const last = events.at(-1)
+  for (const { response } of [created, last]) {
+    expect(response).toMatchObject({ metadata: asked.metadata, tools: asked.tools, tool_choice: 'none' })
+    expect(response.reasoning).toEqual({ effort: 'low', summary: 'auto' })
+    expect(response.text).toEqual({ format: { type: 'text' }, verbosity: 'low' })
+  }
+  expect(progress.prompt_progress.total).toBeGreaterThan(2500)
+  expect(progress.response).toMatchObject({ id: created.response.id, status: 'in_progress', tools: [] })
+})
+
 describe('a tool', () => {
   let server: TestServer
   beforeAll(async () => {
@@ -175,6 +203,7 @@ describe('errors', () => {
     ['an item that is none', { input: [{ type: 'item_reference', id: 'x' }] }, 'input.0'],
     ['a picture', { input: [{ role: 'user', content: [{ type: 'input_image' }] }] }, 'input.0'],
     ['a wrong type', { max_output_tokens: 'many' }, 'max_output_tokens'],
+    ['metadata of megabytes', { metadata: { a: 'x'.repeat(513) } }, 'metadata.a'],
   ])('%s', async (_, body, param) => {
     const asked = s.openai.responses.create({ model, input: 'x', ...body })
     await expect(asked).rejects.toThrow(OpenAI.BadRequestError)

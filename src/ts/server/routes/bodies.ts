@@ -88,6 +88,9 @@ export const messagesBody = bodySchema('messages', {
 
 const part = { type: 'object', required: ['type'], properties: { type: string, text: string } }
 
+/** An answer repeats it. */
+const word = { type: ['string', 'null'], maxLength: 80 }
+
 /** Of OpenAI's responses. */
 export const responsesBody = bodySchema('input', {
   input: {
@@ -103,11 +106,17 @@ export const responsesBody = bodySchema('input', {
   },
   instructions: string,
   tools: { type: 'array', items: { type: 'object', required: ['type'], properties: { type: string } } },
-  tool_choice: { type: ['string', 'object'], required: ['type'], properties: { type: string, name: string } },
+  tool_choice: {
+    type: ['string', 'object'],
+    required: ['type'],
+    additionalProperties: false,
+    properties: { type: string, name: string },
+  },
   parallel_tool_calls: { type: 'boolean' },
   text: {
     type: 'object',
     properties: {
+      verbosity: word,
       format: {
         type: 'object',
         required: ['type'],
@@ -115,7 +124,13 @@ export const responsesBody = bodySchema('input', {
       },
     },
   },
-  reasoning: { type: 'object', properties: { effort: { type: ['string', 'null'] } } },
+  reasoning: { type: 'object', properties: { effort: word, summary: word } },
+  metadata: {
+    type: 'object',
+    maxProperties: 16,
+    propertyNames: { maxLength: 64 },
+    additionalProperties: { type: 'string', maxLength: 512 },
+  },
   max_output_tokens: { type: 'integer', minimum: 1, maximum: 2 ** 31 - 1 },
   chat_template_kwargs: { type: 'object' },
 })

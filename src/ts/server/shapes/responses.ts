@@ -9,6 +9,16 @@ import { isCutShort } from '../reading.js'
 import { type Block, Blocks, blocksOf } from './blocks.js'
 import type { Asked, MakeShape, ServerEvent, Shape, Told } from './shape.js'
 
+interface Text {
+  format?: object
+  verbosity?: string
+}
+
+interface Reasoning {
+  effort?: string | null
+  summary?: string | null
+}
+
 type Status = 'in_progress' | 'completed' | 'incomplete' | 'failed'
 
 class ResponseShape implements Shape {
@@ -34,7 +44,7 @@ class ResponseShape implements Shape {
   }
 
   progress(prompt_progress: PromptProgress): ServerEvent[] {
-    const response = this.#response('in_progress', [])
+    const response = this.#response('in_progress', [], {}) // ten times a second: without the tools
     return [this.#event('response.in_progress', { response, prompt_progress })]
   }
 
@@ -111,9 +121,11 @@ class ResponseShape implements Shape {
   }
 
   /** What was asked for stands in the answer. */
-  #response(status: Status, output: object[]): object {
-    const { body, model } = this.asked
-    const { instructions = null, metadata = {}, tools = [], tool_choice = 'auto', text, reasoning } = body
+  #response(status: Status, output: object[], body = this.asked.body): object {
+    const { model } = this.asked
+    const { instructions = null, metadata = {}, tools = [], tool_choice = 'auto' } = body
+    const { format = { type: 'text' }, verbosity } = (body.text ?? {}) as Text
+    const { effort = null, summary = null } = (body.reasoning ?? {}) as Reasoning
     const { max_output_tokens = null, parallel_tool_calls = true, temperature = null, top_p = null } = body
     return {
       id: this.#id,
@@ -124,9 +136,9 @@ class ResponseShape implements Shape {
       incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
       ...{ instructions, max_output_tokens, metadata, model, output, parallel_tool_calls },
       previous_response_id: null,
-      reasoning: reasoning ?? { effort: null, summary: null },
+      reasoning: { effort, summary },
       store: false,
-      ...{ temperature, text: text ?? { format: { type: 'text' } }, tool_choice, tools, top_p },
+      ...{ temperature, text: { format, verbosity }, tool_choice, tools, top_p },
       truncation: 'disabled',
       usage: null,
     }
