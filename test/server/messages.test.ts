@@ -141,6 +141,21 @@ describe('a message', () => {
   })
 })
 
+it('may have nulls where clients send back what they got', async () => {
+  const asked = (none: object, tool: object) => ({
+    messages: [
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', ...none }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', ...none }] },
+    ],
+    tools: [{ name: 'f', ...tool }],
+  })
+  const count = async (body: object) => (await s.post('/v1/messages/count_tokens', body)).json()
+  const nulls = asked({ input: null, content: null, text: null }, { type: null, description: null })
+  const counted = await count(asked({}, {}))
+  expect(counted).toEqual({ input_tokens: expect.any(Number) })
+  expect(await count({ ...nulls, output_config: { format: null } })).toEqual(counted)
+})
+
 describe('a tool', () => {
   let server: TestServer
   beforeAll(async () => {

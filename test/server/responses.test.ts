@@ -127,6 +127,30 @@ it('is of its items, in their order', async () => {
   expect(response.usage?.input_tokens).toBe((await server.fresh(chat)).prefill.tokens)
 })
 
+it('may have nulls where clients send back what they got', async () => {
+  const asked = (none: object, tool: object) => ({
+    input: [
+      { type: 'reasoning', id: 'r', summary: [{ type: 'summary_text', text: 'hm' }], ...none },
+      { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}', ...none },
+      { type: 'function_call_output', call_id: 'a', ...none },
+      user('And?'),
+    ],
+    tools: [{ type: 'function', name: 'f', ...tool }],
+  })
+  const count = async (body: object) => (await s.post('/v1/responses/input_tokens', body)).json()
+  const nulls = asked(
+    { content: null, encrypted_content: null, status: null, output: null },
+    { description: null, parameters: null, strict: null },
+  )
+  const counted = await count(asked({}, {}))
+  expect(counted).toMatchObject({ input_tokens: expect.any(Number) })
+  expect(await count({ ...nulls, text: { format: null } })).toEqual(counted)
+  const { text } = (await (await s.post('/v1/responses', { input: 'x', text: { format: null } })).json()) as {
+    text: object
+  }
+  expect(text).toEqual({ format: { type: 'text' } })
+})
+
 it('repeats what it was asked, and nothing else that was sent', async () => {
   const asked = {
     metadata: { ticket: 'a1' },

@@ -136,8 +136,8 @@ export function optionsOf(body: RequestBody): GenerateOptions {
 }
 
 /** Clients send null for what they do not give. */
-export function withoutNulls(body: RequestBody): RequestBody {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
+export function withoutNulls<T extends object>(given: T): T {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)) as T
 }
 
 /** Of an object with these properties, and with any others. */

@@ -31,14 +31,17 @@ export const completionBody = bodySchema('prompt', {
 })
 
 const string = { type: 'string' }
+/** Clients that send back what they got give null for what is not there. */
+const text = { type: ['string', 'null'] }
 const content = (items: object) => ({ type: ['string', 'array'], items })
+const contentOrNull = (items: object) => ({ type: ['string', 'array', 'null'], items })
 
 const block = {
   type: 'object',
   required: ['type'],
   properties: {
-    ...{ type: string, text: string, thinking: string, id: string, name: string, tool_use_id: string },
-    input: { type: 'object' },
+    ...{ type: string, text, thinking: text, id: text, name: text, tool_use_id: text },
+    input: { type: ['object', 'null'] },
     source: { type: 'object', properties: { type: string, data: string } },
   },
 }
@@ -54,7 +57,7 @@ export const messagesBody = bodySchema('messages', {
       required: ['role', 'content'],
       properties: {
         role: { enum: ['user', 'assistant', 'system'] },
-        content: content({ ...block, properties: { ...block.properties, content: content(block) } }),
+        content: content({ ...block, properties: { ...block.properties, content: contentOrNull(block) } }),
       },
     },
   },
@@ -63,7 +66,7 @@ export const messagesBody = bodySchema('messages', {
     items: {
       type: 'object',
       required: ['name'],
-      properties: { type: string, name: string, description: string, input_schema: { type: 'object' } },
+      properties: { type: text, name: string, description: text, input_schema: { type: ['object', 'null'] } },
     },
   },
   tool_choice: {
@@ -77,7 +80,7 @@ export const messagesBody = bodySchema('messages', {
     type: 'object',
     properties: {
       format: {
-        type: 'object',
+        type: ['object', 'null'],
         required: ['type', 'schema'],
         properties: { type: { enum: ['json_schema'] }, schema: { type: 'object' } },
       },
@@ -86,7 +89,7 @@ export const messagesBody = bodySchema('messages', {
   chat_template_kwargs: { type: 'object' },
 })
 
-const part = { type: 'object', required: ['type'], properties: { type: string, text: string } }
+const part = { type: 'object', required: ['type'], properties: { type: string, text } }
 
 /** An answer repeats it. */
 const word = { type: ['string', 'null'], maxLength: 80 }
@@ -99,8 +102,9 @@ export const responsesBody = bodySchema('input', {
     items: {
       type: 'object',
       properties: {
-        ...{ type: string, role: string, call_id: string, name: string, arguments: string },
-        ...{ content: content(part), output: content(part), summary: { type: 'array', items: part } },
+        ...{ type: text, role: text, call_id: text, name: text, arguments: text },
+        ...{ content: contentOrNull(part), output: contentOrNull(part) },
+        summary: { type: ['array', 'null'], items: part },
       },
     },
   },
@@ -118,7 +122,7 @@ export const responsesBody = bodySchema('input', {
     properties: {
       verbosity: word,
       format: {
-        type: 'object',
+        type: ['object', 'null'],
         required: ['type'],
         properties: { type: { enum: ['text', 'json_object', 'json_schema'] }, schema: { type: 'object' } },
       },

@@ -10,7 +10,7 @@ import { type Block, Blocks, blocksOf } from './blocks.js'
 import type { Asked, MakeShape, ServerEvent, Shape, Told } from './shape.js'
 
 interface Text {
-  format?: object
+  format?: object | null
   verbosity?: string
 }
 
@@ -124,7 +124,7 @@ class ResponseShape implements Shape {
   #response(status: Status, output: object[], body = this.asked.body): object {
     const { model } = this.asked
     const { instructions = null, metadata = {}, tools = [], tool_choice = 'auto' } = body
-    const { format = { type: 'text' }, verbosity } = (body.text ?? {}) as Text
+    const { format, verbosity } = (body.text ?? {}) as Text
     const { effort = null, summary = null } = (body.reasoning ?? {}) as Reasoning
     const { max_output_tokens = null, parallel_tool_calls = true, temperature = null, top_p = null } = body
     return {
@@ -138,7 +138,7 @@ class ResponseShape implements Shape {
       previous_response_id: null,
       reasoning: { effort, summary },
       store: false,
-      ...{ temperature, text: { format, verbosity }, tool_choice, tools, top_p },
+      ...{ temperature, text: { format: format ?? { type: 'text' }, verbosity }, tool_choice, tools, top_p },
       truncation: 'disabled',
       usage: null,
     }

@@ -2,7 +2,7 @@
 
 import type { ChatMessage } from '../../chat.js'
 import { ApiError } from '../api-error.js'
-import type { RequestBody } from '../fields.js'
+import { type RequestBody, withoutNulls } from '../fields.js'
 
 interface Block {
   type: string
@@ -38,7 +38,7 @@ interface ToolChoice {
 export function fromMessages(body: RequestBody): RequestBody {
   const { system, messages, tools, tool_choice, stop_sequences, thinking, output_config, ...others } = body
   const choice = tool_choice as ToolChoice | undefined
-  const format = (output_config as { format?: { schema?: object } } | undefined)?.format
+  const format = (output_config as { format?: { schema?: object } | null } | undefined)?.format
   const kind = (thinking as { type?: string } | undefined)?.type
   return {
     ...others,
@@ -84,7 +84,7 @@ function toChat({ role, content }: Message, param: string): ChatMessage[] {
       ...(calls.length > 0 && { tool_calls: calls.splice(0) }),
     })
   }
-  for (const block of content) {
+  for (const block of content.map(withoutNulls)) {
     if (block.type === 'thinking') thoughts.push(block.thinking ?? '')
     else if (block.type === 'tool_use') calls.push(toCall(block))
     else if (block.type === 'tool_result') {
@@ -107,14 +107,15 @@ function resultOf({ content = '' }: Block, param: string): string {
 }
 
 function textOf({ type, text, source }: Block, param: string): string {
-  if (type === 'text' && text !== undefined) return text
+  if (type === 'text' && typeof text === 'string') return text
   if (type === 'document' && source?.type === 'text' && source.data !== undefined) return source.data
   throw new ApiError(400, 'unsupported_content', `a block of type ${type.slice(0, 80)} is not supported`, {
     param,
   })
 }
 
-function toTool({ type = 'custom', name, description, input_schema = { type: 'object' } }: Tool) {
+function toTool(tool: Tool) {
+  const { type = 'custom', name, description, input_schema = { type: 'object' } } = withoutNulls(tool)
   if (type !== 'custom') {
     const message = `a tool of type ${type.slice(0, 80)} is run by Anthropic's server, and not by this one`
     throw new ApiError(400, 'unsupported_parameter', message, { param: 'tools' })

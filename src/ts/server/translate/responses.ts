@@ -2,7 +2,7 @@
 
 import type { ChatMessage } from '../../chat.js'
 import { ApiError } from '../api-error.js'
-import type { RequestBody } from '../fields.js'
+import { type RequestBody, withoutNulls } from '../fields.js'
 
 interface Part {
   type: string
@@ -28,7 +28,7 @@ interface Tool {
 /** Throws ApiError 400 for what has no equal here. */
 export function fromResponses(body: RequestBody): RequestBody {
   const { input, instructions, tools, tool_choice, text, reasoning, max_output_tokens, ...others } = body
-  const { format } = (text ?? {}) as { format?: { type: string; schema?: object } }
+  const { format } = (text ?? {}) as { format?: { type: string; schema?: object } | null }
   const { effort } = (reasoning ?? {}) as { effort?: string | null }
   return {
     ...others,
@@ -56,8 +56,9 @@ function toChat(items: Item[]): ChatMessage[] {
     messages.push(begun)
     return begun
   }
-  for (const [i, item] of items.entries()) {
+  for (const [i, given] of items.entries()) {
     const param = `input.${i}`
+    const item = withoutNulls(given)
     const { type = 'message', role = 'user', content = [] } = item
     if (type === 'message' && role === 'assistant') {
       answer(({ content, tool_calls }) => content === '' && !tool_calls).content = textOf(content, param)
@@ -85,14 +86,14 @@ const textTypes = new Set(['input_text', 'output_text', 'text', 'reasoning_text'
 function textOf(content: string | Part[], param: string): string {
   if (typeof content === 'string') return content
   const texts = content.map(({ type, text }) => {
-    if (textTypes.has(type) && text !== undefined) return text
+    if (textTypes.has(type) && typeof text === 'string') return text
     throw unsupported(`a part of type ${type.slice(0, 80)}`, param)
   })
   return texts.join('\n')
 }
 
 function toTool({ type, ...described }: Tool) {
-  if (type === 'function') return { type, function: described }
+  if (type === 'function') return { type, function: withoutNulls(described) }
   throw unsupported(`a tool of type ${type.slice(0, 80)}, which OpenAI's server runs itself,`, 'tools')
 }
 
