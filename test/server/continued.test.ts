@@ -69,8 +69,8 @@ describe('not', () => {
     expect(await rendered(server, { ...body, continue_final_message: true })).toBe(prompt)
   })
 
-  it('where it is empty', async () => {
-    const messages = [user, { role: 'assistant', content: '' }]
+  it.each([{}, { tool_calls: [] }])('where it is empty: %j', async (none) => {
+    const messages = [user, { role: 'assistant', content: '', ...none }]
     expect(await rendered(s, { messages })).toBe('[user]Which is the capital?\n[assistant]')
   })
 

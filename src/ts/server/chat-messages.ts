@@ -19,7 +19,8 @@ export function continued(
   const last = messages.at(-1)
   if (!isContinued || last?.role !== 'assistant') return { messages, continueFinalMessage: false }
   const { content, reasoning_content, tool_calls } = last
-  const isEmpty = !content && !reasoning_content && !tool_calls && messages.length > 1
+  const isCall = Array.isArray(tool_calls) && tool_calls.length > 0
+  const isEmpty = !content && !reasoning_content && !isCall && messages.length > 1
   return isEmpty
     ? { messages: messages.slice(0, -1), continueFinalMessage: false }
     : { messages, continueFinalMessage: true }
