@@ -281,6 +281,7 @@ describe('errors', () => {
     ['an empty prompt', '/v1/completions', '{"prompt":""}', 400, 'ERR_H2O_EMPTY_PROMPT'],
     ['two prompts', '/v1/completions', '{"prompt":["a","b"]}', 400, 'unsupported_parameter'],
     ['another route', '/v1/elsewhere', '{}', 404, 'not_found'],
+    ['half a character in a URL', '/v1/models/%ff', '{}', 400, 'invalid_request'],
     ['a large body', '/v1/completions', `{"prompt":"${'x'.repeat(2 ** 20)}"}`, 413, 'request_too_large'],
   ])('%s', async (_, path, body, status, code) => {
     const response = await s.post(path, body)

@@ -92,6 +92,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     bodyLimit: options.maxBodyBytes,
     requestTimeout: 60_000, // for a request to arrive
     forceCloseConnections: true,
+    frameworkErrors: (error, _, reply) => void fail(reply, error),
     ajv: {
       customOptions: {
         coerceTypes: false,
