@@ -212,6 +212,7 @@ describe('errors', () => {
       { tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
       'web_search_20250305',
     ],
+    ['a server of tools', { mcp_servers: [{ type: 'url', url: 'https://example.com' }] }, 'mcp_servers'],
     ['no messages', { messages: [] }, 'messages'],
     ['a block without a type', { messages: [{ role: 'user', content: [{ text: 'x' }] }] }, 'type'],
     ['a wrong type', { temperature: 'hot' }, 'temperature'],

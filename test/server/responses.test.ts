@@ -222,6 +222,7 @@ describe('a tool', () => {
 describe('errors', () => {
   it.each<[string, object, string]>([
     ['an earlier response', { previous_response_id: 'resp_1' }, 'previous_response_id'],
+    ['a stored prompt', { prompt: { id: 'pmpt_1' } }, 'prompt'],
     ['the background', { background: true }, 'background'],
     ['a tool of OpenAI', { tools: [{ type: 'web_search' }] }, 'tools'],
     ['an item that is none', { input: [{ type: 'item_reference', id: 'x' }] }, 'input.0'],

@@ -103,7 +103,7 @@ const never = () => false
 // biome-ignore format: a table
 const refusedFields: Readonly<Record<string, (value: unknown) => boolean>> = {
   n: is(1), best_of: is(1), echo: is(false), suffix: is(''),
-  modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === 'text', audio: never, web_search_options: never,
+  modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === 'text', audio: never, web_search_options: never, mcp_servers: isEmpty,
   functions: isEmpty, function_call: is('none', 'auto'),
   previous_response_id: never, conversation: never, background: is(false),
   lora: isEmpty, min_keep: is(0), post_sampling_probs: is(false), grammar_lazy: is(false),

@@ -29,6 +29,7 @@ interface Tool {
 export function fromResponses(body: RequestBody): RequestBody {
   const { input, instructions, tools, tool_choice, text, reasoning, max_output_tokens, ...others } = body
   const { format } = (text ?? {}) as { format?: { type: string; schema?: object } | null }
+  if (others.prompt !== undefined) throw unsupported('a prompt that OpenAI stores', 'prompt')
   const { effort } = (reasoning ?? {}) as { effort?: string | null }
   return {
     ...others,
