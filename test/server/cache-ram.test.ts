@@ -80,6 +80,17 @@ it('a short request between two turns costs nothing of the chat', async () => {
   expect((await ask(chat)).cached).toBeGreaterThan(2800)
 })
 
+it('a prompt that is to be read as a whole loads nothing', async () => {
+  await using s = await startServer()
+  const [text, other] = [someText(1500, 5), someText(1500, 6)]
+  for (const prompt of [text, other]) await s.post('/v1/completions', { prompt })
+  const answer = await s.post('/v1/completions', { prompt: text, cache_prompt: false })
+  expect(await answer.json()).toMatchObject({ usage: { prompt_tokens_details: { cached_tokens: 0 } } })
+  expect(await s.metric('h2o_cache_ram_loaded_total')).toBe(0)
+  await s.post('/v1/completions', { prompt: other })
+  expect(await s.metric('h2o_cache_ram_loaded_total')).toBe(1)
+})
+
 describe('of several keys', () => {
   const apiKeys = ['one', 'two']
   const started: TestServer[] = []
@@ -131,6 +142,36 @@ describe('of several keys', () => {
     await recall.prepare({ context, owner: 'one', heldBy: 'two' }, prompt)
     expect([context.position, recall.saved, recall.loaded]).toEqual([1500, 1, 1])
     expect(recall.cache.size).toBe(0) // it is in the context now
+  })
+})
+
+describe('two contexts', () => {
+  const context = () => tinyContext({ nCtx: 2048, h2o: { local: 16, heavy: 16, select: 'query' } })
+  const prompt = { tokens: someTokens(1500, 7), denseTail: 20 }
+  const mine = { owner: 'one', heldBy: 'one' }
+
+  it('that are saved at once keep the bound', async () => {
+    await using one = await context()
+    await using two = await context()
+    await one.prefill(someTokens(1500, 1))
+    await two.prefill(someTokens(1500, 2))
+    const { byteLength } = await one.saveState()
+    const recall = new Recall(1.5 * byteLength, (error) => expect.unreachable(String(error)))
+    await Promise.all([one, two].map((context) => recall.prepare({ context, ...mine }, prompt)))
+    expect([recall.saved, recall.cache.size, recall.cache.evicted]).toEqual([1, 1, 0])
+    await recall.prepare({ context: two, ...mine }, prompt) // the other one's room is its own again
+    expect([recall.saved, recall.cache.size, recall.cache.evicted]).toEqual([2, 1, 1])
+  })
+
+  it('of which one cannot be loaded: it is empty, and its text is read', async () => {
+    await using broken = await context()
+    const failures: unknown[] = []
+    const recall = new Recall(2 ** 30, (error) => failures.push(error))
+    recall.cache.put({ owner: 'one', tokens: prompt.tokens, state: new Uint8Array(1000) })
+    await recall.prepare({ context: broken, ...mine }, prompt)
+    expect([failures.length, broken.position, recall.loaded, recall.cache.size]).toEqual([1, 0, 0, 0])
+    await broken.prefill(prompt.tokens)
+    expect(broken.position).toBe(1500)
   })
 })
 

@@ -152,7 +152,7 @@ class Job {
     const { service, prompt, signal, options } = this
     const taken = await this.turn.context(prompt, signal)
     const { context } = taken
-    await service.recall.prepare(taken, prompt)
+    await service.recall.prepare(taken, prompt, options.reuse)
     const toProgress = promptProgress(prompt.tokens.length)
     const given = {
       ...promptOptions(prompt, options),

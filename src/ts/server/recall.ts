@@ -39,21 +39,32 @@ export class Recall {
   /**
    * Makes the context as ready for the prompt as it can be without reading. What is in it afterwards is of the owner
    * who asks, or nothing.
+   *
+   * @param reuse false: the prompt is read as a whole, whatever there is of it
    */
-  async prepare({ context, owner, heldBy }: Recalling, { tokens, denseTail }: ServedPrompt): Promise<void> {
+  async prepare(
+    { context, owner, heldBy }: Recalling,
+    { tokens, denseTail }: ServedPrompt,
+    reuse = true,
+  ): Promise<void> {
     const handle = context[handleOf]()
     const isOwn = heldBy === owner
-    const kept = isOwn ? context.reusable(tokens, denseTail) : 0
-    const best = this.cache.best(owner, (held) => handle.history.reusableOf(held, tokens, denseTail))
+    const kept = isOwn && reuse ? context.reusable(tokens, denseTail) : 0
+    const best = reuse && this.cache.best(owner, (held) => handle.history.reusableOf(held, tokens, denseTail))
     const found = best && this.#beatsReading(best.saved.state, best.tokens - kept) ? best.saved : undefined
     if (found) this.cache.take(found) // before another state needs its room
     await this.#save(context, heldBy, found ? 0 : kept)
     if (!isOwn) await context.clear()
     if (!found) return
-    const began = performance.now()
-    await handle.operate(undefined, () => handle.restore(found.state))
-    this.#moved(found.state, performance.now() - began)
-    this.loaded++
+    try {
+      const began = performance.now()
+      await handle.operate(undefined, () => handle.restore(found.state))
+      this.#moved(found.state, performance.now() - began)
+      this.loaded++
+    } catch (error) {
+      this.onFailure(error) // it is read
+      await context.clear()
+    }
   }
 
   /** What a prompt took to read: loading has to beat it. */
@@ -66,15 +77,19 @@ export class Recall {
     const held = context[handleOf]().history.held()
     if (held.length - kept <= 2 * context.h2o.chunk || this.cache.covers(owner, held)) return
     const expected = (context.memory.kvBytes / context.nCtx) * context.position
-    if (!this.cache.makeRoom(expected)) return
+    const release = this.cache.reserve(expected)
+    if (!release) return
     try {
       const began = performance.now()
       const state = await context.saveState()
       this.#moved(state, performance.now() - began)
+      release()
       this.cache.put({ tokens: held, owner, state })
       this.saved++
     } catch (error) {
       this.onFailure(error) // it will be read again
+    } finally {
+      release()
     }
   }
 

@@ -13,6 +13,8 @@ export class StateCache {
   /** The oldest is first. */
   #saved: SavedState[] = []
   #bytes = 0
+  /** For states that are being saved. */
+  #reserved = 0
   #evicted = 0
 
   constructor(readonly limitBytes: number) {}
@@ -55,10 +57,21 @@ export class StateCache {
     this.#bytes -= sizeOf(saved)
   }
 
+  /** Makes room for a state that comes; its release comes before put(). undefined if there is none for so much. */
+  reserve(bytes: number): (() => void) | undefined {
+    if (!this.#makeRoom(bytes)) return undefined
+    let held = bytes
+    this.#reserved += held
+    return () => {
+      this.#reserved -= held
+      held = 0
+    }
+  }
+
   /** Lets go of old ones until there is room; false if there is none for so much. */
-  makeRoom(bytes: number): boolean {
-    if (bytes > this.limitBytes) return false
-    while (this.#bytes + bytes > this.limitBytes) {
+  #makeRoom(bytes: number): boolean {
+    if (this.#reserved + bytes > this.limitBytes) return false
+    while (this.#bytes + this.#reserved + bytes > this.limitBytes) {
       this.take(this.#saved[0] as SavedState)
       this.#evicted++
     }
@@ -69,7 +82,7 @@ export class StateCache {
   put(saved: SavedState): void {
     const covered = ({ owner, tokens }: SavedState) => owner === saved.owner && begins(saved.tokens, tokens)
     for (const other of this.#saved.filter(covered)) this.take(other)
-    if (!this.makeRoom(sizeOf(saved))) return
+    if (!this.#makeRoom(sizeOf(saved))) return
     this.#saved.push(saved)
     this.#bytes += sizeOf(saved)
   }
