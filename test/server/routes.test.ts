@@ -103,9 +103,10 @@ describe('/tokenize and /detokenize', () => {
   it.each([
     ['/detokenize', { tokens: [1e9] }, 'ERR_H2O_TOKEN_OUT_OF_RANGE'],
     ['/detokenize', { tokens: ['a'] }, 'invalid_request'],
+    ['/detokenize', { tokens: Array(2 ** 18 + 1).fill(65) }, 'invalid_request'],
     ['/tokenize', { content: 3 }, 'invalid_request'],
     ['/tokenize', { content: 'a', with_pieces: true }, 'unsupported_parameter'],
-  ])('%s refuses %j', async (path, body, code) => {
+  ])('%s refuses %o', async (path, body, code) => {
     expect(await post(path, body)).toMatchObject({ status: 400, body: { error: { code } } })
   })
 })

@@ -150,5 +150,6 @@ export const tokenizeBody = {
 
 export const detokenizeBody = {
   type: 'object',
-  properties: { tokens: { type: 'array', items: { type: 'integer' } } },
+  // their text is made in one go
+  properties: { tokens: { type: 'array', maxItems: 2 ** 18, items: { type: 'integer' } } },
 }
