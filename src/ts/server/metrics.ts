@@ -66,10 +66,10 @@ export class Metrics {
     })
     const { cache } = recall
     gauge('h2o_cache_ram_bytes', 'Memory for what contexts held (--cache-ram).', () => cache.bytes)
-    gauge('h2o_cache_ram_states', 'What contexts held and is in memory: states.', () => cache.size)
+    gauge('h2o_cache_ram_states', 'States of contexts in that memory.', () => cache.size)
     total('h2o_cache_ram_saved_total', 'States saved.', () => recall.saved)
     total('h2o_cache_ram_loaded_total', 'States loaded.', () => recall.loaded)
-    total('h2o_cache_ram_evicted_total', 'States that went for others.', () => cache.evicted)
+    total('h2o_cache_ram_evicted_total', 'States that made room for others.', () => cache.evicted)
     gauge('llamacpp:requests_processing', 'Requests with a context.', () => pool.processing)
     gauge('llamacpp:requests_deferred', 'Requests that wait for one.', () => pool.deferred)
   }

@@ -93,5 +93,5 @@ function defaultsOf({ defaults, sampling }: Service) {
   return { ...Object.fromEntries(named), n_predict: nPredict, stop: [stop].flat(), seed: defaults.seed ?? -1 }
 }
 
-/** What several fields share, or has another form in them. */
+/** Options that have several fields, or another form in their field. */
 const hidden = new Set(['logprobs', 'jsonSchema', 'seed'])
