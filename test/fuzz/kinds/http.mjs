@@ -264,7 +264,10 @@ function outcomeOf({ id, method, client }, text) {
     promise(other === canaryOf(id), `a text of another: ${other}`)
   if (client !== 'reads') return client
   const status = Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1])
-  promise(status > 0 && (status < 500 || status === 504), `status ${status}: ${text.slice(0, 200)}`)
+  promise(
+    status > 0 && (status < 500 || status === 501 || status === 504),
+    `status ${status}: ${text.slice(0, 200)}`,
+  )
   if (status >= 400 && method === 'POST')
     promise(text.includes('"error"'), `no error in ${text.slice(0, 200)}`)
   return String(status)
