@@ -228,6 +228,13 @@ describe('errors', () => {
     })
   })
 
+  it('of a route that is not there', async () => {
+    await expect(client.messages.batches.retrieve('x')).rejects.toMatchObject({
+      status: 404,
+      error: { type: 'error', error: { type: 'not_found_error' } },
+    })
+  })
+
   it('of the key, and in a stream', async () => {
     await using server = await startServer({ apiKeys: ['k'], timeoutMs: 300, context: { nCtx: 8192 } })
     const asked = { model, max_tokens: 8000, messages: [user('x')] }

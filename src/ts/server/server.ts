@@ -154,7 +154,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
 function fail(reply: FastifyReply, error: unknown, onFailure?: (error: unknown) => void): FastifyReply {
   const known = error instanceof QueueFull ? toQueueFull(error) : toApiError(error)
   if (known.status === 500) onFailure?.(error)
-  const isAnthropic = reply.request.routeOptions.url?.startsWith('/v1/messages')
+  const isAnthropic = reply.request.url.startsWith('/v1/messages')
   return reply
     .headers(known.options.headers ?? {})
     .code(known.status)
