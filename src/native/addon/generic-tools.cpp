@@ -28,7 +28,7 @@ static const char * const preamble = R"(
 {%- for call in message.tool_calls -%}
 {%- set arguments = call.function.arguments -%}
 {%- set arguments = arguments if arguments is string else (arguments | tojson) -%}
-{%- set call_text.all = call_text.all + ("\n" if call_text.all else "") + "<call>{\"name\": \"" + call.function.name + "\", \"arguments\": " + arguments + "}</call>" -%}
+{%- set call_text.all = call_text.all + ("\n" if call_text.all else "") + "<call>{\"name\": " + (call.function.name | tojson) + ", \"arguments\": " + arguments + "}</call>" -%}
 {%- endfor -%}
 {%- set _ = h2o.messages.append({'role': message.role, 'content': call_text.all}) -%}
 {%- elif h2o.about and (message.role == 'system' or message.role == 'user') -%}
