@@ -4,7 +4,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Chat, ChatMessage, ChatOptions } from '../chat.js'
 import type { Context } from '../context.js'
 import type { GenerateOptions } from '../generate.js'
-import type { Model } from '../model.js'
+import type { Model, TokenizeOptions } from '../model.js'
+import { OperationQueue } from '../operation-queue.js'
 import type { DecodeKeys } from '../options.js'
 import { tokenIds } from '../validate.js'
 import { ApiError } from './api-error.js'
@@ -69,9 +70,24 @@ export async function chatOf(
   return { chat, messages }
 }
 
-/** Of a prompt that a template made. */
-export const tokensOf = (text: string, { model }: PromptSettings, signal: AbortSignal) =>
-  model.tokenizeAsync(text, { ...asPrompt, signal })
+/** From so many characters on texts are taken one after the other: 16 MiB take 600 MB while they become tokens. */
+const longText = 2 ** 18
+const longTexts = new OperationQueue()
+
+/** Of a text of a prompt. */
+export async function tokensOf(
+  text: string,
+  { model }: Pick<PromptSettings, 'model'>,
+  signal: AbortSignal,
+  options: TokenizeOptions = asPrompt,
+): Promise<Int32Array> {
+  const end = text.length < longText ? undefined : await longTexts.take(signal)
+  try {
+    return await model.tokenizeAsync(text, { ...options, signal })
+  } finally {
+    end?.()
+  }
+}
 
 /** @param options their grammar and schema become a part of the chat */
 export async function chatPrompt(
@@ -86,11 +102,10 @@ export async function chatPrompt(
   checkFit(tokens, settings)
   const question = lastQuestion(messages)
   const at = question === undefined ? -1 : lastIndex(text, question)
-  const { model } = settings
   const asked =
     at < 0
       ? undefined
-      : (await model.tokenizeAsync(text.slice(at), { ...asPrompt, addSpecial: false, signal })).length
+      : (await tokensOf(text.slice(at), settings, signal, { ...asPrompt, addSpecial: false })).length
   return { ...served(tokens, asked, body, settings), chat }
 }
 
