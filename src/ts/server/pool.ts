@@ -5,6 +5,7 @@
 import type { Context } from '../context.js'
 import type { ServedPrompt } from './prompt.js'
 import type { Recalling } from './recall.js'
+import { recentMean } from './recent-mean.js'
 
 /** There is no room for another request. */
 export class QueueFull extends Error {
@@ -27,14 +28,12 @@ interface Waiting {
   start(taken: Recalling): void
 }
 
-/** How much the last turn counts in the mean that Retry-After is made of. */
-const weight = 0.2
-
 export class ContextPool {
   /** The one that was used least recently is first. */
   #idle: Context[]
   #waiting: Waiting[] = []
   #admitted = 0
+  /** Of turns: Retry-After is made of it. */
   #meanMs = 1000
   /** Who has read what a context holds. */
   readonly #owners = new WeakMap<Context, unknown>()
@@ -89,7 +88,7 @@ export class ContextPool {
         left = true
         this.#admitted--
         if (!taken) return
-        this.#meanMs += weight * (performance.now() - taken.since - this.#meanMs)
+        this.#meanMs = recentMean(this.#meanMs, performance.now() - taken.since)
         this.#idle.push(taken.context)
         this.#next()
       },

@@ -6,6 +6,7 @@
 import { type Context, handleOf } from '../context.js'
 import type { PrefillResult } from '../types.js'
 import type { ServedPrompt } from './prompt.js'
+import { recentMean } from './recent-mean.js'
 import { StateCache } from './state-cache.js'
 
 /** A context that has just been given to a request. */
@@ -16,9 +17,6 @@ export interface Recalling {
   /** Whose prompts the context holds. */
   heldBy: unknown
 }
-
-/** How much the last one counts in a mean. */
-const weight = 0.2
 
 export class Recall {
   readonly cache: StateCache
@@ -69,7 +67,7 @@ export class Recall {
 
   /** What a prompt took to read: loading has to beat it. */
   readIn({ tokens, timings }: PrefillResult): void {
-    this.#msPerToken = mean(this.#msPerToken, timings.promptMs / tokens)
+    this.#msPerToken = recentMean(this.#msPerToken, timings.promptMs / tokens)
   }
 
   /** If more than `kept` tokens of what the context holds are worth it: a chat's next turn leaves two chunks itself. */
@@ -100,9 +98,6 @@ export class Recall {
   }
 
   #moved({ byteLength }: Uint8Array, ms: number): void {
-    this.#msPerByte = mean(this.#msPerByte, ms / byteLength)
+    this.#msPerByte = recentMean(this.#msPerByte, ms / byteLength)
   }
 }
-
-const mean = (before: number | undefined, now: number) =>
-  before === undefined ? now : before + weight * (now - before)

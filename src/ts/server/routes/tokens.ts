@@ -31,14 +31,14 @@ const tokenRoutes: readonly TokenRoute[] = [
   {
     urls: ['/tokenize'],
     body: tokenizeBody,
-    async answer(body, { model }, signal) {
+    async answer(body, service, signal) {
       if (body.with_pieces === true) {
         const message = 'with_pieces: true is not supported'
         throw new ApiError(400, 'unsupported_parameter', message, { param: 'with_pieces' })
       }
       const { content = '', add_special = false, parse_special = true } = body as TokenizeBody
-      const options = { addSpecial: add_special, parseSpecial: parse_special, signal }
-      const tokens = await model.tokenizeAsync(content, options)
+      const options = { addSpecial: add_special, parseSpecial: parse_special }
+      const tokens = await tokensOf(content, service, signal, options)
       return `{"tokens":[${await writtenInTurns(tokens)}]}`
     },
   },
@@ -96,7 +96,7 @@ async function writtenInTurns(tokens: Int32Array): Promise<string> {
   return parts.join()
 }
 
-/** One is worked on at a time, since 16 MiB of text take hundreds of megabytes. As many may wait as for contexts. */
+/** One is worked on at a time, since each takes a thread and the memory of its text. As many may wait as for contexts. */
 export const addTokens: AddRoutes = (serving) => {
   const { app, service } = serving
   const queue = new OperationQueue()
