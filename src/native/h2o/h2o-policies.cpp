@@ -53,6 +53,16 @@ const policy_row rows[] = {
     }, make<h2o_policy_votes> },
 };
 
+// null: there is none
+const policy_row * row_of(h2o_policy_type policy) {
+    for (const policy_row & row : rows) {
+        if (row.traits.type == policy) {
+            return &row;
+        }
+    }
+    return nullptr;
+}
+
 } // namespace
 
 const h2o_policy_traits * h2o_get_policy(int32_t i) {
@@ -60,19 +70,14 @@ const h2o_policy_traits * h2o_get_policy(int32_t i) {
 }
 
 const h2o_policy_traits * h2o_get_policy_traits(h2o_policy_type policy) {
-    for (const policy_row & row : rows) {
-        if (row.traits.type == policy) {
-            return &row.traits;
-        }
-    }
-    return nullptr;
+    const policy_row * row = row_of(policy);
+
+    return row ? &row->traits : nullptr;
 }
 
 std::unique_ptr<h2o_policy> h2o_make_policy(const h2o_params & params, uint32_t n_chunk) {
-    for (const policy_row & row : rows) {
-        if (row.traits.type == params.policy) {
-            return row.make(row.traits, params, n_chunk);
-        }
-    }
-    GGML_ABORT("no such policy"); // h2o_init_cparams lets none through
+    const policy_row * row = row_of(params.policy);
+    GGML_ASSERT(row); // h2o_init_cparams lets no other through
+
+    return row->make(row->traits, params, n_chunk);
 }
