@@ -23,6 +23,10 @@ import { settings } from './settings.mjs'
 /** Of what the items and windows are: one more where what they hold changes. */
 const ITEMS = 5
 
+const labels = (some) => some.map(({ label }) => label).join(';')
+const byDefault = labels(settings.filter(({ onDemand }) => !onDemand))
+const onDemand = labels(settings.filter(({ onDemand }) => onDemand))
+
 const HELP = `usage: npm run quality:language -- [options]
 
   -m NAME           ${catalogue.map(({ name }) => name).join(', ')} (smollm2-135m)
@@ -32,7 +36,8 @@ const HELP = `usage: npm run quality:language -- [options]
   --inside N        prompts with questions inside, of each kind and length (2; ${insideTasks.map(({ name }) => name).join(', ')})
   --alone N         questions of each such prompt that are asked alone, too: at its end, and in a turn behind it (0)
   --windows N       of each kind of text (${kinds.join(', ')}) and length, for perplexities (10)
-  --settings LIST   what is compared with dense (${settings.map(({ label }) => label).join(';')})
+  --settings LIST   what is compared with dense (${byDefault}); or
+                    ${onDemand}
   --seed N          of the items (1)
   -t N              threads (all cores)
   --out FOLDER      where the result goes (bench/results)
@@ -51,7 +56,7 @@ await main(async () => {
       inside: { type: 'string', default: '2' },
       alone: { type: 'string', default: '0' },
       windows: { type: 'string', default: '10' },
-      settings: { type: 'string', default: settings.map(({ label }) => label).join(';') },
+      settings: { type: 'string', default: byDefault },
       seed: { type: 'string', default: '1' },
       threads: { type: 'string', short: 't', default: String(availableParallelism()) },
       out: { type: 'string', default: join(PROJECT_ROOT, 'bench/results') },

@@ -5,9 +5,10 @@ const byQuery = { schedule: 'single-pass', select: 'query', S: 512, local: 128, 
 const byVotes = { schedule: 'single-pass', select: 'votes', S: 512, local: 256, heavy: 255 }
 
 /**
- * @type {(Omit<import('../quality/settings.mjs').Setting, 'heavy'> & { heavy?: number, short?: boolean, inside?: boolean, alone?: boolean })[]}
+ * @type {(Omit<import('../quality/settings.mjs').Setting, 'heavy'> & { heavy?: number, short?: boolean, inside?: boolean, alone?: boolean,
+ *   onDemand?: boolean })[]}
  *   short: at the shortest length only. inside: asked inside of prompts, too, where a tail would make the end of every
- *   call dense. alone: asked everywhere else
+ *   call dense. alone: asked everywhere else. onDemand: if it is named
  */
 export const settings = [
   { ...byQuery, label: 'query', alone: true },
@@ -17,4 +18,12 @@ export const settings = [
   { ...byVotes, label: 'Local only', local: 511, heavy: 0 },
   { ...byQuery, label: 'query S=1024', S: 1024 },
   { ...byVotes, label: 'votes, two-pass', schedule: 'two-pass', short: true },
+  ...[256, 384, 512, 767].map((heavy) => ({
+    ...byQuery,
+    label: `query H=${heavy}`,
+    heavy,
+    denseTail: 0,
+    inside: true,
+    onDemand: true,
+  })),
 ]

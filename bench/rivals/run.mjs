@@ -12,6 +12,7 @@ import { books } from '../language/books.mjs'
 import { insideTasks, makeInside } from '../language/inside.mjs'
 import { table } from '../quality/markdown.mjs'
 import { genaiPython, openGenai } from './genai.mjs'
+import { hasStock, openStock } from './stock.mjs'
 
 const HELP = `usage: npm run bench:rivals -- -m FILE.gguf [options]
 
@@ -21,7 +22,8 @@ const HELP = `usage: npm run bench:rivals -- -m FILE.gguf [options]
   -t N             threads (all cores)
 
 Every contender reads the same tokens up to a question, and answers it. Its answer is right where its tokens are.
-Rivals are skipped where Python (PYTHON names it) lacks openvino-genai and openvino-tokenizers.
+Stock llama.cpp, both with -fa on and off, only tells its time; \`npm run bench:stock\` builds it. OpenVINO is skipped
+where Python (PYTHON names it) lacks openvino-genai and openvino-tokenizers.
 `
 
 /** @returns {{ task: string, ids: number[], answer: number[] }[]} */
@@ -60,16 +62,20 @@ async function openOurs(model, h2o, { longest, threads }) {
 
 function rowOf(name, runs, first) {
   const ratio = spread(runs.map(({ seconds }, i) => seconds / first[i].seconds))
-  const lost = runs.filter(({ right }, i) => first[i].right && !right).length
-  const won = runs.filter(({ right }, i) => !first[i].right && right).length
+  const answers = runs[0].right === undefined ? ['', ''] : answersOf(runs, first)
   return [
     name,
-    `${runs.filter(({ right }) => right).length} of ${runs.length}`,
-    `−${lost} +${won}`,
+    ...answers,
     spread(runs.map(({ seconds }) => seconds)).median.toFixed(1),
     `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}..${ratio.max.toFixed(2)})`,
     spread(runs.map(({ cpu }) => cpu)).median.toFixed(1),
   ]
+}
+
+function answersOf(runs, first) {
+  const lost = runs.filter(({ right }, i) => first[i].right && !right).length
+  const won = runs.filter(({ right }, i) => !first[i].right && right).length
+  return [`${runs.filter(({ right }) => right).length} of ${runs.length}`, `−${lost} +${won}`]
 }
 
 await main(async () => {
@@ -93,6 +99,7 @@ await main(async () => {
   const model = await api.loadModel(file)
   const program = genaiPython()
   if (!program) console.error('skipped: OpenVINO GenAI, which this Python does not have (--help)')
+  if (!hasStock()) console.error('skipped: stock llama.cpp, which `npm run bench:stock` builds')
 
   const { cpu, cores } = describeMachine()
   console.log(`${file}, ${threads} threads, ${cpu}, ${cores} cores\n`)
@@ -102,6 +109,10 @@ await main(async () => {
     const contenders = [
       ['dense', await openOurs(model, false, { longest, threads })],
       ['query', await openOurs(model, { select: 'query' }, { longest, threads })],
+      ...['on', 'off'].map((flashAttn) => [
+        `stock -fa ${flashAttn}`,
+        hasStock() && openStock({ file, flashAttn, threads }),
+      ]),
       ...['dense', 'xattention', 'trishape'].map((mode) => [
         `OpenVINO ${mode}`,
         program && openGenai(program, { file, mode, threads, longest }),
@@ -112,7 +123,7 @@ await main(async () => {
       for (let i = 0; i < contenders.length; i++) {
         const at = (turn + i) % contenders.length
         const { tokens, ...run } = await contenders[at][1].ask(ids, answer.length)
-        runs[at].push({ ...run, right: answer.every((token, j) => tokens[j] === token) })
+        runs[at].push({ ...run, ...(tokens && { right: answer.every((token, j) => tokens[j] === token) }) })
       }
     }
     for (const [, contender] of contenders) await contender.close()
