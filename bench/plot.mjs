@@ -24,7 +24,7 @@ export function plot(rows, { title, subtitle }) {
   const stock = pointsOf(rows, 'stock')
   const lines = LINES.map((line) => ({ ...line, points: pointsOf(rows, line.contender) }))
   const longest = Math.max(...lines.flatMap(({ points }) => points.map(({ x }) => x)))
-  return svg({
+  const chart = {
     title,
     subtitle,
     lines: lines.map(({ contender, label, color, points }) => {
@@ -35,10 +35,10 @@ export function plot(rows, { title, subtitle }) {
         points: contender === labelled ? withGains(points, stock) : points.map(({ x, y }) => ({ x, y })),
       }
     }),
-    labels: 175,
     x: { label: 'tokens in the prompt', log: true },
     y: { label: 'seconds to the first token', log: true },
-  })
+  }
+  return svg(title, [chart])
 }
 
 const seconds = (value) => `${value < 100 ? Number(value.toPrecision(2)) : Math.round(value)} s`

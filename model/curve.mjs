@@ -6,7 +6,7 @@
  */
 
 import { readFileSync } from 'node:fs'
-import { svg } from '../bench/chart.mjs'
+import { SHARE, svg } from '../bench/chart.mjs'
 
 const given = process.argv.slice(2)
 const logs = given.length > 0 ? given : ['recall-log.jsonl', 'recall-long-log.jsonl'].map(beside)
@@ -36,13 +36,15 @@ const lines = Object.entries(SHOWN).map(([label, color]) => ({ label, color, poi
 const { parameters, preset } = runs[0].about
 const minutes = runs.map(({ about }) => about.minutes).join(' + ')
 process.stdout.write(
-  svg({
-    title: 'Answers right while training, per token',
-    subtitle: `preset ${preset}, ${(parameters / 1e6).toFixed(2)} M parameters, ${minutes} minutes; documents grow from 128 to 8192 tokens`,
-    lines,
-    x: { label: 'million tokens' },
-    y: { label: 'right', from: 0, to: 1, format: (value) => `${Math.round(100 * value)} %` },
-  }),
+  svg('Answers right while training', [
+    {
+      title: 'Answers right while training, per token',
+      subtitle: `preset ${preset}, ${(parameters / 1e6).toFixed(2)} M parameters, ${minutes} minutes; documents grow from 128 to 8192 tokens`,
+      lines,
+      x: { label: 'million tokens' },
+      y: { ...SHARE, label: 'right' },
+    },
+  ]),
 )
 
 function points(family) {

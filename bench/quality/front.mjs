@@ -1,9 +1,10 @@
 // Settings by what they cost in time and in quality: one row and one point each.
 
+import { COLORS, SHARE } from '../chart.mjs'
 import { cellOf, perplexityOf, unique } from './look-up.mjs'
 import { table } from './markdown.mjs'
 
-const COLORS = { votes: '#d55e00', query: '#0072b2' }
+const COLORS_OF = { votes: COLORS[0], query: COLORS[5] }
 
 /** @param {object} result what run.mjs writes, of a set with `times` */
 export function frontTable({ settings, tasks, perplexity, times }) {
@@ -30,46 +31,51 @@ export function frontTable({ settings, tasks, perplexity, times }) {
   return [`## Time and quality\n\n${note}\n\n${table([...head, ...names], [denseRow, ...rows])}`]
 }
 
-/** @param {object} result what run.mjs writes, of a set with `times`  @returns {import('../chart.mjs').Chart[]} */
+/**
+ * One row per setting, the fastest first.
+ *
+ * @param {object} result what run.mjs writes, of a set with `times`  @returns {import('../chart.mjs').RowChart[]}
+ */
 export function frontCharts({ settings, tasks, perplexity, times }) {
-  const x = { label: 'milliseconds of a prefill' }
-  const over = (title, subtitle, y, point) => ({
+  const timed = settings.map((one) => ({ ...one, ms: timeOf(times, one.key).median }))
+  timed.sort((a, b) => a.ms - b.ms)
+  const chart = (title, note, x, point) => ({
     title,
-    subtitle,
-    lines: settings.map(({ key, label, select }) => ({
-      label,
-      color: COLORS[select],
-      points: [{ x: Math.round(timeOf(times, key).median), ...point(key) }],
+    subtitle: `${perplexity[0].length} tokens, beside the milliseconds of a prefill; bars are ${note}`,
+    rows: timed.map(({ key, label, select, ms }) => ({
+      label: `${label}, ${Math.round(ms)} ms`,
+      color: COLORS_OF[select],
+      ...point(key),
     })),
     x,
-    y,
-    numbered: true,
   })
-  const { length } = perplexity[0]
-  const ratio = { label: 'ratio', from: 1, format: (value) => value.toFixed(3) }
-  const answers = {
-    label: 'right answers',
-    from: 0,
-    to: 1,
-    format: (value) => `${Math.round(100 * value)} %`,
-  }
   return [
-    ...['prompt', 'continuation'].map((part) =>
-      over(`Perplexity over dense perplexity, ${part}`, `${length} tokens`, ratio, (key) => {
-        const { ratio: y, ratio_uncertainty: u } = perplexityOf(perplexity, key, length)[part]
-        // a ratio below 1 stands on the axis
-        return { y: Math.max(1, y), low: Math.max(1, y - u), high: Math.max(1, y + u) }
-      }),
-    ),
+    ...['prompt', 'continuation'].map((part) => {
+      const rows = settings.map(({ key }) => perplexityOf(perplexity, key, perplexity[0].length)[part])
+      return chart(`Perplexity over dense perplexity, ${part}`, 'standard errors', ratioAxis(rows), (key) => {
+        const { ratio: x, ratio_uncertainty: u } = perplexityOf(perplexity, key, perplexity[0].length)[part]
+        return { x, low: x - u, high: x + u }
+      })
+    }),
     ...columns(tasks)
       .filter(({ ask }) => ask !== 'behind')
       .map(({ task, ask, length }) =>
-        over(`${task} over time`, `${length} tokens; bars are 95 % intervals`, answers, (key) => {
+        chart(`${task}, right answers`, '95 % intervals', { ...SHARE, label: 'right answers' }, (key) => {
           const { right, n, low, high } = cellOf(tasks, key, task, length, ask)
-          return { y: right / n, low, high }
+          return { x: right / n, low, high }
         }),
       ),
   ]
+}
+
+/** From 1, or below where a ratio is. */
+export function ratioAxis(figures) {
+  const least = Math.min(1, ...figures.map((one) => one.ratio - one.ratio_uncertainty))
+  return {
+    label: 'ratio',
+    from: Math.floor(least * 100) / 100,
+    format: (value) => value.toFixed(3),
+  }
 }
 
 /** Every way in which the sparse settings were asked. */

@@ -1,12 +1,11 @@
 // The charts of a report: what its tables say, drawn.
 
-import { frontCharts } from './front.mjs'
+import { COLORS, SHARE } from '../chart.mjs'
+import { frontCharts, ratioAxis } from './front.mjs'
 import { ascending, cellOf, perplexityOf, unique } from './look-up.mjs'
 import { ablations, keyOf } from './settings.mjs'
 
-// colours that keep apart for the colour-blind, on white and on near-black
-const COLORS = ['#d55e00', '#56b4e9', '#cc79a7', '#009e73', '#e69f00']
-const DENSE = '#0072b2'
+const DENSE = COLORS[5]
 
 /** @param {object} result what run.mjs writes */
 export function charts(result) {
@@ -20,12 +19,8 @@ export function charts(result) {
         turnover(result),
         byContext(result),
       ]
-  return drawn
-    .filter((chart) => chart?.lines.some(({ points }) => points.length > 0))
-    .map((chart) => ({ ...chart, labels: chart.numbered ? 240 : 190 }))
+  return drawn.filter((chart) => chart?.rows || chart?.lines.some(({ points }) => points.length > 0))
 }
-
-const SHARE = { from: 0, to: 1, format: (value) => `${Math.round(100 * value)} %` }
 
 function share(x, cell) {
   return cell ? [{ x, y: cell.right / cell.n, low: cell.low, high: cell.high }] : []
@@ -104,16 +99,6 @@ function ratio(x, row, part) {
   if (!row) return []
   const { ratio: y, ratio_uncertainty: u } = row[part]
   return [{ x, y, low: y - u, high: y + u }]
-}
-
-/** From 1, or below where a ratio is. */
-function ratioAxis(figures) {
-  const least = Math.min(1, ...figures.map((one) => one.ratio - one.ratio_uncertainty))
-  return {
-    label: 'ratio',
-    from: Math.floor(least * 100) / 100,
-    format: (value) => value.toFixed(3),
-  }
 }
 
 const OVER = { heavy: 'H (L=256)', local: 'L', S: 'chunk S' }

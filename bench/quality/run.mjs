@@ -11,7 +11,7 @@ import * as api from '../../dist/index.js'
 import { Failure, main } from '../../scripts/lib/fail.mjs'
 import { PROJECT_ROOT } from '../../scripts/lib/layout.mjs'
 import { buildInfo } from '../build-info.mjs'
-import { panels } from '../chart.mjs'
+import * as chart from '../chart.mjs'
 import { redraw, resultBase, writeResult } from '../result-files.mjs'
 import { sets } from './cases.mjs'
 import { measure } from './measure.mjs'
@@ -95,7 +95,7 @@ function count(flag, text, least) {
 }
 
 function svg(result) {
-  return panels('What H2O costs', charts(result))
+  return chart.svg('What H2O costs', charts(result))
 }
 
 function sha256(file) {

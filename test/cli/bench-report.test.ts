@@ -101,7 +101,7 @@ describe('plot', () => {
     expect(svg).toContain('>2.0×<')
     expect(svg).toContain('>stock llama.cpp, 2 s<')
     expect(svg).toContain('>H2O, votes, 0.98 s<')
-    expect(svg).toContain('a &#60;b&#62;')
+    expect(svg).toContain('a &lt;b&gt;')
     expect(svg).not.toMatch(/NaN|Infinity|undefined/)
   })
 

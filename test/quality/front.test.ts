@@ -1,5 +1,6 @@
 // The front's table and charts, of figures that are made up.
 import { expect, it } from 'vitest'
+import { svg } from '../../bench/chart.mjs'
 import { frontCharts, frontTable } from '../../bench/quality/front.mjs'
 import { front, keyOf } from '../../bench/quality/settings.mjs'
 
@@ -32,15 +33,22 @@ it('has a row per setting, dense first', () => {
   expect(frontTable({ ...result, times: undefined })).toEqual([])
 })
 
-it('has a point per setting, on the axis where a ratio is below 1', () => {
+it('has a row per setting in each chart, the fastest first', () => {
   const charts = frontCharts(result)
   expect(charts.map(({ title }) => title.split(',')[0])).toEqual([
     'Perplexity over dense perplexity',
     'Perplexity over dense perplexity',
-    'needle over time',
+    'needle',
   ])
-  expect(charts[0]?.lines.map(({ points }) => points)).toEqual([
-    [{ x: 500, y: 1, low: 1, high: 1.009 }],
-    [{ x: 333, y: 1, low: 1, high: 1.009 }],
-  ])
+  const bar = { x: 0.999, low: 0.989, high: expect.closeTo(1.009, 12) }
+  expect(charts[0]).toMatchObject({
+    rows: [
+      { label: 'query S=512 L=128 H=384, 333 ms', ...bar },
+      { label: 'L=256 H=256, 500 ms', ...bar },
+    ],
+    x: { from: 0.98 },
+  })
+  const picture = svg('two', charts)
+  expect(picture.match(/<circle /g)).toHaveLength(6)
+  expect(picture).toContain('>L=256 H=256, 500 ms<')
 })
