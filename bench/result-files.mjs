@@ -19,7 +19,7 @@ function machineSlug({ cpu, cores }) {
  */
 export function writeResult(base, result, drawing) {
   mkdirSync(dirname(base), { recursive: true })
-  writeFileSync(`${base}.json`, `${JSON.stringify(result, null, 1)}\n`)
+  writeFileSync(`${base}.json`, `${JSON.stringify(result)}\n`)
   draw(base, result, drawing)
 }
 
