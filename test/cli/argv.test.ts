@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { longName, rewriteArgv } from '../../src/ts/cli/argv.js'
+import { rewriteArgv } from '../../src/ts/cli/argv.js'
+import { longName } from '../../src/ts/cli/option.js'
 import { runOptions } from '../../src/ts/cli/options.js'
 
 const rewrite = (line: string) => rewriteArgv(line.split(' '), runOptions)

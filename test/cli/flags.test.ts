@@ -2,10 +2,10 @@ import { availableParallelism } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import { compareOptions } from '../../src/ts/cli/compare/options.js'
 import { doctorOptions } from '../../src/ts/cli/doctor/options.js'
-import { contextOptions, contextSize, generateOptions, type RunFlags } from '../../src/ts/cli/flags.js'
+import { contextOptions, contextSize, generateOptions } from '../../src/ts/cli/flags.js'
 import { inspectOptions } from '../../src/ts/cli/inspect/options.js'
 import { modelFlagOptions, modelOptions } from '../../src/ts/cli/model-flags.js'
-import { runOptions } from '../../src/ts/cli/options.js'
+import { type RunFlags, runOptions } from '../../src/ts/cli/options.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
 import { serveOptions } from '../../src/ts/cli/serve/options.js'
 import type { Model } from '../../src/ts/index.js'
@@ -157,7 +157,7 @@ describe('modelOptions, in the notation of llama.cpp', () => {
 })
 
 describe('generateOptions', () => {
-  it("has llama.cpp's defaults", () => {
+  it("has llama.cpp's defaults, and leaves the rest to the API", () => {
     expect(generateOptions(parse())).toEqual({
       nPredict: -1,
       temperature: 0.8,
@@ -165,8 +165,6 @@ describe('generateOptions', () => {
       topP: 0.95,
       minP: 0.05,
       seed: -1,
-      stop: [],
-      ignoreEos: false,
     })
   })
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { RunFlags } from '../../src/ts/cli/flags.js'
+import type { RunFlags } from '../../src/ts/cli/options.js'
 import { runOptions } from '../../src/ts/cli/options.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
 

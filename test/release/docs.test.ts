@@ -146,7 +146,7 @@ describe('h2o-prefill', () => {
     if (name !== 'bench') return // the tests of the package build
     const { benchOptions } = await import('../../src/ts/cli/bench/options.js')
     const options = rewriteArgv(argv, benchOptions).map((word) => word.split('=')[0])
-    const known = benchOptions.flatMap(({ names }) => names)
+    const known = benchOptions.flatMap(({ names }): readonly string[] => names)
     expect(options.filter((word) => word?.startsWith('-') && !known.includes(word))).toEqual([])
   })
 })

@@ -2,8 +2,8 @@
 
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { generateOptions, type RunFlags } from '../../src/ts/cli/flags.js'
-import { runOptions } from '../../src/ts/cli/options.js'
+import { generateOptions } from '../../src/ts/cli/flags.js'
+import { type RunFlags, runOptions } from '../../src/ts/cli/options.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
 import { constraintOf } from '../../src/ts/cli/sampling-flags.js'
 import { type Context, createContext } from '../../src/ts/index.js'

@@ -1,15 +1,8 @@
 // Stands before commander, which knows neither `-ub` nor two long names for one option: every option is rewritten to
 // its long name, with its value after "=". So `-n -1`, `-p --json` and `-ub=1024` mean what they look like.
 import { absentReason } from './llama-args.js'
-import type { OptionSpec } from './options.js'
+import { longName, type OptionSpec } from './option.js'
 import { UsageError } from './usage-error.js'
-
-/** The name commander knows an option by: its first long one. */
-export function longName(spec: OptionSpec): string {
-  const name = spec.names.find((n) => n.startsWith('--'))
-  if (!name) throw new Error(`an option without a long name: ${spec.names[0]}`)
-  return name
-}
 
 /**
  * As llama.cpp reads a command line: an option with a value takes the next argument, whatever it looks like, and

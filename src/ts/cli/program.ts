@@ -1,7 +1,7 @@
 // The commander program of a command: options only, from its table. What the options do is in commands/.
 import { Command, CommanderError, Option } from 'commander'
-import { longName, rewriteArgv } from './argv.js'
-import type { OptionSpec } from './options.js'
+import { rewriteArgv } from './argv.js'
+import { keyOf, longName, type OptionSpec } from './option.js'
 import { UsageError } from './usage-error.js'
 
 export interface Parsed<Flags> {
@@ -33,10 +33,10 @@ export function parseArgv<Flags>(argv: readonly string[], spec: CommandSpec): Pa
   try {
     command.parse(rewriteArgv(argv, spec.options), { from: 'user' })
     const flags = command.opts()
-    const withoutEffect = spec.options.filter((item) => item.withoutEffect).map(longName)
-    const given = withoutEffect.filter((name) => command.getOptionValueSource(keyOf(name)) === 'cli')
-    for (const name of withoutEffect) delete flags[keyOf(name)]
-    return { flags: flags as Flags, text, withoutEffect: given }
+    const withoutEffect = spec.options.filter((item) => item.withoutEffect)
+    const given = withoutEffect.filter((item) => command.getOptionValueSource(keyOf(item)) === 'cli')
+    for (const item of withoutEffect) delete flags[keyOf(item)]
+    return { flags: flags as Flags, text, withoutEffect: given.map(longName) }
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return { flags: undefined, text, withoutEffect: [] }
@@ -68,9 +68,6 @@ function buildCommand(spec: CommandSpec): Command {
     .allowExcessArguments(false)
     .exitOverride()
 }
-
-/** Under which commander keeps an option. */
-const keyOf = (name: string) => new Option(name).attributeName()
 
 function buildOption(spec: OptionSpec): Option {
   const value = spec.value === undefined ? '' : ` <${spec.value}>`

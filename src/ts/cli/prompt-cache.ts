@@ -1,14 +1,12 @@
 // --prompt-cache: the state of a context in a file, for the next prompt that begins in the same way.
 import { open } from 'node:fs/promises'
 import type { Context } from '../index.js'
+import type { FlagsOf } from './option.js'
+import type { promptCacheRows } from './options.js'
 import { UsageError } from './usage-error.js'
 import { WholeFile, wrongKind } from './whole-file.js'
 
-export interface PromptCacheFlags {
-  promptCache?: string
-  promptCacheAll?: boolean
-  promptCacheRo?: boolean
-}
+type PromptCacheFlags = FlagsOf<typeof promptCacheRows>
 
 /** What one read or write moves: both have limits of 2 GiB. */
 const partBytes = 1 << 28

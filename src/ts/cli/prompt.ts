@@ -2,13 +2,11 @@
 import { readFile } from 'node:fs/promises'
 import { processEscapes } from './escapes.js'
 import type { InputStream } from './io.js'
+import type { FlagsOf } from './option.js'
+import type { promptRows } from './options.js'
 import { UsageError } from './usage-error.js'
 
-export interface PromptFlags {
-  prompt?: string
-  file?: string
-  escape: boolean
-}
+export type PromptFlags = Pick<FlagsOf<typeof promptRows>, 'prompt' | 'file' | 'escape'>
 
 /**
  * The text of the prompt. As in llama.cpp, one newline at the end of a file goes, and escapes are processed wherever

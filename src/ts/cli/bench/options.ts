@@ -1,41 +1,13 @@
 // The options of `bench`: llama-bench's names where it has them, then our own; and the flags they become.
-import type { FlashAttn, KvType } from '../../index.js'
 import { countDefaults } from '../h2o-defaults.js'
 import { integers, names } from '../lists.js'
-import type { OptionSpec } from '../options.js'
+import type { FlagsOf, OptionSpec } from '../option.js'
+import { kvType } from '../options.js'
 import { gpuLayers, integer, number, oneOf, onOffAuto } from '../parsers.js'
-import { type Contender, contenderGroups, onDemand } from './contenders.js'
+import { contenderGroups, onDemand } from './contenders.js'
 
 export const outputFormats = ['md', 'csv', 'json', 'jsonl'] as const
 export type OutputFormat = (typeof outputFormats)[number]
-
-export interface BenchFlags {
-  model?: string
-  layers: number
-  nPrompt: number[]
-  file?: string
-  repetitions: number
-  warmup: boolean
-  output: OutputFormat
-  batchSize: number[]
-  ubatchSize: number[]
-  threads?: number[]
-  gpuLayers: number | 'auto' | 'all'
-  flashAttn: FlashAttn
-  cacheTypeK: KvType
-  cacheTypeV: KvType
-  contenders?: readonly Contender[]
-  stock?: string
-  native?: string
-  stockUbatchSize: number[]
-  prune: number
-  profile?: boolean
-  h2oLocal?: number
-  h2oHeavy?: number
-  h2oDenseTail?: number
-}
-
-const kvType = oneOf('f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1')
 
 const test = 'Test:'
 const params = 'Parameters (N: a number, a list "512,1024" or a range "512-4096*2", "512-2048+512"):'
@@ -44,7 +16,7 @@ const h2o = 'H2O:'
 const result = 'Output:'
 
 // biome-ignore format: a table
-export const benchOptions: readonly OptionSpec[] = [
+export const benchOptions = [
   { group: test, names: ['-m', '--model'], value: 'FILE', env: 'LLAMA_ARG_MODEL',
     help: "the GGUF file (default: one of Qwen3-0.6B's layer shape with random weights, made on first use)" },
   { group: test, names: ['--layers'], value: 'N', parse: integer(1, 1000), default: 4, help: 'layers of the model that is made' },
@@ -88,4 +60,6 @@ export const benchOptions: readonly OptionSpec[] = [
     help: 'where the time goes, in runs of their own, by stock-bench and h2o-bench: per cent of linear layers, intra, inter, selection, the rest of attention, other' },
   { group: result, names: ['-o', '--output'], value: 'FORMAT', parse: oneOf(...outputFormats), default: 'md',
     help: 'md, csv, json or jsonl, on stdout' },
-]
+] as const satisfies readonly OptionSpec[]
+
+export type BenchFlags = FlagsOf<typeof benchOptions>

@@ -1,44 +1,13 @@
 // The options of `compare`: llama-perplexity's names where it has them, then our own; and the flags they become.
-import type { FlashAttn, KvType, Schedule, Selection } from '../../index.js'
+import type { Schedule, Selection } from '../../index.js'
 import { defaultSelection, selections } from '../../policies.js'
 import { countDefaults } from '../h2o-defaults.js'
 import { integers, names } from '../lists.js'
-import { type ModelFlags, modelFlagOptions } from '../model-flags.js'
-import type { OptionSpec } from '../options.js'
-import { integer, number, oneOf, onOffAuto } from '../parsers.js'
+import { modelFlagOptions } from '../model-flags.js'
+import type { FlagsOf, OptionSpec } from '../option.js'
+import { kvType } from '../options.js'
+import { integer, number, onOffAuto } from '../parsers.js'
 
-export interface CompareFlags extends ModelFlags {
-  model?: string
-  prompt?: string
-  file?: string
-  escape?: boolean
-  ctxSize?: number
-  continuation: number
-  chunks: number
-  skip?: number
-  batchSize?: number
-  ubatchSize: number[]
-  threads?: number
-  threadsBatch?: number
-  flashAttn: FlashAttn
-  cacheTypeK: KvType
-  cacheTypeV: KvType
-  h2oLocal?: number[]
-  h2oHeavy?: number[]
-  h2oSchedule: Schedule[]
-  h2oSelect?: Selection[]
-  h2oDenseTail: number[]
-  maxPplRatio?: number
-  maxContinuationPplRatio?: number
-  maxKld?: number
-  minTop1?: number
-  klDivergenceBase?: string
-  saveAllLogits?: string
-  json?: boolean
-  verbose?: boolean
-}
-
-const kvType = oneOf('f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1')
 const schedules = names<Schedule>(
   new Map([
     ['single-pass', ['single-pass']],
@@ -54,7 +23,7 @@ const limit = 'Thresholds (exit code 6 if one does not hold for every combinatio
 const output = 'Output:'
 
 // biome-ignore format: a table
-export const compareOptions: readonly OptionSpec[] = [
+export const compareOptions = [
   { group: text, names: ['-m', '--model'], value: 'FILE', env: 'LLAMA_ARG_MODEL', help: 'the GGUF file (default: the recall model of the package)' },
   { group: text, names: ['-f', '--file'], value: 'FILE', help: 'the file with the text, - for stdin' },
   { group: text, names: ['-p', '--prompt'], value: 'TEXT', help: 'the text itself' },
@@ -108,4 +77,6 @@ export const compareOptions: readonly OptionSpec[] = [
 
   { group: output, names: ['--json'], help: 'one JSON object on stdout instead of the text' },
   { group: output, names: ['-v', '--verbose'], help: 'logs of llama.cpp and stacks of errors, on stderr' },
-]
+] as const satisfies readonly OptionSpec[]
+
+export type CompareFlags = FlagsOf<typeof compareOptions>

@@ -1,30 +1,19 @@
 // The options of `doctor`: those of `run` that decide what a model is loaded and attended with, and how it is said.
-import type { RunFlags } from '../flags.js'
-import { type ModelFlags, modelFlagOptions } from '../model-flags.js'
-import { type OptionSpec, runOptions } from '../options.js'
 
-export type DoctorFlags = Pick<
-  RunFlags,
-  | 'model'
-  | keyof ModelFlags
-  | 'kvOffload'
-  | 'threads'
-  | 'threadsBatch'
-  | 'flashAttn'
-  | 'cacheTypeK'
-  | 'cacheTypeV'
-  | 'h2oSchedule'
-  | 'h2oSelect'
-  | 'json'
-  | 'verbose'
->
+import { modelFlagOptions } from '../model-flags.js'
+import { type FlagsOf, taken } from '../option.js'
+import { batchRows, cacheRows, h2oRows, outputRows, promptRows } from '../options.js'
 
-const shared = new Set('-m -t -tb -fa -ctk -ctv -kvo -nkvo --h2o-schedule --h2o-select --json -v'.split(' '))
+const [json, verbose] = outputRows
 
-export const doctorOptions: readonly OptionSpec[] = runOptions
-  .filter((option) => shared.has(option.names[0]) || modelFlagOptions.includes(option))
-  .map((option) =>
-    option.names[0] === '--json'
-      ? { ...option, help: 'one JSON object on stdout instead of the lines' }
-      : option,
-  )
+export const doctorOptions = [
+  ...taken(promptRows, ['--model']),
+  ...taken(batchRows, ['--threads', '--threads-batch', '--flash-attn', '--cache-type-k', '--cache-type-v']),
+  ...taken(cacheRows, ['--kv-offload', '--no-kv-offload']),
+  ...modelFlagOptions,
+  ...taken(h2oRows, ['--h2o-schedule', '--h2o-select']),
+  { ...json, help: 'one JSON object on stdout instead of the lines' },
+  verbose,
+] as const
+
+export type DoctorFlags = FlagsOf<typeof doctorOptions>

@@ -1,45 +1,21 @@
 // The options of `inspect`: those of `run` for the model, the prompt, the context and H2O, then its own.
 
-import { longName } from '../argv.js'
-import type { ContextFlags } from '../flags.js'
-import type { ModelFlags } from '../model-flags.js'
-import { type OptionSpec, runOptions } from '../options.js'
+import { modelFlagOptions } from '../model-flags.js'
+import { type FlagsOf, type OptionSpec, taken } from '../option.js'
+import { batchRows, cacheRows, h2oRows, promptRows, ropeRows } from '../options.js'
 import { integer } from '../parsers.js'
-import type { PromptFlags } from '../prompt.js'
 
-export interface InspectFlags extends Omit<ContextFlags, 'h2o' | 'predict'>, ModelFlags, PromptFlags {
-  model?: string
-  output: string
-  runs: number
-  sink: number
-  columns: number
-  json?: boolean
-  verbose?: boolean
-}
-
-// nothing is generated, and there is nothing to see without H2O
-const left = new Set(['Sampling:', 'Output:'])
-const leftOut = new Set([
-  '--no-h2o',
-  '--conversation',
-  '--no-conversation',
-  '--system-prompt',
-  '--chat-template',
-  '--chat-template-file',
-  '--prompt-cache',
-  '--prompt-cache-all',
-  '--prompt-cache-ro',
-  '--list-devices',
-])
-const shared = runOptions.filter(
-  (option) => !left.has(option.group) && !option.withoutEffect && !leftOut.has(longName(option)),
-)
 const own = 'Inspection:'
 const output = 'Output:'
 
 // biome-ignore format: a table
-export const inspectOptions: readonly OptionSpec[] = [
-  ...shared,
+export const inspectOptions = [
+  ...taken(promptRows, ['--model', '--prompt', '--file', '--escape', '--no-escape']),
+  ...batchRows,
+  ...ropeRows,
+  ...cacheRows,
+  ...modelFlagOptions,
+  ...taken(h2oRows, ['--h2o-local', '--h2o-heavy', '--h2o-schedule', '--h2o-select', '--h2o-dense-tail', '--h2o-decode']),
 
   { group: own, names: ['--runs'], value: 'N', parse: integer(1, 100), default: 2,
     help: 'prefills of the prompt, whose memory sets must be the same' },
@@ -52,4 +28,6 @@ export const inspectOptions: readonly OptionSpec[] = [
     help: 'the HTML file with the heat maps; one that is there is overwritten' },
   { group: output, names: ['--json'], help: 'one JSON object on stdout instead of the table' },
   { group: output, names: ['-v', '--verbose'], help: 'logs of llama.cpp and stacks of errors, on stderr' },
-]
+] as const satisfies readonly OptionSpec[]
+
+export type InspectFlags = FlagsOf<typeof inspectOptions>

@@ -1,43 +1,8 @@
 // The options of `parity`: llama-perplexity's names where it has them, then our own; and the flags they become.
-import type { FlashAttn, KvType, Schedule, Selection } from '../../index.js'
-import { longName } from '../argv.js'
 import { compareOptions } from '../compare/options.js'
-import { type OptionSpec, runOptions } from '../options.js'
+import { type FlagsOf, type OptionSpec, taken } from '../option.js'
+import { h2oRows } from '../options.js'
 import { integer, number } from '../parsers.js'
-import type { TextFlags } from '../saved-logits/text.js'
-
-export interface ParityFlags extends TextFlags {
-  model?: string
-  stock?: string
-  ctxSize?: number
-  chunks: number
-  batchSize?: number
-  ubatchSize: number
-  threads?: number
-  gpuLayers: number | 'auto' | 'all'
-  flashAttn: FlashAttn
-  cacheTypeK: KvType
-  cacheTypeV: KvType
-  mlock?: boolean
-  mmap: boolean
-  h2o: boolean
-  h2oLocal?: number
-  h2oHeavy?: number
-  h2oSchedule: Schedule
-  h2oSelect?: Selection
-  h2oDenseTail?: number
-  maxOffKld?: number
-  maxKld: number
-  maxPplRatio?: number
-  minTop1?: number
-  junit?: string
-  json?: boolean
-  verbose?: boolean
-}
-
-/** Those of other commands, under the names that they have there. */
-const taken = (from: readonly OptionSpec[], group: string, ...names: string[]) =>
-  names.map((name) => ({ ...(from.find((item) => longName(item) === name) as OptionSpec), group }))
 
 const text = 'Model and text:'
 const context = 'Context and device:'
@@ -46,22 +11,22 @@ const limit = 'Tolerances (exit code 6 if one does not hold):'
 const output = 'Output:'
 
 // biome-ignore format: a table
-export const parityOptions: readonly OptionSpec[] = [
-  ...taken(compareOptions, text, '--model', '--file', '--prompt', '--escape'),
+export const parityOptions = [
+  ...taken(compareOptions, ['--model', '--file', '--prompt', '--escape'], text),
   { group: text, names: ['--stock'], value: 'FILE', help: 'stock-logits, if not where `npm run build:stock` puts it' },
   { group: text, names: ['--kl-divergence-base'], value: 'FILE',
     help: "hold the logits against those in FILE instead of running stock; it has the text and -c. llama-perplexity's format" },
   { group: text, names: ['--save-all-logits'], value: 'FILE', help: "save stock's logits in that format" },
   { group: text, names: ['-c', '--ctx-size'], value: 'N', env: 'LLAMA_ARG_CTX_SIZE', parse: integer(0),
     help: 'tokens of a window, whose second half counts; 0 = what the model was trained for (default: that, up to 8192 and to the length of the text)' },
-  ...taken(compareOptions, text, '--chunks'),
+  ...taken(compareOptions, ['--chunks'], text),
 
-  ...taken(compareOptions, context, '--batch-size'),
+  ...taken(compareOptions, ['--batch-size'], context),
   { group: context, names: ['-ub', '--ubatch-size'], value: 'N', env: 'LLAMA_ARG_UBATCH', parse: integer(1), default: 512,
     help: 'physical batch, and the chunk of H2O' },
-  ...taken(compareOptions, context, '--threads', '--gpu-layers', '--flash-attn', '--cache-type-k', '--cache-type-v', '--mlock', '--no-mmap'),
+  ...taken(compareOptions, ['--threads', '--gpu-layers', '--flash-attn', '--cache-type-k', '--cache-type-v', '--mlock', '--no-mmap'], context),
 
-  ...taken(runOptions, h2o, '--h2o-local', '--h2o-heavy', '--h2o-schedule', '--h2o-select', '--h2o-dense-tail'),
+  ...taken(h2oRows, ['--h2o-local', '--h2o-heavy', '--h2o-schedule', '--h2o-select', '--h2o-dense-tail'], h2o),
   { group: h2o, names: ['--no-h2o'], help: 'only with H2O off' },
 
   { group: limit, names: ['--max-off-kld'], value: 'X', parse: number(0, 1e9),
@@ -74,4 +39,6 @@ export const parityOptions: readonly OptionSpec[] = [
   { group: output, names: ['--json'], help: 'one JSON object on stdout instead of the text' },
   { group: output, names: ['--junit'], value: 'FILE', help: 'a JUnit report besides: one test case per tolerance' },
   { group: output, names: ['-v', '--verbose'], help: 'logs of llama.cpp and stacks of errors, on stderr' },
-]
+] as const satisfies readonly OptionSpec[]
+
+export type ParityFlags = FlagsOf<typeof parityOptions>

@@ -1,18 +1,13 @@
 // The text of a comparison: from -f and -p as ever, or the tokens of a saved file.
 import type { Model } from '../../index.js'
+import type { CompareFlags } from '../compare/options.js'
 import type { CliIo } from '../io.js'
 import { readPrompt } from '../prompt.js'
 import { UsageError } from '../usage-error.js'
 import { firstSaved } from './format.js'
 import { type SavedLogits, wrongFile } from './reader.js'
 
-export interface TextFlags {
-  prompt?: string
-  file?: string
-  escape?: boolean
-  klDivergenceBase?: string
-  saveAllLogits?: string
-}
+type TextFlags = Pick<CompareFlags, 'prompt' | 'file' | 'escape' | 'klDivergenceBase' | 'saveAllLogits'>
 
 /** undefined: the saved file has it. @throws UsageError */
 export async function readText(

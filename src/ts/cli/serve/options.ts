@@ -1,25 +1,9 @@
 // The options of `serve`: those of `run` that load a model and set its defaults, and llama-server's own.
-import type { RunFlags } from '../flags.js'
 import { countDefaults } from '../h2o-defaults.js'
-import { type OptionSpec, runOptions } from '../options.js'
+import type { FlagsOf, OptionSpec, RowWithoutEffect } from '../option.js'
+import { type RunFlags, runOptions, withoutEffect } from '../options.js'
 import { integer } from '../parsers.js'
 import { defaultCacheMiB } from './cache-ram.js'
-
-export interface ServeFlags extends RunFlags {
-  host: string
-  port: number
-  alias?: string
-  apiKey?: string
-  apiKeyFile?: string
-  separateKeys?: boolean
-  parallel: number
-  cacheRam?: number
-  prefillAssistant: boolean
-  queue: number
-  timeout: number
-  maxBody: number
-  corsOrigins?: string
-}
 
 /** A prompt and one answer on stdout are for `run`. */
 const ofRunAlone = new Set(
@@ -44,7 +28,7 @@ const changes: Readonly<Record<string, Partial<OptionSpec>>> = {
 const server = 'Server:'
 
 // biome-ignore format: a table
-const serverOptions: readonly OptionSpec[] = [
+const serverOptions = [
   { group: server, names: ['--host'], value: 'HOST', env: 'LLAMA_ARG_HOST', default: '127.0.0.1', help: 'the address to listen on' },
   { group: server, names: ['--port'], value: 'N', env: 'LLAMA_ARG_PORT', parse: integer(0, 65535), default: 8080, help: 'the port, 0 = any that is free' },
   { group: server, names: ['-a', '--alias'], value: 'NAME', env: 'LLAMA_ARG_ALIAS', help: "the model's name in answers (default: the file's)" },
@@ -62,15 +46,21 @@ const serverOptions: readonly OptionSpec[] = [
     help: 'seconds that a request may take, waiting included' },
   { group: server, names: ['--max-body'], value: 'MIB', parse: integer(1, 1024), default: 16, help: 'size of a request in MiB' },
   { group: server, names: ['--cors-origins'], value: 'LIST', env: 'LLAMA_ARG_CORS_ORIGINS', help: 'origins whose pages may ask, * = all (default: none)' },
-  { group: 'Without effect, for llama.cpp\'s scripts:', names: ['--metrics'], withoutEffect: true, help: '/metrics is always there' },
-  { group: 'Without effect, for llama.cpp\'s scripts:', names: ['--slots'], withoutEffect: true, help: '/slots is always there' },
-  { group: 'Without effect, for llama.cpp\'s scripts:', names: ['--no-webui', '--no-ui'], withoutEffect: true, help: 'there is no page' },
+] as const satisfies readonly OptionSpec[]
+
+// biome-ignore format: a table
+const serverRowsWithoutEffect: readonly RowWithoutEffect[] = [
+  { group: withoutEffect, names: ['--metrics'], withoutEffect: true, help: '/metrics is always there' },
+  { group: withoutEffect, names: ['--slots'], withoutEffect: true, help: '/slots is always there' },
+  { group: withoutEffect, names: ['--no-webui', '--no-ui'], withoutEffect: true, help: 'there is no page' },
 ]
 
 export const serveOptions: readonly OptionSpec[] = [
-  ...serverOptions.filter(({ withoutEffect }) => !withoutEffect),
+  ...serverOptions,
   ...runOptions
     .filter(({ names }) => !names.some((name) => ofRunAlone.has(name)))
     .map((option) => ({ ...option, ...changes[option.names[0]] })),
-  ...serverOptions.filter(({ withoutEffect }) => withoutEffect),
+  ...serverRowsWithoutEffect,
 ]
+
+export type ServeFlags = RunFlags & FlagsOf<typeof serverOptions>
