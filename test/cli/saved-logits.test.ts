@@ -87,7 +87,7 @@ describe('a file of saved logits', () => {
         expect(Math.abs(found.kld)).toBeLessThan(1e-4) // a fraction of a step
       }
     }
-    await saved.close()
+    await saved.dispose()
   })
 
   it('is the base of a KL divergence, as float64 has it', async () => {
@@ -100,7 +100,7 @@ describe('a file of saved logits', () => {
     )
     const found = savedDeviation(row as never, rowAt(1, 4), 0, 77, 7)
     expect(found).toMatchObject({ identical: false, kld: expect.closeTo(expected, 3) })
-    await saved.close()
+    await saved.dispose()
   })
 
   const code = 'ERR_H2O_LOGITS_FILE'
@@ -134,7 +134,7 @@ describe('a file of saved logits', () => {
     writeFileSync(path, bytes)
     const saved = await SavedLogits.open(path)
     await expect(saved.rows(0, 4, 5)).rejects.toMatchObject({ code })
-    await saved.close()
+    await saved.dispose()
   })
 
   it.skipIf(process.platform === 'win32')(

@@ -70,7 +70,7 @@ test('off, it is the unpatched pin', async () => {
     const same = logits.map((row, i) => savedDeviation(rows[i] as SavedRow, row, 0, row.length, 0).identical)
     expect(same).toEqual(rows.map(() => true))
   }
-  await file.close()
+  await file.dispose()
   expect(h2oLines(outcome)).toEqual([])
 })
 

@@ -25,25 +25,3 @@ export async function abortable(
     release()
   }
 }
-
-/** The same for what has to be disposed however it ends; `report` has it too. */
-export async function withSession<Session extends { dispose(): Promise<void> }>(
-  io: CliIo,
-  open: (output: Output, signal: AbortSignal) => Session,
-  work: (session: Session) => Promise<number>,
-  report?: (session: Session) => void,
-): Promise<number> {
-  let session: Session | undefined
-  return abortable(
-    io,
-    async (output, signal) => {
-      session = open(output, signal)
-      try {
-        return await work(session)
-      } finally {
-        await session.dispose()
-      }
-    },
-    report && (() => session && report(session)),
-  )
-}

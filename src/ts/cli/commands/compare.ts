@@ -1,30 +1,25 @@
 // `h2o-prefill compare`: what H2O changes in a model's predictions, held against dense attention over the same text.
 
 import { basename } from 'node:path'
-import type { H2oWarning, Model } from '../../index.js'
-import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
 import { commandMain } from '../command.js'
-import { type ContextApi, type Group, openGroup } from '../compare/contexts.js'
+import { type ContextApi, openGroup } from '../compare/contexts.js'
 import { describeRow } from '../compare/describe.js'
 import { toJson } from '../compare/json.js'
-import { type Layout, layOut } from '../compare/layout.js'
+import { layOut } from '../compare/layout.js'
 import { type CompareFlags, compareOptions } from '../compare/options.js'
 import type { Row } from '../compare/outcome.js'
-import { contextReference, type Reference, savedReference, savingReference } from '../compare/reference.js'
+import { contextReference, savedReference, savingReference } from '../compare/reference.js'
 import { settingGroups } from '../compare/settings.js'
 import { renderText } from '../compare/text.js'
 import { judge } from '../compare/thresholds.js'
-import { type Contender, walk } from '../compare/walk.js'
+import type { Contender } from '../compare/walk.js'
+import { Windows } from '../compare/windows.js'
 import { ExitCode } from '../exit-codes.js'
-import { seconds } from '../format.js'
 import type { CliIo } from '../io.js'
-import { modelOptions } from '../model-flags.js'
-import { onceEach } from '../once-each.js'
-import type { Output } from '../output.js'
-import { SavedLogits } from '../saved-logits/reader.js'
-import { readText, skipOf, textTokens, windowsOf } from '../saved-logits/text.js'
-import { LogitsWriter } from '../saved-logits/writer.js'
+import type { SavedLogits } from '../saved-logits/reader.js'
+import { readText, skipOf, windowsOf } from '../saved-logits/text.js'
+import { inSession, type Session, warner } from '../session.js'
 import { UsageError } from '../usage-error.js'
 
 type Api = ContextApi & Pick<typeof import('../../index.js'), 'loadModel' | 'setLogLevel'>
@@ -47,7 +42,7 @@ export const main = commandMain<CompareFlags>(
 
 /** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
 export async function compare(flags: CompareFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {
-  const warn = onceEach((message) => io.stderr.write(`h2o-prefill: warning: ${message}\n`))
+  const warn = warner(io)
   if (flags.maxContinuationPplRatio !== undefined && flags.continuation < 2) {
     throw new UsageError('--max-continuation-ppl-ratio needs a continuation of two tokens or more (-n)')
   }
@@ -55,119 +50,59 @@ export async function compare(flags: CompareFlags, io: CliIo, loadApi: () => Pro
   const text = await readText(flags, io, warn)
   const path = modelPath(flags, io)
 
-  return withSession(
-    io,
-    (output, signal) => new Session({ ...flags, model: path }, io, output, signal, warn),
-    async (session) => session.run(text, await loadApi()),
+  return inSession(io, warn, async (session) =>
+    compareText(session, { ...flags, model: path }, text, await loadApi()),
   )
 }
 
-class Session {
-  #model: Model | undefined
-  #group: Group | undefined
-  #saved: SavedLogits | undefined
-  #writer: LogitsWriter | undefined
+async function compareText(
+  session: Session,
+  flags: CompareFlags & { model: string },
+  text: string | undefined,
+  api: Api,
+): Promise<number> {
+  const start = performance.now()
+  const groups = settingGroups(flags)
+  const chunk = Math.max(...flags.ubatchSize)
+  const { continuation, chunks } = flags
+  const windows = await Windows.open(session, api, flags, text, (nTokens, nCtxTrain, saved) => {
+    const ctxSize = windowsOf(flags.ctxSize, saved)
+    const skip = skipOf(flags.skip, chunk, saved)
+    return layOut({ nTokens, nCtxTrain, chunk, ctxSize, continuation, chunks, skip })
+  })
+  const { model, layout, saved } = windows
+  let writer = windows.writer
 
-  constructor(
-    readonly flags: CompareFlags & { model: string },
-    readonly io: CliIo,
-    readonly output: Output,
-    readonly signal: AbortSignal,
-    readonly warn: (message: string) => void,
-  ) {}
-
-  async run(text: string | undefined, api: Api): Promise<number> {
-    const { flags, signal, output } = this
-    const start = performance.now()
-    if (flags.verbose) api.setLogLevel('info')
-    const { klDivergenceBase: base, saveAllLogits: target } = flags
-    const saved = base === undefined ? undefined : await SavedLogits.open(base)
-    this.#saved = saved
-    const onWarning = ({ message }: H2oWarning) => this.warn(message)
-    const model = await api.loadModel({ ...modelOptions(flags), onWarning, signal })
-    this.#model = model
-    const tokens = await textTokens(model, text, saved, signal)
-    const groups = settingGroups(flags)
-    const chunk = Math.max(...flags.ubatchSize)
-    const layout = layOut({
-      nTokens: tokens.length,
-      nCtxTrain: model.nCtxTrain,
-      chunk,
-      ctxSize: windowsOf(flags.ctxSize, saved),
-      continuation: flags.continuation,
-      chunks: flags.chunks,
-      skip: skipOf(flags.skip, chunk, saved),
-    })
-    if (target !== undefined) {
-      const head = { nCtx: layout.nWindow, nVocab: model.nVocab, nWindows: layout.nWindows }
-      this.#writer = await LogitsWriter.open(target, head, tokens)
-    }
-
-    const rows: Row[] = []
-    for (const settings of groups) {
-      const group = await openGroup(api, model, settings, layout, flags, saved === undefined, this.warn)
-      this.#group = group
-      const reference = group.dense ? contextReference(group.dense) : savedReference(saved as SavedLogits)
-      const saving = this.#writer && rows.length === 0 // every group's dense prefill would be the same but for -ub
-      await this.#walk(
-        group,
-        saving ? savingReference(reference, this.#writer as LogitsWriter) : reference,
-        model,
-        tokens,
-        layout,
-      )
-      if (saving) await this.#writer?.finish()
-      rows.push(...group.contenders.map(({ outcome }) => outcome.row()))
-      await this.#group.dispose()
-      this.#group = undefined
-    }
-
-    const verdicts = judge(rows, flags)
-    const { description } = model
-    const nTokens = tokens.length
-    const elapsedMs = performance.now() - start
-    const report = flags.json
-      ? `${JSON.stringify(toJson({ model: flags.model, description, nTokens, layout, rows, verdicts, elapsedMs }))}\n`
-      : renderText({ model: `${basename(flags.model)} (${description})`, nTokens, layout }, rows)
-    await output.write(report)
-    const failed = verdicts.filter(({ ok }) => !ok)
-    for (const { message } of failed) this.#say(`h2o-prefill: threshold: ${message}`)
-    return failed.length > 0 ? ExitCode.threshold : ExitCode.ok
-  }
-
-  async #walk(
-    { contenders, denseTail }: Group,
-    reference: Reference,
-    model: Model,
-    tokens: Int32Array,
-    layout: Layout,
-  ): Promise<void> {
-    const { signal } = this
-    const { nWindow, nWindows } = layout
+  const rows: Row[] = []
+  for (const settings of groups) {
+    const opened = await openGroup(api, model, settings, layout, flags, saved === undefined, session.warn)
+    const group = session.keep(opened)
+    const { contenders, denseTail } = group
+    const reference = group.dense ? contextReference(group.dense) : savedReference(saved as SavedLogits)
     const tail = denseTail > 0 ? `, dense tail ${denseTail}` : ''
-    for (let i = 0; i < nWindows; i++) {
-      const start = performance.now()
-      const where = `compare: -ub ${contenders[0]?.outcome.head.n_ubatch}${tail}, window ${i + 1}/${nWindows}`
-      const window = tokens.slice(i * nWindow, (i + 1) * nWindow)
-      // as llama-perplexity does: every window begins as a text would
-      if (model.addBos && model.bosToken !== null) window[0] = model.bosToken
-      const onCall = (done: number) => this.#say(`${where}, ${done}/${nWindow} tokens`)
-      await walk(i, window, layout, reference, contenders, { denseTail, signal, onCall })
-      this.#say(`${where}: ${seconds(performance.now() - start)}`)
-      for (const contender of contenders) this.#say(soFar(contender))
-    }
+    const what = `compare: -ub ${contenders[0]?.outcome.head.n_ubatch}${tail},`
+    await windows.walk(what, group, writer ? savingReference(reference, writer) : reference, {
+      after: () => {
+        for (const contender of contenders) session.say(soFar(contender))
+      },
+    })
+    await writer?.finish()
+    writer = undefined // every group's dense prefill would be the same but for -ub
+    rows.push(...contenders.map(({ outcome }) => outcome.row()))
+    await session.drop(group)
   }
 
-  async dispose(): Promise<void> {
-    await this.#writer?.dispose()
-    await this.#saved?.close()
-    await this.#group?.dispose()
-    await this.#model?.dispose()
-  }
-
-  #say(line: string): void {
-    this.io.stderr.write(`${line}\n`)
-  }
+  const verdicts = judge(rows, flags)
+  const { description } = model
+  const nTokens = windows.tokens.length
+  const elapsedMs = performance.now() - start
+  const report = flags.json
+    ? `${JSON.stringify(toJson({ model: flags.model, description, nTokens, layout, rows, verdicts, elapsedMs }))}\n`
+    : renderText({ model: `${basename(flags.model)} (${description})`, nTokens, layout }, rows)
+  await session.output.write(report)
+  const failed = verdicts.filter(({ ok }) => !ok)
+  for (const { message } of failed) session.say(`h2o-prefill: threshold: ${message}`)
+  return failed.length > 0 ? ExitCode.threshold : ExitCode.ok
 }
 
 /** `  single-pass votes -b 1536 -ub 512 L=256 H=255: PPL 8.1234, 1.0123 of dense, KLD 0.012345, same top p 97.12 %` */

@@ -1,15 +1,7 @@
 // `h2o-prefill inspect`: which positions each layer and head keeps of a prompt, chunk by chunk, and how much of what
 // dense attention would have looked at they hold.
 
-import type {
-  Context,
-  H2oTraceEntry,
-  H2oWarning,
-  Model,
-  PrefillProgress,
-  PrefillResult,
-} from '../../index.js'
-import { withSession } from '../abortable.js'
+import type { Context, H2oTraceEntry, Model, PrefillProgress, PrefillResult } from '../../index.js'
 import { modelPath } from '../built-in-model.js'
 import { commandMain } from '../command.js'
 import { ExitCode } from '../exit-codes.js'
@@ -24,12 +16,10 @@ import { Recording } from '../inspect/recording.js'
 import { type Report, reportOf } from '../inspect/report.js'
 import { renderText } from '../inspect/text.js'
 import type { CliIo } from '../io.js'
-import { modelOptions } from '../model-flags.js'
-import { onceEach } from '../once-each.js'
-import type { Output } from '../output.js'
 import { createProgress } from '../progress.js'
 import { readPrompt } from '../prompt.js'
 import { explainReason } from '../reasons.js'
+import { inSession, type Session, warner } from '../session.js'
 import { requireSeveralChunks } from '../several-chunks.js'
 import { UsageError } from '../usage-error.js'
 
@@ -54,7 +44,7 @@ export const main = commandMain<InspectFlags>(
 
 /** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
 export async function inspect(flags: InspectFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {
-  const warn = onceEach((message) => io.stderr.write(`h2o-prefill: warning: ${message}\n`))
+  const warn = warner(io)
   requireSeveralChunks(flags.batchSize, flags.ubatchSize, 'lower -ub, or give 3 or more of it to -b')
   if (flags.h2oLocal === 0 && flags.h2oHeavy === 0) {
     throw new UsageError('--h2o-local and --h2o-heavy are both 0: that switches H2O off')
@@ -63,130 +53,113 @@ export async function inspect(flags: InspectFlags, io: CliIo, loadApi: () => Pro
   const text = await readPrompt(flags, () => io.stdin, warn)
   const path = modelPath(flags, io)
 
-  return withSession(
-    io,
-    (output, signal) => new Session({ ...flags, model: path }, io, output, signal, warn),
-    async (session) => session.run(text, await loadApi()),
+  return inSession(io, warn, async (session) =>
+    inspectText(session, { ...flags, model: path }, text, await loadApi()),
   )
 }
 
-class Session {
-  #model: Model | undefined
-  #context: Context | undefined
+type Flags = InspectFlags & { model: string }
 
-  constructor(
-    readonly flags: InspectFlags & { model: string },
-    readonly io: CliIo,
-    readonly output: Output,
-    readonly signal: AbortSignal,
-    readonly warn: (message: string) => void,
-  ) {}
+async function inspectText(session: Session, flags: Flags, text: string, api: Api): Promise<number> {
+  const { signal, output } = session
+  const model = await session.loadModel(api, flags)
+  const tokens = await model.tokenizeAsync(text, { addSpecial: true, parseSpecial: true, signal })
+  checkLength(tokens.length, flags.ubatchSize)
 
-  async run(text: string, api: Api): Promise<number> {
-    const { flags, signal, output } = this
-    if (flags.verbose) api.setLogLevel('info')
-    const onWarning = ({ message }: H2oWarning) => this.warn(message)
-    const model = await api.loadModel({ ...modelOptions(flags), onWarning, signal })
-    this.#model = model
-    const tokens = await model.tokenizeAsync(text, { addSpecial: true, parseSpecial: true, signal })
-    this.#checkLength(tokens.length)
+  const report = await record(session, flags, api, model, tokens)
+  const bytes = await writeParts(flags.output, renderHtml(report), signal)
+  await output.write(flags.json ? `${JSON.stringify(toJson(report, flags.output))}\n` : renderText(report))
+  session.say(`inspect: wrote ${flags.output} (${mebibytes(bytes)})`)
+  const { runJaccard } = report.all
+  if (runJaccard === null || runJaccard === 1) return ExitCode.ok
+  session.say(`h2o-prefill: error: two runs kept different positions: Jaccard ${runJaccard.toFixed(6)}`)
+  return ExitCode.failure
+}
 
-    const report = await this.#inspect(api, model, tokens)
-    const bytes = await writeParts(flags.output, renderHtml(report), signal)
-    await output.write(flags.json ? `${JSON.stringify(toJson(report, flags.output))}\n` : renderText(report))
-    this.#say(`inspect: wrote ${flags.output} (${mebibytes(bytes)})`)
-    const { runJaccard } = report.all
-    if (runJaccard === null || runJaccard === 1) return ExitCode.ok
-    this.#say(`h2o-prefill: error: two runs kept different positions: Jaccard ${runJaccard.toFixed(6)}`)
-    return ExitCode.failure
+function checkLength(nTokens: number, ubatchSize: number): void {
+  if (nTokens > ubatchSize) return
+  throw new UsageError(
+    `the prompt has ${nTokens} tokens, no more than one chunk (-ub ${ubatchSize}): dense attention reads it, and nothing is kept`,
+    nTokens > 2
+      ? `give a longer prompt, or a smaller -ub: -ub ${Math.max(1, Math.floor(nTokens / 4))} makes 4 chunks or more`
+      : 'give a longer prompt',
+  )
+}
+
+async function record(
+  session: Session,
+  flags: Flags,
+  api: Api,
+  model: Model,
+  tokens: Int32Array,
+): Promise<Report> {
+  const columns = new Columns(tokens.length, flags.columns)
+  let recording: Recording | undefined
+  let first: { context: Context; result: PrefillResult } | undefined
+  for (let i = 0; i < flags.runs; i++) {
+    // a record of the sets is all that the other runs need
+    const context = await open(session, flags, api, model, tokens.length, i === 0 ? 'mass' : true)
+    recording ??= new Recording({ local: context.h2o.local, nSink: flags.sink, columns })
+    const take = i === 0 ? recording.add.bind(recording) : recording.compare.bind(recording)
+    session.say(`inspect: run ${i + 1}/${flags.runs}`)
+    const result = await prefill(session, context, tokens, take)
+    first ??= { context, result }
+    await session.drop(context)
   }
+  const { context, result } = first as NonNullable<typeof first>
+  return reportOf(
+    {
+      model: flags.model,
+      description: model.description,
+      nPrompt: result.tokens,
+      denseTail: result.denseTail,
+      schedule: context.h2o.schedule,
+      select: context.h2o.select,
+      nBatch: context.nBatch,
+      nUbatch: context.nUbatch,
+      local: context.h2o.local,
+      heavy: context.h2o.heavy,
+      nSink: flags.sink,
+      runs: flags.runs,
+      calls: result.calls,
+    },
+    (recording as Recording).layers,
+  )
+}
 
-  #checkLength(nTokens: number): void {
-    const { ubatchSize } = this.flags
-    if (nTokens > ubatchSize) return
-    throw new UsageError(
-      `the prompt has ${nTokens} tokens, no more than one chunk (-ub ${ubatchSize}): dense attention reads it, and nothing is kept`,
-      nTokens > 2
-        ? `give a longer prompt, or a smaller -ub: -ub ${Math.max(1, Math.floor(nTokens / 4))} makes 4 chunks or more`
-        : 'give a longer prompt',
-    )
+async function open(
+  session: Session,
+  flags: Flags,
+  api: Api,
+  model: Model,
+  nTokens: number,
+  trace: true | 'mass',
+): Promise<Context> {
+  const options = contextOptions({ ...flags, h2o: true, predict: 0 }, model, nTokens, session.onWarning)
+  const h2o = { ...(options.h2o || {}), trace }
+  const context = session.keep(await api.createContext({ ...options, h2o }))
+  const { reason } = context.h2o
+  if (reason !== null) throw denseError(reason, context)
+  return context
+}
+
+async function prefill(
+  { io, signal }: Session,
+  context: Context,
+  tokens: Int32Array,
+  take: (entries: H2oTraceEntry[]) => void,
+): Promise<PrefillResult> {
+  const progress = createProgress(io.stderr, tokens.length)
+  const onProgress = (p: PrefillProgress) => {
+    progress.update(p)
+    if (p.call?.path === 'h2o') take(context.takeTrace())
   }
-
-  async #inspect(api: Api, model: Model, tokens: Int32Array): Promise<Report> {
-    const { flags } = this
-    const columns = new Columns(tokens.length, flags.columns)
-    let recording: Recording | undefined
-    let first: { context: Context; result: PrefillResult } | undefined
-    for (let i = 0; i < flags.runs; i++) {
-      // a record of the sets is all that the other runs need
-      const context = await this.#open(api, model, tokens.length, i === 0 ? 'mass' : true)
-      recording ??= new Recording({ local: context.h2o.local, nSink: flags.sink, columns })
-      const take = i === 0 ? recording.add.bind(recording) : recording.compare.bind(recording)
-      this.#say(`inspect: run ${i + 1}/${flags.runs}`)
-      const result = await this.#prefill(context, tokens, take)
-      first ??= { context, result }
-      await context.dispose()
-      this.#context = undefined
-    }
-    const { context, result } = first as NonNullable<typeof first>
-    return reportOf(
-      {
-        model: flags.model,
-        description: model.description,
-        nPrompt: result.tokens,
-        denseTail: result.denseTail,
-        schedule: context.h2o.schedule,
-        select: context.h2o.select,
-        nBatch: context.nBatch,
-        nUbatch: context.nUbatch,
-        local: context.h2o.local,
-        heavy: context.h2o.heavy,
-        nSink: flags.sink,
-        runs: flags.runs,
-        calls: result.calls,
-      },
-      (recording as Recording).layers,
-    )
-  }
-
-  async #open(api: Api, model: Model, nTokens: number, trace: true | 'mass'): Promise<Context> {
-    const flags = { ...this.flags, h2o: true, predict: 0 }
-    const options = contextOptions(flags, model, nTokens, ({ message }) => this.warn(message))
-    const h2o = { ...(options.h2o || {}), trace }
-    const context = await api.createContext({ ...options, h2o })
-    this.#context = context
-    const { reason } = context.h2o
-    if (reason !== null) throw denseError(reason, context)
-    return context
-  }
-
-  async #prefill(
-    context: Context,
-    tokens: Int32Array,
-    take: (entries: H2oTraceEntry[]) => void,
-  ): Promise<PrefillResult> {
-    const { io, signal } = this
-    const progress = createProgress(io.stderr, tokens.length)
-    const onProgress = (p: PrefillProgress) => {
-      progress.update(p)
-      if (p.call?.path === 'h2o') take(context.takeTrace())
-    }
-    try {
-      const result = await context.prefill(tokens, { logits: 'none', reuse: false, signal, onProgress })
-      if (result.path === 'dense' && result.reason) throw denseError(result.reason, context)
-      return result
-    } finally {
-      progress.end()
-    }
-  }
-
-  async dispose(): Promise<void> {
-    await this.#context?.dispose()
-    await this.#model?.dispose()
-  }
-
-  #say(line: string): void {
-    this.io.stderr.write(`${line}\n`)
+  try {
+    const result = await context.prefill(tokens, { logits: 'none', reuse: false, signal, onProgress })
+    if (result.path === 'dense' && result.reason) throw denseError(result.reason, context)
+    return result
+  } finally {
+    progress.end()
   }
 }
 

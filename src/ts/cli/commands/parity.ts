@@ -4,7 +4,6 @@ import { writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Model } from '../../index.js'
 import { defaultThreads } from '../../threads.js'
-import { withSession } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
 import { commandMain } from '../command.js'
 import { type ContextApi, type Group, openGroup } from '../compare/contexts.js'
@@ -12,24 +11,20 @@ import { type Layout, layOut } from '../compare/layout.js'
 import type { Row } from '../compare/outcome.js'
 import { type Reference, savedReference, savingReference } from '../compare/reference.js'
 import { CHUNKS_PER_CALL, type Setting } from '../compare/settings.js'
-import { walk } from '../compare/walk.js'
+import { Windows } from '../compare/windows.js'
 import { ExitCode } from '../exit-codes.js'
 import { threadCounts } from '../flags.js'
-import { seconds } from '../format.js'
 import { checkTarget } from '../inspect/output-file.js'
 import type { CliIo } from '../io.js'
 import { modelOptions } from '../model-flags.js'
-import { onceEach } from '../once-each.js'
-import type { Output } from '../output.js'
 import { toJunit } from '../parity/junit.js'
 import { type ParityFlags, parityOptions } from '../parity/options.js'
 import { type ParityReport, toJson, toText } from '../parity/report.js'
 import { stockProgram, stockReference } from '../parity/stock.js'
 import { judge } from '../parity/verdicts.js'
 import { firstSaved } from '../saved-logits/format.js'
-import { SavedLogits } from '../saved-logits/reader.js'
-import { readText, textTokens, windowsOf } from '../saved-logits/text.js'
-import { LogitsWriter } from '../saved-logits/writer.js'
+import { readText, windowsOf } from '../saved-logits/text.js'
+import { inSession, type Session, warner } from '../session.js'
 import { requireSeveralChunks } from '../several-chunks.js'
 
 type Api = ContextApi & Pick<typeof import('../../index.js'), 'loadModel' | 'setLogLevel'>
@@ -53,7 +48,7 @@ export const main = commandMain<ParityFlags>(
 
 /** The command with its flags parsed; `loadApi` is called when the command line has proved right. */
 export async function parity(flags: ParityFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {
-  const warn = onceEach((message) => io.stderr.write(`h2o-prefill: warning: ${message}\n`))
+  const warn = warner(io)
   const nBatch = flags.batchSize ?? CHUNKS_PER_CALL * flags.ubatchSize
   if (flags.h2o) requireSeveralChunks(nBatch, flags.ubatchSize, 'give 3 or more of -ub, or leave -b out')
   if (flags.junit !== undefined) await checkTarget('--junit', flags.junit)
@@ -61,158 +56,111 @@ export async function parity(flags: ParityFlags, io: CliIo, loadApi: () => Promi
   const model = modelPath(flags, io)
   const program = flags.klDivergenceBase === undefined ? stockProgram(flags.stock) : undefined
 
-  return withSession(
-    io,
-    (output, signal) => new Session({ ...flags, model }, nBatch, program, io, output, signal, warn),
-    async (session) => session.run(text, await loadApi()),
+  return inSession(io, warn, async (session) =>
+    hold(session, { ...flags, model }, nBatch, program, text, await loadApi()),
   )
 }
 
-class Session {
-  #model: Model | undefined
-  #group: Group | undefined
-  #saved: SavedLogits | undefined
-  #reference: Reference | undefined
-  #writer: LogitsWriter | undefined
+type Flags = ParityFlags & { model: string }
 
-  constructor(
-    readonly flags: ParityFlags & { model: string },
-    readonly nBatch: number,
-    /** undefined: a saved file is the reference */
-    readonly program: string | undefined,
-    readonly io: CliIo,
-    readonly output: Output,
-    readonly signal: AbortSignal,
-    readonly warn: (message: string) => void,
-  ) {}
+/** `program` is undefined where a saved file is the reference. */
+async function hold(
+  session: Session,
+  flags: Flags,
+  nBatch: number,
+  program: string | undefined,
+  text: string | undefined,
+  api: Api,
+): Promise<number> {
+  const start = performance.now()
+  const windows = await Windows.open(session, api, flags, text, (nTokens, nCtxTrain, saved) =>
+    secondHalves(flags, nTokens, nCtxTrain, windowsOf(flags.ctxSize, saved)),
+  )
+  const { model, layout, saved, writer } = windows
+  const settings = settingsOf(flags, nBatch)
+  const group = session.keep(
+    await openGroup(api, model, settings, layout, contextFlags(flags), false, session.warn),
+  )
+  const given = saved
+    ? savedReference(saved)
+    : session.keep(await stock(flags, program as string, model, layout, group))
+  await windows.walk('parity:', group, writer ? savingReference(given, writer) : given, {
+    before: (where) => program && session.say(`${where}, stock`),
+  })
+  await writer?.finish()
 
-  async run(text: string | undefined, api: Api): Promise<number> {
-    const { flags, signal, program } = this
-    const start = performance.now()
-    if (flags.verbose) api.setLogLevel('info')
-    const { klDivergenceBase: base, saveAllLogits: target } = flags
-    const saved = base === undefined ? undefined : await SavedLogits.open(base)
-    this.#saved = saved
-    const model = await api.loadModel({ ...modelOptions(flags), signal })
-    this.#model = model
-    const tokens = await textTokens(model, text, saved, signal)
-    const layout = this.#layOut(tokens.length, model.nCtxTrain, windowsOf(flags.ctxSize, saved))
-    if (target !== undefined) {
-      const head = { nCtx: layout.nWindow, nVocab: model.nVocab, nWindows: layout.nWindows }
-      this.#writer = await LogitsWriter.open(target, head, tokens)
-    }
+  const [off, h2o] = group.contenders.map(({ outcome }) => outcome.row()) as [Row, Row | undefined]
+  return print(session, flags, {
+    model: basename(flags.model),
+    description: model.description,
+    reference: saved ? { kind: 'file', path: saved.path } : { kind: 'stock', path: program as string },
+    nTokens: windows.tokens.length,
+    layout,
+    off,
+    h2o,
+    verdicts: judge(off, h2o, saved === undefined, flags),
+    elapsedMs: performance.now() - start,
+  })
+}
 
-    const group = await openGroup(
-      api,
-      model,
-      this.#settings(),
-      layout,
-      this.#contextFlags(),
-      false,
-      this.warn,
-    )
-    this.#group = group
-    this.#reference = saved ? savedReference(saved) : await this.#stock(model, layout, group)
-    await this.#walk(model, tokens, layout)
-    await this.#writer?.finish()
+/** As llama-perplexity has it: all of a window is prompt, and its second half counts. */
+function secondHalves(
+  { chunks, h2o, ubatchSize }: Flags,
+  nTokens: number,
+  nCtxTrain: number,
+  ctxSize: number | undefined,
+): Layout {
+  const chunk = h2o ? ubatchSize : 1 // without H2O a window may be as short as it likes
+  const layout = layOut({ nTokens, nCtxTrain, chunk, ctxSize, continuation: 0, chunks, skip: 0 })
+  return { ...layout, first: firstSaved(layout.nWindow) }
+}
 
-    const [off, h2o] = group.contenders.map(({ outcome }) => outcome.row()) as [Row, Row | undefined]
-    return this.#report({
-      model: basename(flags.model),
-      description: model.description,
-      reference: saved ? { kind: 'file', path: saved.path } : { kind: 'stock', path: program as string },
-      nTokens: tokens.length,
-      layout,
-      off,
-      h2o,
-      verdicts: judge(off, h2o, saved === undefined, flags),
-      elapsedMs: performance.now() - start,
-    })
+function settingsOf(flags: Flags, nBatch: number): Setting[] {
+  const setting: Setting = {
+    schedule: flags.h2oSchedule,
+    select: flags.h2oSelect,
+    nBatch,
+    nUbatch: flags.ubatchSize,
+    local: flags.h2oLocal,
+    heavy: flags.h2oHeavy,
+    denseTail: flags.h2oDenseTail ?? 0,
   }
+  return [{ ...setting, off: true }, ...(flags.h2o ? [setting] : [])]
+}
 
-  /** As llama-perplexity has it: all of a window is prompt, and its second half counts. */
-  #layOut(nTokens: number, nCtxTrain: number, ctxSize: number | undefined): Layout {
-    const { chunks, h2o, ubatchSize } = this.flags
-    const chunk = h2o ? ubatchSize : 1 // without H2O a window may be as short as it likes
-    const layout = layOut({ nTokens, nCtxTrain, chunk, ctxSize, continuation: 0, chunks, skip: 0 })
-    return { ...layout, first: firstSaved(layout.nWindow) }
-  }
+// batches and single tokens alike: stock-logits has one count of threads
+function contextFlags({ threads, ...flags }: Flags) {
+  return threads === undefined ? flags : { ...flags, threads, threadsBatch: threads }
+}
 
-  #settings(): Setting[] {
-    const { nBatch, flags } = this
-    const setting: Setting = {
-      schedule: flags.h2oSchedule,
-      select: flags.h2oSelect,
-      nBatch,
-      nUbatch: flags.ubatchSize,
-      local: flags.h2oLocal,
-      heavy: flags.h2oHeavy,
-      denseTail: flags.h2oDenseTail ?? 0,
-    }
-    return [{ ...setting, off: true }, ...(flags.h2o ? [setting] : [])]
-  }
+function stock(
+  flags: Flags,
+  program: string,
+  model: Model,
+  layout: Layout,
+  { contenders }: Group,
+): Promise<Reference> {
+  const { nBatch, nUbatch } = contenders[0]?.context as { nBatch: number; nUbatch: number }
+  return stockReference({
+    program,
+    model: flags.model,
+    nVocab: model.nVocab,
+    nCtx: layout.nWindow,
+    nBatch,
+    nUbatch,
+    nThreads: threadCounts(flags).nThreads ?? defaultThreads(),
+    nGpuLayers: modelOptions(flags).nGpuLayers,
+    flashAttn: flags.flashAttn,
+    typeK: flags.cacheTypeK,
+    typeV: flags.cacheTypeV,
+    first: layout.first,
+  })
+}
 
-  // batches and single tokens alike: stock-logits has one count of threads
-  #contextFlags() {
-    const { threads, ...flags } = this.flags
-    return threads === undefined ? flags : { ...flags, threads, threadsBatch: threads }
-  }
-
-  #stock(model: Model, layout: Layout, { contenders }: Group): Promise<Reference> {
-    const { flags, program } = this
-    const { nBatch, nUbatch } = contenders[0]?.context as { nBatch: number; nUbatch: number }
-    return stockReference({
-      program: program as string,
-      model: flags.model,
-      nVocab: model.nVocab,
-      nCtx: layout.nWindow,
-      nBatch,
-      nUbatch,
-      nThreads: threadCounts(flags).nThreads ?? defaultThreads(),
-      nGpuLayers: modelOptions(flags).nGpuLayers,
-      flashAttn: flags.flashAttn,
-      typeK: flags.cacheTypeK,
-      typeV: flags.cacheTypeV,
-      first: layout.first,
-    })
-  }
-
-  async #walk(model: Model, tokens: Int32Array, layout: Layout): Promise<void> {
-    const { signal } = this
-    const { nWindow, nWindows } = layout
-    const { contenders, denseTail } = this.#group as Group
-    const given = this.#reference as Reference
-    const reference = this.#writer ? savingReference(given, this.#writer) : given
-    for (let i = 0; i < nWindows; i++) {
-      const start = performance.now()
-      const where = `parity: window ${i + 1}/${nWindows}`
-      const window = tokens.slice(i * nWindow, (i + 1) * nWindow)
-      if (model.addBos && model.bosToken !== null) window[0] = model.bosToken // as llama-perplexity does
-      if (this.program) this.#say(`${where}, stock`)
-      const onCall = (done: number) => this.#say(`${where}, ${done}/${nWindow} tokens`)
-      await walk(i, window, layout, reference, contenders, { denseTail, signal, onCall })
-      this.#say(`${where}: ${seconds(performance.now() - start)}`)
-    }
-  }
-
-  async #report(report: ParityReport): Promise<number> {
-    const { flags, output } = this
-    if (flags.junit !== undefined) await writeFile(flags.junit, toJunit(report))
-    await output.write(flags.json ? `${JSON.stringify(toJson(report))}\n` : toText(report))
-    const failed = report.verdicts.filter(({ ok }) => !ok)
-    for (const { message } of failed) this.#say(`h2o-prefill: tolerance: ${message}`)
-    return failed.length > 0 ? ExitCode.threshold : ExitCode.ok
-  }
-
-  async dispose(): Promise<void> {
-    await this.#writer?.dispose()
-    await this.#reference?.dispose()
-    await this.#saved?.close()
-    await this.#group?.dispose()
-    await this.#model?.dispose()
-  }
-
-  #say(line: string): void {
-    this.io.stderr.write(`${line}\n`)
-  }
+async function print(session: Session, flags: Flags, report: ParityReport): Promise<number> {
+  if (flags.junit !== undefined) await writeFile(flags.junit, toJunit(report))
+  await session.output.write(flags.json ? `${JSON.stringify(toJson(report))}\n` : toText(report))
+  const failed = report.verdicts.filter(({ ok }) => !ok)
+  for (const { message } of failed) session.say(`h2o-prefill: tolerance: ${message}`)
+  return failed.length > 0 ? ExitCode.threshold : ExitCode.ok
 }

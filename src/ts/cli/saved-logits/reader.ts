@@ -65,7 +65,7 @@ export class SavedLogits {
     })
   }
 
-  close(): Promise<void> {
+  dispose(): Promise<void> {
     return this.#file.close()
   }
 }
