@@ -10,7 +10,7 @@
 
 import { parseArgs } from 'node:util'
 import { demoModel } from '../dist/cli/bench/demo-model.js'
-import { spread } from '../dist/cli/bench/statistics.js'
+import { spread } from '../dist/cli/statistics.js'
 import { createContext, loadModel } from '../dist/index.js'
 import { demoText } from '../dist/model-maker/index.js'
 

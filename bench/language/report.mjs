@@ -1,5 +1,6 @@
 // A result as Markdown.
 
+import { mean } from '../../dist/cli/statistics.js'
 import { wilson } from '../quality/interval.mjs'
 import { ascending, unique } from '../quality/look-up.mjs'
 import { list, table } from '../quality/markdown.mjs'
@@ -141,8 +142,6 @@ function predictionTable({ predictions, settings }) {
   )
   return table(['text, tokens, setting', 'windows', 'prompt', 'KL', 'same likeliest', 'continuation'], rows)
 }
-
-const mean = (values) => values.reduce((total, value) => total + value, 0) / values.length
 
 function plusMinus(values) {
   const middle = mean(values)

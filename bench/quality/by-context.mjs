@@ -2,7 +2,7 @@
 // all.
 
 import { deviation } from '../../dist/cli/compare/deviation.js'
-import { exponential, Mean } from '../../dist/cli/compare/statistics.js'
+import { exponential, Mean } from '../../dist/cli/statistics.js'
 
 const TARGETS = 512
 const BATCH = 2048

@@ -1,6 +1,7 @@
 // How the heavy hitters change from set to set, and whether the same prompt gives the same sets.
 
 import * as sets from '../../dist/cli/inspect/sets.js'
+import { mean } from '../../dist/cli/statistics.js'
 import { contextOptions } from './reader.mjs'
 
 /** Shared members over all members; two empty sets are alike. */
@@ -35,8 +36,7 @@ export function turnovers(trace, { S, local }) {
     const chain = before.has(entry.layer) ? [before.get(entry.layer), ...memories] : memories
     before.set(entry.layer, memories.at(-1))
     const shares = chain.slice(1).flatMap((set, i) => set.map((now, head) => turnover(chain[i][head], now)))
-    if (shares.length > 0)
-      rows.push({ layer: entry.layer, chunk: entry.pos / S, turnover: sets.mean(shares) })
+    if (shares.length > 0) rows.push({ layer: entry.layer, chunk: entry.pos / S, turnover: mean(shares) })
   }
   return rows
 }

@@ -1,5 +1,6 @@
 // A result as Markdown: the machine, then tables of answers, perplexities, ablations and memory sets.
 
+import { mean } from '../../dist/cli/statistics.js'
 import { frontTable } from './front.mjs'
 import { ascending, cellOf, perplexityOf, unique } from './look-up.mjs'
 import { list, table } from './markdown.mjs'
@@ -202,9 +203,9 @@ function memory({ memory: sets }) {
   const rows = ascending(turnovers.map(({ chunk }) => chunk)).map((chunk) => {
     const here = turnovers.filter((row) => row.chunk === chunk)
     const share = (value) => `${(100 * value).toFixed(1)} %`
-    const mean = here.reduce((sum, row) => sum + row.turnover, 0) / here.length
+    const all = mean(here.map(({ turnover }) => turnover))
     const layer = (l) => here.find((row) => row.layer === l)?.turnover
-    return [String(chunk), ...layers.map((l) => share(layer(l))), share(mean)]
+    return [String(chunk), ...layers.map((l) => share(layer(l))), share(all)]
   })
   return [
     '## Heavy hitters\n\nShare of the heavy positions of a chunk that were not in the memory set before, mean over its sets and the KV heads.\n\n' +

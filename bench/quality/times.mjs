@@ -1,6 +1,6 @@
 // How long the prefill of one prompt takes in every setting.
 
-import { spread } from '../../dist/cli/bench/statistics.js'
+import { spread } from '../../dist/cli/statistics.js'
 import { contextOptions } from './reader.mjs'
 import { keyOf } from './settings.mjs'
 

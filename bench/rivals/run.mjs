@@ -3,8 +3,8 @@
 
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { spread } from '../../dist/cli/bench/statistics.js'
 import { describeMachine } from '../../dist/cli/machine.js'
+import { spread } from '../../dist/cli/statistics.js'
 import * as api from '../../dist/index.js'
 import { count } from '../../scripts/lib/count.mjs'
 import { main, UsageFailure } from '../../scripts/lib/fail.mjs'

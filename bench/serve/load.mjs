@@ -3,10 +3,10 @@
 // with a fresh context's. Prints one JSON object; the exit code is 1 if an answer was wrong or a request failed.
 
 import { parseArgs } from 'node:util'
+import { percentile } from '../../dist/cli/statistics.js'
 import { ask } from './client.mjs'
 import { conversations } from './conversations.mjs'
 import { freshAnswers } from './fresh-answers.mjs'
-import { quantile } from './quantile.mjs'
 import { startServer } from './server-process.mjs'
 
 const HELP = `usage: node bench/serve/load.mjs -m MODEL [options]
@@ -89,7 +89,11 @@ const after = await server.rssBytes()
 const code = await server.stop()
 
 const mebibytes = (bytes) => Math.round(bytes / 2 ** 20)
-const times = (list) => ({ n: list.length, p50: quantile(list, 0.5), p99: quantile(list, 0.99) })
+const times = (list) => {
+  const sorted = list.toSorted((a, b) => a - b)
+  const at = (share) => (list.length === 0 ? null : Math.round(percentile(sorted, share)))
+  return { n: list.length, p50: at(0.5), p99: at(0.99) }
+}
 const report = {
   ...counts,
   seconds: Math.round(seconds),

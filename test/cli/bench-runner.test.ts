@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Group, Job } from '../../src/ts/cli/bench/plan.js'
 import type { Row } from '../../src/ts/cli/bench/rows.js'
 import { type RunnerOptions, runGroups } from '../../src/ts/cli/bench/runner.js'
-import { pairedRatio, spread } from '../../src/ts/cli/bench/statistics.js'
+import { pairedRatio, spread } from '../../src/ts/cli/statistics.js'
 import { job, tableMeasurer } from './support/bench.js'
 
 const [on, off, onLarge, h2o] = [

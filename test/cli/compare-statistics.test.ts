@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { Bins } from '../../src/ts/cli/compare/bins.js'
 import { type Deviation, deviation } from '../../src/ts/cli/compare/deviation.js'
-import { exponential, Mean, percentage, percentile } from '../../src/ts/cli/compare/statistics.js'
 import { Tally } from '../../src/ts/cli/compare/tally.js'
+import { exponential, Mean, percentage, percentile } from '../../src/ts/cli/statistics.js'
 import { Random } from '../../src/ts/model-maker/index.js'
 
 const logs = (...p: number[]) => Float32Array.from(p, Math.log)

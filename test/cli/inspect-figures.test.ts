@@ -8,15 +8,9 @@ import { kindRow, kinds } from '../../src/ts/cli/inspect/kinds.js'
 import { heatIndices, heatPalette, kindIndices, kindPalette } from '../../src/ts/cli/inspect/palette.js'
 import { encodePng, type Rgb } from '../../src/ts/cli/inspect/png.js'
 import { Recording } from '../../src/ts/cli/inspect/recording.js'
-import {
-  heavyOf,
-  intersection,
-  jaccard,
-  mean,
-  meanPairJaccard,
-  turnover,
-} from '../../src/ts/cli/inspect/sets.js'
+import { heavyOf, intersection, jaccard, meanPairJaccard, turnover } from '../../src/ts/cli/inspect/sets.js'
 import { layerFigures } from '../../src/ts/cli/inspect/summary.js'
+import { mean } from '../../src/ts/cli/statistics.js'
 import type { H2oTraceEntry } from '../../src/ts/index.js'
 
 const set = (...positions: number[]) => Int32Array.from(positions)

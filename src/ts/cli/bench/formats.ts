@@ -1,10 +1,10 @@
 // The four outputs of `bench`. md, csv and jsonl come group by group, json as one object at the end.
 import { gibibytes } from '../format.js'
 import type { Machine } from '../machine.js'
+import type { Spread } from '../statistics.js'
 import type { OutputFormat } from './options.js'
 import type { Row } from './rows.js'
 import { profileParts } from './sample.js'
-import type { Spread } from './statistics.js'
 
 /** What stands above the figures. */
 export interface Heading {

@@ -1,7 +1,8 @@
 // What a group of measurements comes to: one row per job. The names are permanent: scripts and plots read them.
+
+import { pairedRatio, type Spread, spread } from '../statistics.js'
 import { describeJob, type Job } from './plan.js'
 import { type Profile, type ProfilePart, profileParts, type Sample } from './sample.js'
-import { pairedRatio, type Spread, spread } from './statistics.js'
 
 export interface Row {
   n_prompt: number

@@ -1,6 +1,7 @@
 // Deviations added up, and the figures that they come to.
+
+import { type Estimate, exponential, Mean, percentage, percentile } from '../statistics.js'
 import type { Deviation } from './deviation.js'
-import { type Estimate, exponential, Mean, percentage, percentile } from './statistics.js'
 
 /** What --json prints of the prompt or of the continuation. Its names are permanent. */
 export interface Figures {

@@ -1,9 +1,10 @@
 // The report as llama-perplexity --kl-divergence prints its own: one block per setting, then all of them in a table.
+
+import type { Estimate } from '../statistics.js'
 import type { BinFigures } from './bins.js'
 import { describePath, describeRow } from './describe.js'
 import type { Layout } from './layout.js'
 import type { Row } from './outcome.js'
-import type { Estimate } from './statistics.js'
 import type { Figures } from './tally.js'
 
 export interface Heading {

@@ -1,10 +1,11 @@
 // What a traced prefill did, head by head and chunk by chunk. The trace of a call is folded into figures and rows of
 // heat maps when it comes: the dense mass of a long prompt would not fit into memory.
 import type { H2oTraceEntry } from '../../index.js'
+import { mean } from '../statistics.js'
 import type { Columns } from './columns.js'
 import { combined, coverage, type Shares } from './coverage.js'
 import { type KindRow, kindRow } from './kinds.js'
-import { heavyOf, jaccard, mean, turnover, union } from './sets.js'
+import { heavyOf, jaccard, turnover, union } from './sets.js'
 
 /** Queries that share a memory set, where a chunk has several. */
 const BLOCK = 64

@@ -1,5 +1,7 @@
 // Memory sets as ascending lists of positions: their parts, how much two of them share, how much of one is new.
 
+import { mean } from '../statistics.js'
+
 export type Positions = ArrayLike<number>
 
 /** The members that are there by score: all but the last `local` positions before `pos`, where the chunk begins. */
@@ -45,15 +47,4 @@ export function meanPairJaccard(sets: readonly Positions[]): number | null {
  */
 export function turnover(before: Positions, after: Positions): number | null {
   return before.length === 0 ? null : 1 - intersection(before, after) / before.length
-}
-
-/** Of those that there are; null if there are none. */
-export function mean(values: Iterable<number | null>): number | null {
-  let [sum, n] = [0, 0]
-  for (const value of values) {
-    if (value === null) continue
-    sum += value
-    n++
-  }
-  return n === 0 ? null : sum / n
 }

@@ -1,7 +1,9 @@
 // Figures of a layer from those of its heads and chunks.
+
+import { mean } from '../statistics.js'
 import type { Shares } from './coverage.js'
 import type { HeadChunk } from './recording.js'
-import { heavyOf, mean, meanPairJaccard } from './sets.js'
+import { heavyOf, meanPairJaccard } from './sets.js'
 
 /** Means over the heads and the chunks that had a memory; null where nothing was there to be measured. */
 export interface LayerFigures extends Nullable<Shares> {

@@ -1,4 +1,5 @@
-// Means with their uncertainty, and percentiles, as llama-perplexity computes them.
+// Means with their uncertainty and percentiles, as llama-perplexity computes them; medians with their spread, of values
+// and of paired ratios.
 
 export interface Estimate {
   value: number
@@ -43,4 +44,40 @@ export function percentile(sorted: readonly number[] | Float64Array, fraction: n
   const low = Math.floor(at)
   const [a, b] = [sorted[low] ?? Number.NaN, sorted[Math.min(low + 1, sorted.length - 1)] ?? Number.NaN]
   return a === b ? a : a + (at - low) * (b - a)
+}
+
+/** Of those that there are; null if there are none. */
+export function mean(values: Iterable<number | null>): number | null {
+  let [sum, n] = [0, 0]
+  for (const value of values) {
+    if (value === null) continue
+    sum += value
+    n++
+  }
+  return n === 0 ? null : sum / n
+}
+
+export interface Spread {
+  median: number
+  min: number
+  max: number
+}
+
+/** undefined for no values */
+export function spread(values: readonly number[]): Spread | undefined {
+  if (values.length === 0) return undefined
+  const sorted = [...values].sort((a, b) => a - b)
+  return { median: percentile(sorted, 0.5), min: sorted[0] as number, max: sorted.at(-1) as number }
+}
+
+/** base / own of the repetitions that both have: runs next to each other saw the same machine. */
+export function pairedRatio(
+  base: ReadonlyMap<number, number>,
+  own: ReadonlyMap<number, number>,
+): Spread | undefined {
+  const ratios = [...own].flatMap(([repetition, value]) => {
+    const other = base.get(repetition)
+    return other === undefined || value <= 0 ? [] : [other / value]
+  })
+  return spread(ratios)
 }
