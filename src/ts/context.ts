@@ -241,7 +241,7 @@ export class Context {
   async removeRange(from: number, to: number): Promise<void> {
     count('from', from, 0, this.nCtx)
     count('to', to, 0, this.nCtx)
-    if (from > to) throw invalidArgument('from must not be above to', { from, to })
+    if (from > to) throw invalidArgument(`from must not be above to: ${from} > ${to}`, { from, to })
     await this.#handle.operate(undefined, async () => {
       checkPosition('to', to, this.#handle.position)
       if (from < to) await this.#handle.forget(from, to)

@@ -3,7 +3,7 @@
 import { invalidArgument } from './errors.js'
 import type { NativeModelOptions, NativeOverride, NativeTensorPlace } from './native/surface.js'
 import { namesOf, readOptions } from './read-options.js'
-import { boolean, count, integer, number, oneOf, optionalFunction, optionalSignal } from './validate.js'
+import { boolean, count, integer, not, number, oneOf, optionalFunction, optionalSignal } from './validate.js'
 import type { H2oWarning } from './warnings.js'
 
 export const loadModes = ['auto', 'none', 'mmap', 'mlock', 'mmap+mlock', 'dio'] as const
@@ -125,14 +125,14 @@ export function checkModelOptions(options: string | ModelOptions): CheckedModelO
 
 function checkPath(name: string, path: unknown): string {
   if (typeof path !== 'string' || path === '' || path.includes('\0')) {
-    throw invalidArgument(`${name} must be the path of a GGUF file`, { [name]: path })
+    throw invalidArgument(`${name} must be the path of a GGUF file${not(path)}`, { [name]: path })
   }
   return path
 }
 
 function checkName(name: unknown): string {
   if (typeof name !== 'string' || name === '') {
-    throw invalidArgument('devices must be names of devices', { device: name })
+    throw invalidArgument(`devices must be names of devices${not(name)}`, { device: name })
   }
   return name
 }
@@ -140,7 +140,7 @@ function checkName(name: unknown): string {
 function checkServer(server: unknown): string {
   const port = typeof server === 'string' ? /^[^\s:]+:(\d{1,5})$/.exec(server)?.[1] : undefined
   if (port === undefined || Number(port) < 1 || Number(port) > 65535) {
-    throw invalidArgument('rpc must be servers as host:port', { rpc: server })
+    throw invalidArgument(`rpc must be servers as host:port${not(server)}`, { rpc: server })
   }
   return server as string
 }
@@ -180,7 +180,7 @@ function checkPlace(given: TensorOverride): NativeTensorPlace {
     throw invalidArgument(`pattern must not repeat anything more than ${maxRepeats} times`, { pattern })
   }
   if (typeof buffer !== 'string' || buffer === '') {
-    throw invalidArgument("buffer must be the name of a buffer type: 'CPU'", { buffer })
+    throw invalidArgument(`buffer must be the name of a buffer type, say 'CPU'${not(buffer)}`, { buffer })
   }
   return { pattern, buffer }
 }

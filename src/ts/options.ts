@@ -16,7 +16,7 @@ import { namesOf, readOptions } from './read-options.js'
 import { checkRope, type RopeOptions } from './rope.js'
 import { defaultThreads, maxThreads } from './threads.js'
 import { maxDecodeKeys, type Schedule, schedules } from './types.js'
-import { boolean, integer, oneOf, optionalFunction } from './validate.js'
+import { boolean, integer, not, oneOf, optionalFunction } from './validate.js'
 import type { H2oWarning, WarningListener } from './warnings.js'
 
 export const kvTypes = ['f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'iq4_nl', 'q5_0', 'q5_1'] as const
@@ -240,13 +240,15 @@ export function checkDecode(decode: unknown): number | undefined {
   if (decode === 'auto') return autoKeys
   if (typeof decode === 'number' && Number.isInteger(decode) && decode >= 0 && decode <= maxDecodeKeys)
     return decode
-  throw invalidArgument(`decode must be 'auto' or an integer from 0 to ${maxDecodeKeys}`, { decode })
+  throw invalidArgument(`decode must be 'auto' or an integer from 0 to ${maxDecodeKeys}${not(decode)}`, {
+    decode,
+  })
 }
 
 function checkTrace(trace: unknown): number {
   if (trace === 'mass') return traceLevels.mass
   if (trace === undefined || typeof trace === 'boolean') return trace ? traceLevels.sets : traceLevels.off
-  throw invalidArgument("trace must be true, false or 'mass'", { trace })
+  throw invalidArgument(`trace must be true, false or 'mass'${not(trace)}`, { trace })
 }
 
 function checkBatches(options: ContextOptions, h2oOn: boolean, warnings: H2oWarning[]) {

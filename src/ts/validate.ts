@@ -5,6 +5,12 @@ import { H2oError, invalidArgument } from './errors.js'
 
 const maxCount = 2 ** 31 - 1
 
+/** What came, as an error's message ends: `, not 0`. Objects may be anything, and are not looked into. */
+export function not(value: unknown): string {
+  const isObject = typeof value === 'function' || (typeof value === 'object' && value !== null)
+  return `, not ${isObject ? `of type ${typeof value}` : inspect(value, { maxStringLength: 80 })}`
+}
+
 /** An integer option within bounds, or its default when it was not given. */
 export function integer(name: string, value: unknown, otherwise: number, min: number, max: number): number {
   return value === undefined ? otherwise : count(name, value, min, max)
@@ -13,7 +19,7 @@ export function integer(name: string, value: unknown, otherwise: number, min: nu
 /** An integer within bounds that has to be given. */
 export function count(name: string, value: unknown, min: number, max: number = maxCount): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
-    throw invalidArgument(`${name} must be an integer from ${min} to ${max}`, { [name]: value })
+    throw invalidArgument(`${name} must be an integer from ${min} to ${max}${not(value)}`, { [name]: value })
   }
   return value
 }
@@ -21,7 +27,7 @@ export function count(name: string, value: unknown, min: number, max: number = m
 export function number(name: string, value: unknown, otherwise: number, min: number, max: number): number {
   if (value === undefined) return otherwise
   if (typeof value !== 'number' || !(value >= min && value <= max)) {
-    throw invalidArgument(`${name} must be a number from ${min} to ${max}`, { [name]: value })
+    throw invalidArgument(`${name} must be a number from ${min} to ${max}${not(value)}`, { [name]: value })
   }
   return value
 }
@@ -34,26 +40,27 @@ export function oneOf<T extends string>(
 ): T {
   if (value === undefined) return otherwise
   if (!allowed.includes(value as T)) {
-    throw invalidArgument(`${name} must be one of ${allowed.join(', ')}`, { [name]: value })
+    throw invalidArgument(`${name} must be one of ${allowed.join(', ')}${not(value)}`, { [name]: value })
   }
   return value as T
 }
 
 export function boolean(name: string, value: unknown, otherwise: boolean): boolean {
   if (value === undefined) return otherwise
-  if (typeof value !== 'boolean') throw invalidArgument(`${name} must be true or false`, { [name]: value })
+  if (typeof value !== 'boolean')
+    throw invalidArgument(`${name} must be true or false${not(value)}`, { [name]: value })
   return value
 }
 
 export function optionalFunction(name: string, value: unknown): void {
   if (value !== undefined && typeof value !== 'function') {
-    throw invalidArgument(`${name} must be a function`, { [name]: typeof value })
+    throw invalidArgument(`${name} must be a function${not(value)}`, { [name]: typeof value })
   }
 }
 
 export function optionalSignal(value: unknown): void {
   if (value !== undefined && !(value instanceof AbortSignal)) {
-    throw invalidArgument('signal must be an AbortSignal', { signal: typeof value })
+    throw invalidArgument(`signal must be an AbortSignal${not(value)}`, { signal: typeof value })
   }
 }
 

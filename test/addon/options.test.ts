@@ -6,6 +6,17 @@ import { someTokens, tinyContext, tinyModel } from './support.js'
 const model = await loadModel(await tinyModel())
 afterAll(() => model.dispose())
 
+it.each<[Record<string, unknown>, string]>([
+  [{ nBatch: 0 }, 'nBatch must be an integer from 1 to 2147483647, not 0'],
+  [{ nCtx: '512' }, "not '512'"],
+  [{ nThreads: null }, 'not null'],
+  [{ flashAttn: 'maybe' }, "flashAttn must be one of auto, on, off, not 'maybe'"],
+  [{ swaFull: {} }, 'swaFull must be true or false, not of type object'],
+  [{ h2o: { trace: 1 } }, 'not 1'],
+])('the error of %j says what came', (options, message) => {
+  expect(() => checkContextOptions({ model, ...options })).toThrow(message)
+})
+
 describe('context options that make no sense', () => {
   it.each<[string, Record<string, unknown>]>([
     ['nCtx below 0', { nCtx: -1 }],

@@ -154,6 +154,18 @@ describe('modelOptions, in the notation of llama.cpp', () => {
   ])('refuses %s', (line) => {
     expect(() => parse(line)).toThrow(expect.objectContaining({ code: 'ERR_CLI_USAGE' }))
   })
+
+  it('names the item that is wrong', () => {
+    for (const [line, item] of [
+      ['-ts 1,x,3', "'x': Not a number."],
+      ['--rpc a:1,b', "'b': Servers are expected, as host:port."],
+      ['-ot a=CPU,exps', "'exps': PATTERN=BUFFER is expected."],
+      ['--lora-scaled a.gguf:1,b.gguf:-x', "'b.gguf:-x': Not a number."],
+      ['--override-kv a=int:1,b=bool:yes', "'b=bool:yes': true or false is expected."],
+    ] as const) {
+      expect(() => parse(line)).toThrow(item)
+    }
+  })
 })
 
 describe('generateOptions', () => {

@@ -30,7 +30,7 @@ export async function chatTemplateOf({
   const template = chatTemplateFile === undefined ? chatTemplate : await readTemplate(chatTemplateFile)
   if (template !== undefined && !template.includes('{')) {
     throw new UsageError(
-      `--chat-template ${template} is no Jinja`,
+      `--chat-template ${template} is not a template in Jinja`,
       "leave it out to use the model's own, or give the template itself",
     )
   }

@@ -1,12 +1,12 @@
 // Flag values that are lists, as llama-bench takes them: "512,1024", "512-2048*2", "512-2048+512".
 import { InvalidArgumentError } from 'commander'
-import { integer, type Parser } from './parsers.js'
+import { integer, item, type Parser } from './parsers.js'
 
 const MOST = 1000
 
 /** Whole numbers, lists and ranges of them, each once and in the order given. */
 export function integers(min: number): Parser<number[]> {
-  const one = integer(min)
+  const one = item(integer(min))
   return (text) => {
     const values = text.split(',').flatMap((part) => range(part, one))
     if (values.length > MOST) throw new InvalidArgumentError(`More than ${MOST} values.`)

@@ -1,7 +1,7 @@
 // Values of the flags about models and devices, in llama.cpp's notation.
 import { InvalidArgumentError } from 'commander'
 import type { KvOverride, LoraOptions, TensorOverride } from '../index.js'
-import { integer, number, type Parser } from './parsers.js'
+import { integer, item, number, type Parser } from './parsers.js'
 
 /** Fields between commas; one in double quotes may hold a comma, and "" for a quote. */
 function fields(text: string): string[] {
@@ -13,11 +13,11 @@ function fields(text: string): string[] {
 
 const bad = (message: string) => new InvalidArgumentError(message)
 
-export const rpcServers: Parser<string[]> = (text) => {
-  const servers = text.split(',')
-  if (servers.some((server) => !/^[^\s:]+:\d+$/.test(server)))
-    throw bad('Servers are expected, as host:port.')
-  return servers
+export const rpcServers: Parser<string[]> = (text) => text.split(',').map(item(rpcServer))
+
+const rpcServer: Parser<string> = (server) => {
+  if (!/^[^\s:]+:\d+$/.test(server)) throw bad('Servers are expected, as host:port.')
+  return server
 }
 
 /** `none`, or names. */
@@ -27,25 +27,27 @@ export const devices: Parser<string[]> = (text) => {
   return text === 'none' ? [] : names
 }
 
-export const shares: Parser<number[]> = (text) => text.split(/[,/]+/).map(number(0, 1e9))
+export const shares: Parser<number[]> = (text) => text.split(/[,/]+/).map(item(number(0, 1e9)))
 
 /** PATTERN=BUFFER,... */
-export const tensorOverrides: Parser<TensorOverride[]> = (text) =>
-  text.split(',').map((item) => {
-    const at = item.indexOf('=')
-    if (at < 1 || at === item.length - 1) throw bad('PATTERN=BUFFER is expected.')
-    return { pattern: item.slice(0, at), buffer: item.slice(at + 1) }
-  })
+export const tensorOverrides: Parser<TensorOverride[]> = (text) => text.split(',').map(item(tensorOverride))
+
+const tensorOverride: Parser<TensorOverride> = (text) => {
+  const at = text.indexOf('=')
+  if (at < 1 || at === text.length - 1) throw bad('PATTERN=BUFFER is expected.')
+  return { pattern: text.slice(0, at), buffer: text.slice(at + 1) }
+}
 
 export const loras: Parser<LoraOptions[]> = (text) => fields(text).map((path) => ({ path: given(path) }))
 
 /** FILE:SCALE,... */
-export const scaledLoras: Parser<LoraOptions[]> = (text) =>
-  fields(text).map((item) => {
-    const at = item.lastIndexOf(':')
-    if (at < 1) throw bad('FILE:SCALE is expected.')
-    return { path: item.slice(0, at), scale: number(-1e6, 1e6)(item.slice(at + 1)) }
-  })
+export const scaledLoras: Parser<LoraOptions[]> = (text) => fields(text).map(item(scaledLora))
+
+const scaledLora: Parser<LoraOptions> = (text) => {
+  const at = text.lastIndexOf(':')
+  if (at < 1) throw bad('FILE:SCALE is expected.')
+  return { path: text.slice(0, at), scale: number(-1e6, 1e6)(text.slice(at + 1)) }
+}
 
 function given(path: string): string {
   if (path === '') throw bad('A file is expected.')
@@ -53,10 +55,10 @@ function given(path: string): string {
 }
 
 /** KEY=TYPE:VALUE,... */
-export const kvOverrides: Parser<KvOverride[]> = (text) => fields(text).map(kvOverride)
+export const kvOverrides: Parser<KvOverride[]> = (text) => fields(text).map(item(kvOverride))
 
-function kvOverride(item: string): KvOverride {
-  const [, key = '', type, value = ''] = /^([^=]+)=(int|float|bool|str):(.*)$/s.exec(item) ?? []
+function kvOverride(text: string): KvOverride {
+  const [, key = '', type, value = ''] = /^([^=]+)=(int|float|bool|str):(.*)$/s.exec(text) ?? []
   switch (type) {
     case 'int':
       return { key, type, value: integer(-(2 ** 31), 2 ** 32 - 1)(value) }

@@ -4,6 +4,18 @@ import { maxDecodeKeys } from '../types.js'
 
 export type Parser<T> = (text: string) => T
 
+/** For an item of a list, whose error names it. */
+export function item<T>(parse: Parser<T>): Parser<T> {
+  return (text) => {
+    try {
+      return parse(text)
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError)) throw error
+      throw new InvalidArgumentError(`'${text}': ${error.message}`)
+    }
+  }
+}
+
 export function integer(min: number, max = 2 ** 31 - 1): Parser<number> {
   return (text) => {
     const value = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN

@@ -44,7 +44,9 @@ export const main = commandMain<CompareFlags>(
 export async function compare(flags: CompareFlags, io: CliIo, loadApi: () => Promise<Api>): Promise<number> {
   const warn = warner(io)
   if (flags.maxContinuationPplRatio !== undefined && flags.continuation < 2) {
-    throw new UsageError('--max-continuation-ppl-ratio needs a continuation of two tokens or more (-n)')
+    throw new UsageError(
+      `--max-continuation-ppl-ratio needs a continuation of two tokens or more, not -n ${flags.continuation}`,
+    )
   }
   settingGroups(flags) // refuses what is wrong before anything is loaded
   const text = await readText(flags, io, warn)
