@@ -1,6 +1,6 @@
 // What doctor predicts, against the shapes it comes from and against what was measured.
 import { describe, expect, it } from 'vitest'
-import { LENGTHS, predictGainOf, predictGains, RATIOS } from '../../src/ts/cli/doctor/gain.js'
+import { LENGTHS, predictGainOf, predictGains, RATIOS } from '../../src/ts/gain.js'
 import type { Call } from '../../src/ts/index.js'
 import { presets } from '../../src/ts/model-maker/index.js'
 import { denseCall, h2oInfo, sparseCall } from './support/fake-api.js'

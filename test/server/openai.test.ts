@@ -2,6 +2,8 @@
 
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { predictGainOf } from '../../src/ts/gain.js'
+import type { Context } from '../../src/ts/index.js'
 import { someText, startServer, type TestServer } from './support.js'
 
 let s: TestServer
@@ -15,7 +17,13 @@ const user = (content: string) => ({ role: 'user' as const, content })
 
 interface Figures {
   timings: {
-    h2o: { path: string; reason: string | null; chunks: number; dense_tail: number }
+    h2o: {
+      path: string
+      reason: string | null
+      chunks: number
+      dense_tail: number
+      gain_predicted: number | null
+    }
     cache_n: number
   }
 }
@@ -40,6 +48,21 @@ describe('a chat completion', () => {
     const { path, chunks, denseTail } = fresh.prefill
     expect(timings.h2o).toMatchObject({ path, reason: null, chunks, dense_tail: denseTail, select: 'query' })
     expect(path).toBe('h2o')
+    expect(timings.h2o.gain_predicted).toBeNull()
+  })
+
+  it('says what dense attention should take, where it is known to run on the processor', async () => {
+    await using onCpu = await startServer({ onCpu: true })
+    const gainOf = async (body: { messages: ReturnType<typeof user>[]; h2o?: boolean }) => {
+      const answer = await onCpu.openai.chat.completions.create({ model, ...body })
+      return (answer as unknown as Figures).timings.h2o.gain_predicted
+    }
+    const body = { messages: [user(someText(4000, 4))] }
+    const { prefill } = await onCpu.fresh(body)
+    const gain = predictGainOf(prefill, (onCpu.contexts[0] as Context).h2o)
+    expect(gain).toBeGreaterThan(1)
+    expect(await gainOf(body)).toBe(gain)
+    expect(await gainOf({ ...body, h2o: false })).toBeNull()
   })
 
   it('streams the same, and the usage where it is asked for', async () => {

@@ -5,7 +5,7 @@ import { tinyModel } from '../addon/support.js'
 import { chatting, someText, startServer, type TestServer } from './support.js'
 
 interface Piece {
-  prompt_progress?: { total: number; cache: number; processed: number; time_ms: number }
+  prompt_progress?: { total: number; cache: number; processed: number; time_ms: number; path: string | null }
   choices: { delta?: { content?: string }; text?: string }[]
 }
 
@@ -29,7 +29,7 @@ it.each([
   const { prefill } = await s.fresh(body(text))
   const total = prefill.tokens
   expect(told.length).toBeGreaterThan(3)
-  expect(told.at(-1)).toMatchObject({ total, cache: 0, processed: total })
+  expect(told.at(-1)).toMatchObject({ total, cache: 0, processed: total, path: 'h2o' })
   for (const [i, { processed, time_ms }] of told.entries()) {
     expect(processed).toBeGreaterThan(told[i - 1]?.processed ?? 0)
     expect(time_ms).toBeGreaterThanOrEqual(told[i - 1]?.time_ms ?? 0)
@@ -43,6 +43,9 @@ it.each([
   expect(now[0]?.cache).toBeGreaterThan(3000)
   expect(now[0]?.processed).toBeGreaterThan(now[0]?.cache ?? 0)
   expect(now.at(-1)?.processed).toBe(now[0]?.total)
+
+  const dense = await pieces(s, path, { ...body(text.slice(1)), return_progress: true, h2o: false })
+  expect(dense.findLast(({ prompt_progress }) => prompt_progress)?.prompt_progress?.path).toBe('dense')
 })
 
 it('says nothing of it unless it is asked', async () => {

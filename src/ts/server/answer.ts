@@ -2,6 +2,7 @@
 
 import type { FastifyReply } from 'fastify'
 import type { AssistantMessage, MessageDelta } from '../chat.js'
+import { predictGainOf } from '../gain.js'
 import type { GenerateOptions } from '../generate.js'
 import type { NativeSampling } from '../native/surface.js'
 import { checkSampling } from '../sampling.js'
@@ -30,6 +31,8 @@ export interface Service extends PromptSettings, LimitSettings {
   stalledMs: number
   alias: string
   fingerprint: string
+  /** No device but the processor: what dense attention would take can be predicted. */
+  onCpu: boolean
   onFailure(error: unknown): void
 }
 
@@ -183,7 +186,8 @@ class Job {
 
   #told({ summary, ttftMs }: Answered, message: AssistantMessage): Told {
     const { h2o } = this.service.context
-    const timings = timingsOf(summary, h2o, ttftMs, this.body.h2o === false)
+    const gain = this.service.onCpu ? predictGainOf(summary.prefill, h2o) : undefined
+    const timings = timingsOf(summary, h2o, { ttftMs, gain, wasOff: this.body.h2o === false })
     return { summary, message, usage: usageOf(summary), timings }
   }
 }

@@ -14,12 +14,18 @@ export function usageOf({ prefill, predicted }: GenerateSummary) {
   }
 }
 
-/** @param wasOff the request asked for dense attention */
+interface Beside {
+  ttftMs: number
+  /** Dense time of what was read over its own, where it can be predicted. */
+  gain: number | undefined
+  /** The request asked for dense attention. */
+  wasOff: boolean
+}
+
 export function timingsOf(
   { prefill, timings }: GenerateSummary,
   { select }: ContextH2o,
-  ttftMs: number,
-  wasOff: boolean,
+  { ttftMs, gain, wasOff }: Beside,
 ) {
   const { path, schedule, chunks, denseTail, calls } = prefill
   const reason: Reason | null = wasOff && prefill.reason === 'one-chunk' ? 'off' : prefill.reason
@@ -41,6 +47,7 @@ export function timingsOf(
       chunks,
       dense_tail: denseTail,
       calls: calls.length,
+      gain_predicted: gain ?? null,
       predicted_exact: timings.predictedExact,
       predicted_sparse: timings.predictedSparse,
       predicted_dense_reason: timings.predictedDenseReason,

@@ -1,6 +1,6 @@
 /** How far a prompt has been read, as llama.cpp's server tells it in a stream. */
 
-import type { PrefillProgress } from '../types.js'
+import type { Path, PrefillProgress } from '../types.js'
 
 export interface PromptProgress {
   /** Tokens of the prompt. */
@@ -11,13 +11,18 @@ export interface PromptProgress {
   processed: number
   /** Since the reading began. */
   time_ms: number
+  /** Ours: 'h2o' once a part was read sparsely; null until a part has been read. */
+  path: Path | null
 }
 
 /** What each progress of a prefill is to a client, from now on. */
 export function promptProgress(nPrompt: number): (progress: PrefillProgress) => PromptProgress {
   const began = performance.now()
-  return ({ done, total }) => {
+  let path: Path | null = null
+  return ({ done, total, call }) => {
+    if (call && path !== 'h2o') path = call.path
     const cache = nPrompt - total
-    return { total: nPrompt, cache, processed: cache + done, time_ms: Math.round(performance.now() - began) }
+    const time_ms = Math.round(performance.now() - began)
+    return { total: nPrompt, cache, processed: cache + done, time_ms, path }
   }
 }

@@ -45,6 +45,8 @@ export interface ServerOptions {
   cacheBytes: number
   /** What contexts hold of one key's prompts serves no other key. */
   separateKeys?: boolean
+  /** The contexts have no device but the processor; timings have a prediction of dense attention then. */
+  onCpu?: boolean
   /** Origins whose pages may ask; '*' is all of them. */
   corsOrigins: readonly string[]
   /** Told what a request failed with, where that is the server's fault. */
@@ -81,6 +83,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     timeoutMs: options.timeoutMs,
     stalledMs,
     alias: options.alias,
+    onCpu: options.onCpu === true,
     onFailure: (error) => options.onFailure?.(error),
     fingerprint: `h2o-llama-${options.version}`,
     ...(options.template !== undefined && { template: options.template }),

@@ -1,5 +1,6 @@
 // `h2o-prefill run`: a model and a prompt go in, the prompt is prefilled, the text comes out.
 
+import { predictGainOf } from '../../gain.js'
 import type {
   Context,
   GeneratedToken,
@@ -11,12 +12,12 @@ import { statePosition } from '../../state-position.js'
 import { modelPath } from '../built-in-model.js'
 import { commandMain } from '../command.js'
 import { conversationOf } from '../conversation.js'
-import { predictGainOf } from '../doctor/gain.js'
 import { ExitCode } from '../exit-codes.js'
 import { contextOptions, generateOptions } from '../flags.js'
 import { count } from '../format.js'
 import { type CliIo, shareAPlace } from '../io.js'
 import { toJson } from '../json.js'
+import { isOnCpu } from '../on-cpu.js'
 import { type RunFlags, runOptions } from '../options.js'
 import { answer } from '../output.js'
 import { createProgress } from '../progress.js'
@@ -108,9 +109,7 @@ async function answerPrompt(
   signal.throwIfAborted()
   const summary = await generate(session, flags, context, tokens, constraint, done)
   await writePromptCache(flags, context, summary.prefill.position)
-  // no GPU has been measured, so nothing is known of what dense takes there
-  const onCpu = flags.device?.length === 0 || api.listDevices().length === 0
-  const gain = onCpu ? predictGainOf(summary.prefill, context.h2o) : undefined
+  const gain = isOnCpu(flags, api) ? predictGainOf(summary.prefill, context.h2o) : undefined
   if (flags.json) {
     await output.write(`${JSON.stringify(toJson({ model: flags.model, loadMs, context, summary, gain }))}\n`)
   }

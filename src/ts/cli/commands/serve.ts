@@ -11,6 +11,7 @@ import { ExitCode } from '../exit-codes.js'
 import { contextOptions, generateOptions } from '../flags.js'
 import type { CliIo } from '../io.js'
 import { modelOptions } from '../model-flags.js'
+import { isOnCpu } from '../on-cpu.js'
 import { onceEach } from '../once-each.js'
 import { constraintOf } from '../sampling-flags.js'
 import { readApiKeys } from '../serve/api-keys.js'
@@ -83,6 +84,7 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
       timeoutMs: flags.timeout * 1000,
       maxBodyBytes: flags.maxBody * 2 ** 20,
       apiKeys,
+      onCpu: isOnCpu(flags, api),
       separateKeys: flags.separateKeys === true,
       corsOrigins: (flags.corsOrigins ?? '')
         .split(',')

@@ -1,8 +1,8 @@
-// What a sparse prefill should gain over a dense one, from what both have to compute: what doctor predicts, and the
-// summary of a run. docs/models.md says how good a prediction that is.
-import type { Call, ContextH2o, PrefillResult } from '../../index.js'
-import { resolvedH2o } from '../../options.js'
-import { policyOf } from '../../policies.js'
+// What a sparse prefill should gain over a dense one, from what both have to compute: what doctor predicts, the summary
+// of a run and the server's timings. docs/models.md says how good a prediction that is.
+import { resolvedH2o } from './options.js'
+import { policyOf } from './policies.js'
+import type { Call, ContextH2o, PrefillResult } from './types.js'
 
 const CHUNK = 1024
 
