@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// npm run build: vendor (if needed), the native addon through cmake-js, then TypeScript to dist/. In an installed
-// package h2o-prefill build comes here, with --native. What compilers print goes to build/build.log.
+// npm run build: vendor (if needed), the native addon through cmake-js, then TypeScript and the page of `serve` to
+// dist/. In an installed package h2o-prefill build comes here, with --native. What compilers print goes to build/build.log.
 
 import { accessSync, constants, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ const HELP = `usage: npm run build [-- options]     in a checkout
 
 in a checkout:
   --native          the native addon only
-  --ts              TypeScript only
+  --ts              TypeScript only, and the page of serve
   --tests           the C++ tests as well (test/native)
   --bench           h2o-bench, attn-bench, decode-bench and linear-bench as well, in build/bin
   --if-missing      do nothing when both results are there
@@ -38,7 +38,7 @@ when it is done again. --cuda needs the CUDA toolkit. llama.cpp's source comes t
 
 const ARCHS = /^(native|all|all-major|\d+[af]?(-real|-virtual)?(,\d+[af]?(-real|-virtual)?)*)$/
 
-const RESULTS = ['build/Release/h2o_llama.node', 'dist/index.js']
+const RESULTS = ['build/Release/h2o_llama.node', 'dist/index.js', 'dist/page/main.js']
 
 /** What CMake is told about CUDA. */
 function cudaDefines({ cuda, cpu, jetson, 'cuda-arch': archs = jetson ? '87' : undefined }) {
@@ -102,9 +102,11 @@ async function buildNative(paths, values) {
 
 async function buildTypeScript(paths) {
   const tsc = join(homeOfPackage('typescript'), 'bin/tsc') // or fail, before anything goes
+  homeOfPackage('esbuild')
   rmSync(join(paths.root, 'dist'), { recursive: true, force: true }) // what has lost its source
   const build = new LoggedBuild('TypeScript', join(paths.root, 'build/typescript.log'))
   await build.run(process.execPath, [tsc, '-p', 'tsconfig.build.json'])
+  await build.run(process.execPath, [join(paths.root, 'scripts/build-page.mjs')])
   build.done()
 }
 

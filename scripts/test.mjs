@@ -34,6 +34,7 @@ function sayWhatIsMissing() {
   for (const [program, option] of [
     ['redis-server', '--version'],
     ['nginx', '-v'],
+    ['chromium', '--version'],
   ]) {
     const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` }
     if (spawnSync(program, [option], { env, stdio: 'ignore' }).error)

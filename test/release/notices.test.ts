@@ -1,7 +1,8 @@
-// The package carries the notices of what its binaries are made of, word for word.
+// The package carries the notices of what its binaries and its page are made of, word for word.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { build } from 'esbuild'
 import { expect, test } from 'vitest'
 import { root } from '../cli/support/spawn.js'
 
@@ -23,6 +24,21 @@ test.each([
 ])('%s', (_, notice) => {
   expect(notice).toMatch(/Copyright .* Permission is hereby granted/)
   expect(words(read('THIRD-PARTY-NOTICES.md'))).toContain(notice)
+})
+
+test('the page', async () => {
+  const { metafile } = await build({
+    ...{ absWorkingDir: root, entryPoints: ['src/page/main.tsx'], outdir: 'dist/page' },
+    ...{ bundle: true, write: false, metafile: true },
+  })
+  const names = Object.keys(metafile.inputs).map(
+    (path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1],
+  )
+  const packages = new Set(names.filter((name) => name !== undefined))
+  expect(packages).toContain('preact')
+  for (const name of packages) {
+    expect(words(read('THIRD-PARTY-NOTICES.md')), name).toContain(words(read(`node_modules/${name}/LICENSE`)))
+  }
 })
 
 test('they are in the package', () => {

@@ -19,6 +19,7 @@ import { Recall } from './recall.js'
 import { addAbout } from './routes/about.js'
 import { addAbsent } from './routes/absent.js'
 import { addAnswers } from './routes/answers.js'
+import { addPage, pageUrls } from './routes/page.js'
 import { addTokens } from './routes/tokens.js'
 import { messageError } from './shapes/messages.js'
 
@@ -49,6 +50,8 @@ export interface ServerOptions {
   onCpu?: boolean
   /** Origins whose pages may ask; '*' is all of them. */
   corsOrigins: readonly string[]
+  /** With the files of the page at `/`; none: there is no page. */
+  pageFolder?: string
   /** Told what a request failed with, where that is the server's fault. */
   onFailure?(error: unknown): void
 }
@@ -60,7 +63,15 @@ export interface Server {
 }
 
 /** What may be asked without a key. */
-const open = new Set(['/health', '/v1/health', '/ready', '/v1/models', '/v1/models/*', '/models'])
+const open = new Set([
+  '/health',
+  '/v1/health',
+  '/ready',
+  '/v1/models',
+  '/v1/models/*',
+  '/models',
+  ...pageUrls,
+])
 
 /** Throws ERR_H2O_INVALID_ARGUMENT and ERR_H2O_TOKEN_OUT_OF_RANGE for defaults that cannot be. */
 export async function makeServer(options: ServerOptions): Promise<Server> {
@@ -141,6 +152,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     ownerOf: (request: FastifyRequest) => owners.get(request),
   }
   for (const add of [addAnswers, addTokens, addAbout, addAbsent]) add(serving)
+  if (options.pageFolder !== undefined) addPage(app, options.pageFolder)
 
   return {
     app,

@@ -1,9 +1,10 @@
 // `h2o-prefill serve`: an OpenAI-compatible server on contexts of one model.
 
 import { once } from 'node:events'
-import { basename } from 'node:path'
+import { basename, join } from 'node:path'
 import { hostMemory } from '../../host-memory.js'
 import type { Context, ContextOptions, H2oWarning, Model } from '../../index.js'
+import { packageRoot } from '../../native/binding.js'
 import { modelPath } from '../built-in-model.js'
 import { commandMain } from '../command.js'
 import { chatTemplateOf } from '../conversation.js'
@@ -28,7 +29,7 @@ requests that there are end, a second one kills. The exit code is 0 then, and 1 
 export const main = commandMain<ServeFlags>(
   {
     usage: 'serve [-m FILE] [options]',
-    description: "Answer OpenAI's requests over HTTP.",
+    description: "Answer OpenAI's requests over HTTP, and a person's on the page at /.",
     options: serveOptions,
     notes,
   },
@@ -90,6 +91,7 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
         .split(',')
         .map((origin) => origin.trim())
         .filter(Boolean),
+      ...(flags.ui && { pageFolder: join(packageRoot(), 'dist/page') }),
       onFailure: (error) => say(`error: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
     })
     const address = await server.app.listen({ host: flags.host, port: flags.port }).catch((error) => {

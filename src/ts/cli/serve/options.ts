@@ -41,6 +41,8 @@ const serverOptions = [
     help: `memory for what contexts held, so that it is not read again; 0 = none (default: ${defaultCacheMiB}, at most half of what the model and its contexts leave)` },
   { group: server, names: ['--prefill-assistant'], env: 'LLAMA_ARG_PREFILL_ASSISTANT', default: true, help: 'a last message of the assistant is continued (default)' },
   { group: server, names: ['--no-prefill-assistant'], help: "a last message of the assistant is one that has ended: the answer is another one" },
+  { group: server, names: ['--ui', '--webui'], default: true, help: 'a page at / that reads a text and answers questions about it (default)' },
+  { group: server, names: ['--no-ui', '--no-webui'], help: 'no page' },
   { group: server, names: ['--queue'], value: 'N', parse: integer(0, 1e6), default: 64, help: 'requests that may wait; one more gets 429' },
   { group: server, names: ['-to', '--timeout'], value: 'N', env: 'LLAMA_ARG_TIMEOUT', parse: integer(1, 1e6), default: 3600,
     help: 'seconds that a request may take, waiting included' },
@@ -52,7 +54,6 @@ const serverOptions = [
 const serverRowsWithoutEffect: readonly RowWithoutEffect[] = [
   { group: withoutEffect, names: ['--metrics'], withoutEffect: true, help: '/metrics is always there' },
   { group: withoutEffect, names: ['--slots'], withoutEffect: true, help: '/slots is always there' },
-  { group: withoutEffect, names: ['--no-webui', '--no-ui'], withoutEffect: true, help: 'there is no page' },
 ]
 
 export const serveOptions: readonly OptionSpec[] = [
