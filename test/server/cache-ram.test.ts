@@ -186,8 +186,16 @@ describe('the memory', () => {
     ['of one that is too small: none', undefined, gib, 0],
     ['that is asked for', 100, gib, 100 * 2 ** 20],
     ['off', 0, 64 * gib, 0],
+    ['without a bound', -1, gib, Number.POSITIVE_INFINITY],
   ])('%s', (_, asked, machine, bytes) => {
     expect(cacheBytes(asked, [context(gib)], machine)).toBe(bytes)
+  })
+
+  it('takes everything where it has no bound', () => {
+    const cache = new StateCache(cacheBytes(-1, [context(gib)], gib))
+    const done = cache.reserve(100 * gib)
+    expect(done).toBeDefined()
+    done?.()
   })
 
   it('holds a text once, and the longest form of it', () => {
