@@ -68,11 +68,9 @@ describe.skipIf(!chromiumPath)('the page', () => {
     expect(await cards.count()).toBe(3)
 
     const seen = await page.evaluate(() => [...(globalThis as unknown as { seen: Set<string> }).seen])
-    const steps = seen.flatMap(
-      (line) => /^([\d,]+) of ([\d,]+) tokens · sparse attention · .* s$/.exec(line) ?? [],
-    )
+    const steps = seen.filter((line) => /^[\d,]+ of [\d,]+ tokens · sparse attention · [\d.]+ s/.test(line))
     expect(steps.length, seen.join('\n')).toBeGreaterThan(0)
-    expect(seen).toContain('50 percent read.')
+    expect(seen.filter((line) => /^(25|50|75) percent read\.$/.test(line))).not.toEqual([])
     const was = await page.locator('.text').innerText()
     expect(was).toMatch(
       /Read in\s+[\d.]+ s\s+Dense\s+about [\d.]+ s, predicted\s+4,8\d\d tokens · sparse attention/,
