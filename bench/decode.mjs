@@ -2,11 +2,12 @@
 // run.
 //
 //   node bench/decode.mjs [MODEL] [--pairs N] [--prompt N,N,...] [--tokens N] [--question N] [--threads N] [--cache TYPE]
-//                         [--keys N,N,...]
+//                         [--keys N,N,...] [--without-stock]
 //
 // Behind the same prompt each context decodes the same tokens one by one, or with --question one call of so many tokens, in
-// turns. The prompt is read sparse by all. Figures are medians: tokens/s, CPU ms per token, and the ratios of CPU time within
-// a turn. With a quantised cache llama.cpp has flash attention alone.
+// turns. The prompt is read sparse, once for all that keep values in the same order. Figures are the keys that a head chose of
+// the cache, and medians: tokens/s, CPU ms per token, and the ratios of CPU time within a turn. With a quantised cache llama.cpp
+// has flash attention alone.
 
 import { parseArgs } from 'node:util'
 import { demoModel } from '../dist/cli/bench/demo-model.js'
@@ -24,6 +25,7 @@ const { values, positionals } = parseArgs({
     threads: { type: 'string', default: '1' },
     cache: { type: 'string', default: 'f16' },
     keys: { type: 'string', default: 'auto' }, // of sparse decoding
+    'without-stock': { type: 'boolean', default: false },
   },
 })
 
@@ -43,10 +45,16 @@ const sparse = values.keys.split(',').map((keys) => {
 const contenders = {
   exact: {},
   ...Object.fromEntries(nQuestion ? [] : sparse),
-  'stock, -fa on': { upstreamProducts: true, flashAttn: 'on' },
-  ...(['f32', 'f16', 'bf16'].includes(cache)
-    ? { 'stock, -fa off': { upstreamProducts: true, flashAttn: 'off' } }
-    : {}),
+  ...(values['without-stock'] ? {} : stock()),
+}
+
+function stock() {
+  return {
+    'stock, -fa on': { upstreamProducts: true, flashAttn: 'on' },
+    ...(['f32', 'f16', 'bf16'].includes(cache)
+      ? { 'stock, -fa off': { upstreamProducts: true, flashAttn: 'off' } }
+      : {}),
+  }
 }
 
 const model = await loadModel(positionals[0] ?? (await demoModel(4, console.error)))
@@ -56,16 +64,21 @@ await model.dispose()
 
 async function compare(nPrompt) {
   const nRead = nQuestion || nTokens
-  const prompt = model.tokenize(demoText(nPrompt, 1), { addSpecial: false }).slice(0, nPrompt)
+  const prompt = model.tokenize(demoText(8 * nPrompt, 1), { addSpecial: false }).slice(0, nPrompt) // by bytes, or by words
+  if (prompt.length < nPrompt) throw new Error(`the text has ${prompt.length} tokens`)
   const settings = {
     ...{ model, nCtx: nPrompt + nRead, nBatch: 2048, nUbatch: 512 },
     ...{ nThreads: threads, nThreadsBatch: threads, typeK: cache, typeV: cache },
   }
 
   const contexts = {}
+  const states = {}
   for (const [name, own] of Object.entries(contenders)) {
+    const order = own.flashAttn ?? 'on'
     contexts[name] = await createContext({ ...settings, ...own })
-    await contexts[name].prefill(prompt, { logits: 'none' })
+    if (states[order]) await contexts[name].loadState(states[order])
+    else await contexts[name].prefill(prompt, { logits: 'none' })
+    states[order] ??= await contexts[name].saveState()
     await read(contexts[name], prompt.length, nRead) // once for what is made on first use
   }
 
@@ -80,9 +93,10 @@ async function compare(nPrompt) {
     const speed = spread(results[name].map(({ ms }) => (nRead * 1000) / ms)).median
     const cpu = spread(results[name].map(({ cpuMs }) => cpuMs / nRead)).median
     const { median, min, max } = spread(results[name].map(({ cpuMs }, i) => cpuMs / results.exact[i].cpuMs))
+    const keys = results[name][0].keys || 'all'
     const ratio = `${median.toFixed(2)} (${min.toFixed(2)} .. ${max.toFixed(2)})`
     console.log(
-      `| ${prompt.length} | ${name} | ${speed.toFixed(1)} tok/s | ${cpu.toFixed(2)} ms of CPU a token | ${ratio} |`,
+      `| ${prompt.length} | ${name} | ${keys} | ${speed.toFixed(1)} tok/s | ${cpu.toFixed(2)} ms of CPU a token | ${ratio} |`,
     )
   }
   for (const context of Object.values(contexts)) await context.dispose()
@@ -92,10 +106,11 @@ async function read(context, nPrompt, n) {
   const cpu = process.cpuUsage()
   const start = performance.now()
   const tokens = Array.from({ length: n }, (_, i) => 65 + (i % 26))
-  if (nQuestion) await context.decode(tokens)
-  else for (const token of tokens) await context.decode(token)
+  let call
+  if (nQuestion) ({ call } = await context.decode(tokens))
+  else for (const token of tokens) ({ call } = await context.decode(token))
   const ms = performance.now() - start
   const { user, system } = process.cpuUsage(cpu)
   await context.truncate(nPrompt)
-  return { ms, cpuMs: (user + system) / 1000 }
+  return { ms, cpuMs: (user + system) / 1000, keys: call.decode }
 }
