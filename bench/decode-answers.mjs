@@ -1,0 +1,105 @@
+// Whether sparse decoding finds the answers that decoding with all keys finds: a text with facts in it is read, and each question
+// about a fact far back is asked behind what stands before it. An answer counts if all of its tokens are the likeliest where
+// they stand. Each question is asked twice with each number of keys: in one call, which reads all keys, and token by token.
+//
+//   node bench/decode-answers.mjs [-m NAME] [--length N] [--questions N] [--keys 256,512,auto] [--tasks json,csv,...] [--items N]
+//
+// The texts are those of `npm run quality:language -- --inside`, the questions the last ones of each.
+
+import { parseArgs } from 'node:util'
+import { createContext, loadModel } from '../dist/index.js'
+import { modelNamed, whereIs } from '../scripts/lib/models.mjs'
+import { books } from './language/books.mjs'
+import { insideTasks, makeInside } from './language/inside.mjs'
+import { table } from './quality/markdown.mjs'
+import { argmax } from './quality/reader.mjs'
+
+const { values } = parseArgs({
+  options: {
+    model: { type: 'string', short: 'm', default: 'smollm2-135m' },
+    length: { type: 'string', default: '8192' },
+    questions: { type: 'string', default: '20' }, // of each text
+    items: { type: 'string', default: '1' }, // texts of each task
+    keys: { type: 'string', default: '512' },
+    tasks: { type: 'string', default: insideTasks.map(({ name }) => name).join(',') },
+    threads: { type: 'string', default: '2' },
+  },
+})
+const [length, questions, items, nThreads] = [
+  values.length,
+  values.questions,
+  values.items,
+  values.threads,
+].map(Number)
+const settings = [0, ...values.keys.split(',').map((keys) => (keys === 'auto' ? keys : Number(keys)))]
+
+const model = await loadModel(whereIs(modelNamed(values.model)))
+const context = await createContext({ model, nCtx: length, nThreads, h2o: { decode: 'auto' } })
+const essay = books()[0].texts[0]
+
+/** By setting and way of asking, what was found of each question: the likeliest tokens and whether they are right. */
+const found = settings.map(() => ({ call: [], tokens: [] }))
+
+for (const task of values.tasks.split(',')) {
+  for (let index = 0; index < items; index++) {
+    const { ids, asks } = makeInside(model, { seed: 1, essay }, task, length, index)
+    let read = 0
+    for (const { from, at, answer } of asks.slice(-questions)) {
+      await context.prefill(ids.slice(read, from), { append: read > 0, reuse: false, logits: 'none' })
+      read = from
+      for (const [i, keys] of settings.entries()) {
+        for (const way of ['call', 'tokens']) {
+          found[i][way].push(await ask(ids.slice(from, at), answer, keys, way))
+          await context.truncate(from)
+        }
+      }
+    }
+    console.error(`${task} ${index}:\n${report()}\n`)
+  }
+}
+
+console.log(`${model.description}, ${length} tokens, ${found[0].call.length} questions\n\n${report()}`)
+
+/** The likeliest tokens where those of the answer stand. */
+async function ask(question, answer, keys, way) {
+  const likeliest = []
+  let { logits } = way === 'call' ? await context.decode(question, { decode: 0 }) : await each(question, keys)
+  for (const [i, token] of answer.entries()) {
+    likeliest.push(argmax(logits))
+    if (i + 1 < answer.length) ({ logits } = await each([token], keys))
+  }
+  return { likeliest: likeliest.join(), isRight: likeliest.join() === answer.join() }
+}
+
+async function each(tokens, keys) {
+  let result
+  for (const token of tokens) {
+    result = await context.decode(token, { decode: keys })
+    const { decode, decodeReason } = result.call
+    if (keys !== 0 && decode === 0) throw new Error(`all keys were read: ${decodeReason}`)
+  }
+  return result
+}
+
+/** Of all questions so far. */
+function report() {
+  const rows = settings.flatMap((keys, i) =>
+    Object.entries(found[i]).map(([way, own]) => row(keys, way, own, found[0][way])),
+  )
+  return table(['keys', 'asked', 'right', 'lost', 'won', 'the same tokens'], rows)
+}
+
+function row(keys, way, own, exact) {
+  const number = (isSo) => own.filter((one, i) => isSo(one, exact[i])).length
+  return [
+    keys === 0 ? 'all' : keys,
+    way === 'call' ? 'in a call' : 'token by token',
+    number(({ isRight }) => isRight),
+    number((one, other) => other.isRight && !one.isRight),
+    number((one, other) => one.isRight && !other.isRight),
+    number((one, other) => one.likeliest === other.likeliest),
+  ]
+}
+
+await context.dispose()
+await model.dispose()
