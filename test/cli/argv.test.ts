@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { rewriteArgv } from '../../src/ts/cli/argv.js'
-import { longName } from '../../src/ts/cli/option.js'
-import { runOptions } from '../../src/ts/cli/options.js'
+import { rewriteArgv } from '../../src/ts/cli/flags/argv.js'
+import { longName } from '../../src/ts/cli/flags/option.js'
+import { runOptions } from '../../src/ts/cli/flags/options.js'
 
 const rewrite = (line: string) => rewriteArgv(line.split(' '), runOptions)
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { nativeArgv, type Setup } from '../../src/ts/cli/bench/measure.js'
 import { type BenchFlags, benchOptions } from '../../src/ts/cli/bench/options.js'
 import { describeJob, planGroups, rotated } from '../../src/ts/cli/bench/plan.js'
-import { integers } from '../../src/ts/cli/lists.js'
+import { integers } from '../../src/ts/cli/flags/lists.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
 import { job } from './support/bench.js'
 

@@ -2,8 +2,8 @@
 
 import { writeFile } from 'node:fs/promises'
 import { afterAll, expect, it } from 'vitest'
-import { conversationOf } from '../../src/ts/cli/conversation.js'
-import type { RunFlags } from '../../src/ts/cli/options.js'
+import type { RunFlags } from '../../src/ts/cli/flags/options.js'
+import { conversationOf } from '../../src/ts/cli/run/conversation.js'
 import { loadModel } from '../../src/ts/index.js'
 import { scratch, tinyModel } from '../addon/support.js'
 

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { absent, absentReason, differences, namesIn, onlyServe } from '../../src/ts/cli/llama-args.js'
-import type { OptionSpec } from '../../src/ts/cli/option.js'
-import { runOptions } from '../../src/ts/cli/options.js'
+import { absent, absentReason, differences, namesIn, onlyServe } from '../../src/ts/cli/flags/llama-args.js'
+import type { OptionSpec } from '../../src/ts/cli/flags/option.js'
+import { runOptions } from '../../src/ts/cli/flags/options.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
 import { serveOptions } from '../../src/ts/cli/serve/options.js'
 import { root } from './support/spawn.js'
@@ -99,7 +99,7 @@ function page(): string {
 
 What h2o-prefill does with each argument of llama.cpp's tools (\`common/arg.cpp\` of the pinned version). Names, values, defaults and environment variables are the same unless a row says otherwise. [The command line](cli.md) explains the flags.
 
-This page is made from \`src/ts/cli/llama-args.ts\`: \`npx vitest run test/cli/llama-args.test.ts -u\`. An argument that a new version of llama.cpp brings fails that test until it is classed.
+This page is made from \`src/ts/cli/flags/llama-args.ts\`: \`npx vitest run test/cli/llama-args.test.ts -u\`. An argument that a new version of llama.cpp brings fails that test until it is classed.
 
 ## The same
 

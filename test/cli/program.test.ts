@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { RunFlags } from '../../src/ts/cli/options.js'
-import { runOptions } from '../../src/ts/cli/options.js'
+import type { RunFlags } from '../../src/ts/cli/flags/options.js'
+import { runOptions } from '../../src/ts/cli/flags/options.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
 
 const spec = { usage: '', description: '', options: runOptions, version: '1.2.3', notes: 'the end' }

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { processEscapes } from '../../src/ts/cli/escapes.js'
-import { readPrompt } from '../../src/ts/cli/prompt.js'
+import { processEscapes } from '../../src/ts/cli/flags/escapes.js'
+import { readPrompt } from '../../src/ts/cli/run/prompt.js'
 import { memoryIo } from './support/memory-io.js'
 
 const usage = (message: RegExp) =>

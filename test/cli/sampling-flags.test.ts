@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { generateOptions } from '../../src/ts/cli/flags.js'
-import { type RunFlags, runOptions } from '../../src/ts/cli/options.js'
+import { generateOptions } from '../../src/ts/cli/flags/flags.js'
+import { type RunFlags, runOptions } from '../../src/ts/cli/flags/options.js'
+import { constraintOf } from '../../src/ts/cli/flags/sampling-flags.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
-import { constraintOf } from '../../src/ts/cli/sampling-flags.js'
 
 const spec = { usage: '', description: '', options: runOptions, version: '', notes: '' }
 const flagsOf = (...argv: string[]) => parseArgv<RunFlags>(argv, spec).flags as RunFlags

@@ -2,10 +2,10 @@
 
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { generateOptions } from '../../src/ts/cli/flags.js'
-import { type RunFlags, runOptions } from '../../src/ts/cli/options.js'
+import { generateOptions } from '../../src/ts/cli/flags/flags.js'
+import { type RunFlags, runOptions } from '../../src/ts/cli/flags/options.js'
+import { constraintOf } from '../../src/ts/cli/flags/sampling-flags.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
-import { constraintOf } from '../../src/ts/cli/sampling-flags.js'
 import { type Context, createContext } from '../../src/ts/index.js'
 import { run } from './support.js'
 

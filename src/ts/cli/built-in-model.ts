@@ -1,8 +1,8 @@
 // The model in the box: what the commands take without -m.
 import { join } from 'node:path'
 import { packageRoot } from '../native/binding.js'
-import type { CliIo } from './io.js'
-import { UsageError } from './usage-error.js'
+import type { CliIo } from './shell/io.js'
+import { UsageError } from './shell/usage-error.js'
 
 /** The recall model: trained to look things up in 8192 tokens, and good for nothing else. */
 export const builtInModel = () => join(packageRoot(), 'model', 'recall-q8_0.gguf')

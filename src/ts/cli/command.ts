@@ -1,7 +1,8 @@
 // What every command does with its arguments before its work.
-import type { CliIo } from './io.js'
-import { answer } from './output.js'
+
 import { type CommandSpec, parseArgv } from './program.js'
+import type { CliIo } from './shell/io.js'
+import { answer } from './shell/output.js'
 import { versions } from './version.js'
 
 export interface CommandModule {

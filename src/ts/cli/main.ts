@@ -1,10 +1,10 @@
 // The entry of h2o-prefill: finds the command, runs it, and turns whatever it throws into a message and an exit code.
 import { commands, defaultCommand } from './commands/index.js'
-import { exitCodeOf } from './exit-codes.js'
-import { withFileLimit } from './file-limit.js'
-import { type CliIo, processIo } from './io.js'
-import { reportError } from './report-error.js'
-import { UsageError } from './usage-error.js'
+import { exitCodeOf } from './shell/exit-codes.js'
+import { withFileLimit } from './shell/file-limit.js'
+import { type CliIo, processIo } from './shell/io.js'
+import { reportError } from './shell/report-error.js'
+import { UsageError } from './shell/usage-error.js'
 
 /** Runs a command line (without node and the script); resolves to the exit code and never rejects. */
 export async function main(argv: readonly string[], io: CliIo = processIo): Promise<number> {

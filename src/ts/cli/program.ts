@@ -1,8 +1,8 @@
 // The commander program of a command: options only, from its table. What the options do is in commands/.
 import { Command, CommanderError, Option } from 'commander'
-import { rewriteArgv } from './argv.js'
-import { keyOf, longName, type OptionSpec } from './option.js'
-import { UsageError } from './usage-error.js'
+import { rewriteArgv } from './flags/argv.js'
+import { keyOf, longName, type OptionSpec } from './flags/option.js'
+import { UsageError } from './shell/usage-error.js'
 
 export interface Parsed<Flags> {
   /** undefined: --help or --version was asked for, and `text` is the answer */

@@ -1,10 +1,10 @@
 // What the commands on one model share: how it is loaded, what is said meanwhile, and how all of it ends.
 import type { H2oWarning, Model } from '../index.js'
-import { abortable } from './abortable.js'
-import type { CliIo } from './io.js'
-import { type ModelFlags, modelOptions } from './model-flags.js'
-import { onceEach } from './once-each.js'
-import type { Output } from './output.js'
+import { type ModelFlags, modelOptions } from './flags/model-flags.js'
+import { abortable } from './shell/abortable.js'
+import type { CliIo } from './shell/io.js'
+import { onceEach } from './shell/once-each.js'
+import type { Output } from './shell/output.js'
 
 type Api = Pick<typeof import('../index.js'), 'loadModel' | 'setLogLevel'>
 

@@ -1,5 +1,5 @@
 // What compare and inspect cannot do without: calls that hold more than one chunk.
-import { UsageError } from './usage-error.js'
+import { UsageError } from './shell/usage-error.js'
 
 /** @throws UsageError with the hint where no call could */
 export function requireSeveralChunks(nBatch: number, nUbatch: number, hint: string): void {

@@ -1,6 +1,6 @@
 // Streams in memory in place of the process's own.
 import { Readable } from 'node:stream'
-import type { CliIo, OutputStream } from '../../../src/ts/cli/io.js'
+import type { CliIo, OutputStream } from '../../../src/ts/cli/shell/io.js'
 
 export class MemoryStream implements OutputStream {
   text = ''

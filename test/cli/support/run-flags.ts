@@ -1,7 +1,7 @@
 // `run` with the defaults of the command line for every flag that is not given.
 import { run as runCommand } from '../../../src/ts/cli/commands/run.js'
-import type { RunFlags } from '../../../src/ts/cli/options.js'
-import { runOptions } from '../../../src/ts/cli/options.js'
+import type { RunFlags } from '../../../src/ts/cli/flags/options.js'
+import { runOptions } from '../../../src/ts/cli/flags/options.js'
 import { parseArgv } from '../../../src/ts/cli/program.js'
 
 export type { RunFlags }

@@ -1,6 +1,7 @@
 // The four outputs of `bench`. md, csv and jsonl come group by group, json as one object at the end.
-import { gibibytes } from '../format.js'
+
 import type { Machine } from '../machine.js'
+import { gibibytes } from '../shell/format.js'
 import type { Spread } from '../statistics.js'
 import type { OutputFormat } from './options.js'
 import type { Row } from './rows.js'

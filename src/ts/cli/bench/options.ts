@@ -1,9 +1,9 @@
 // The options of `bench`: llama-bench's names where it has them, then our own; and the flags they become.
-import { countDefaults } from '../h2o-defaults.js'
-import { integers, names } from '../lists.js'
-import type { FlagsOf, OptionSpec } from '../option.js'
-import { kvType } from '../options.js'
-import { gpuLayers, integer, number, oneOf, onOffAuto } from '../parsers.js'
+import { countDefaults } from '../flags/h2o-defaults.js'
+import { integers, names } from '../flags/lists.js'
+import type { FlagsOf, OptionSpec } from '../flags/option.js'
+import { kvType } from '../flags/options.js'
+import { gpuLayers, integer, number, oneOf, onOffAuto } from '../flags/parsers.js'
 import { contenderGroups, onDemand } from './contenders.js'
 
 export const outputFormats = ['md', 'csv', 'json', 'jsonl'] as const

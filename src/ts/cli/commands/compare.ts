@@ -15,12 +15,12 @@ import { renderText } from '../compare/text.js'
 import { judge } from '../compare/thresholds.js'
 import type { Contender } from '../compare/walk.js'
 import { Windows } from '../compare/windows.js'
-import { ExitCode } from '../exit-codes.js'
-import type { CliIo } from '../io.js'
 import type { SavedLogits } from '../saved-logits/reader.js'
 import { readText, skipOf, windowsOf } from '../saved-logits/text.js'
 import { inSession, type Session, warner } from '../session.js'
-import { UsageError } from '../usage-error.js'
+import { ExitCode } from '../shell/exit-codes.js'
+import type { CliIo } from '../shell/io.js'
+import { UsageError } from '../shell/usage-error.js'
 
 type Api = ContextApi & Pick<typeof import('../../index.js'), 'loadModel' | 'setLogLevel'>
 

@@ -2,16 +2,16 @@
 
 import type { Context, Model } from '../../index.js'
 import { binaryPath, native } from '../../native/binding.js'
-import { abortable } from '../abortable.js'
 import { modelPath } from '../built-in-model.js'
 import { commandMain } from '../command.js'
 import { type DoctorFlags, doctorOptions } from '../doctor/options.js'
 import { type Report, renderText, type Trial, toJson } from '../doctor/report.js'
-import { ExitCode } from '../exit-codes.js'
-import { contextOptions } from '../flags.js'
-import type { CliIo } from '../io.js'
+import { contextOptions } from '../flags/flags.js'
+import { modelOptions } from '../flags/model-flags.js'
 import { describeMachine } from '../machine.js'
-import { modelOptions } from '../model-flags.js'
+import { abortable } from '../shell/abortable.js'
+import { ExitCode } from '../shell/exit-codes.js'
+import type { CliIo } from '../shell/io.js'
 
 type Api = Pick<typeof import('../../index.js'), 'createContext'>
 

@@ -1,9 +1,9 @@
 // The contexts of one group over one model: one per setting, and a dense one where that is asked for.
 import { totalmem } from 'node:os'
 import type { Context, ContextOptions, createContext, H2oError, Model } from '../../index.js'
-import { threadCounts } from '../flags.js'
-import { mebibytes } from '../format.js'
+import { threadCounts } from '../flags/flags.js'
 import { explainReason } from '../reasons.js'
+import { mebibytes } from '../shell/format.js'
 import type { Layout } from './layout.js'
 import type { CompareFlags } from './options.js'
 import { Outcome } from './outcome.js'

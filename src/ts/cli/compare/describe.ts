@@ -1,6 +1,7 @@
 // A row's name and the path that it took, in words.
-import { count } from '../format.js'
+
 import { explainReason } from '../reasons.js'
+import { count } from '../shell/format.js'
 import type { Row, RowHead } from './outcome.js'
 
 /** `single-pass votes -b 1536 -ub 512 L=256 H=255 dense-tail=64` */

@@ -1,5 +1,5 @@
 // How the text is cut into windows, and each of them into a prompt and its continuation.
-import { UsageError } from '../usage-error.js'
+import { UsageError } from '../shell/usage-error.js'
 
 export interface Layout {
   nWindows: number

@@ -1,12 +1,12 @@
 // The options of `compare`: llama-perplexity's names where it has them, then our own; and the flags they become.
 import type { Schedule, Selection } from '../../index.js'
 import { defaultSelection, selections } from '../../policies.js'
-import { countDefaults } from '../h2o-defaults.js'
-import { integers, names } from '../lists.js'
-import { modelFlagOptions } from '../model-flags.js'
-import type { FlagsOf, OptionSpec } from '../option.js'
-import { kvType } from '../options.js'
-import { integer, number, onOffAuto } from '../parsers.js'
+import { countDefaults } from '../flags/h2o-defaults.js'
+import { integers, names } from '../flags/lists.js'
+import { modelFlagOptions } from '../flags/model-flags.js'
+import type { FlagsOf, OptionSpec } from '../flags/option.js'
+import { kvType } from '../flags/options.js'
+import { integer, number, onOffAuto } from '../flags/parsers.js'
 
 const schedules = names<Schedule>(
   new Map([

@@ -1,9 +1,9 @@
 // Which ways to prefill are compared with the dense one: every combination of the lists.
 import type { Schedule, Selection } from '../../index.js'
 import { policyOf } from '../../policies.js'
-import { combinations } from '../combinations.js'
+import { combinations } from '../flags/combinations.js'
 import { requireSeveralChunks } from '../several-chunks.js'
-import { UsageError } from '../usage-error.js'
+import { UsageError } from '../shell/usage-error.js'
 import type { CompareFlags } from './options.js'
 
 export interface Setting {

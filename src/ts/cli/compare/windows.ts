@@ -1,11 +1,11 @@
 // What compare and parity share: a text or the tokens of a saved file, cut into windows that contexts read.
 import type { Model } from '../../index.js'
-import { seconds } from '../format.js'
-import type { ModelFlags } from '../model-flags.js'
+import type { ModelFlags } from '../flags/model-flags.js'
 import { SavedLogits } from '../saved-logits/reader.js'
 import { textTokens } from '../saved-logits/text.js'
 import { LogitsWriter } from '../saved-logits/writer.js'
 import type { Session } from '../session.js'
+import { seconds } from '../shell/format.js'
 import type { Group } from './contexts.js'
 import type { Layout } from './layout.js'
 import type { Reference } from './reference.js'

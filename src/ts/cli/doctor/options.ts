@@ -1,8 +1,8 @@
 // The options of `doctor`: those of `run` that decide what a model is loaded and attended with, and how it is said.
 
-import { modelFlagOptions } from '../model-flags.js'
-import { type FlagsOf, taken } from '../option.js'
-import { batchRows, cacheRows, h2oRows, outputRows, promptRows } from '../options.js'
+import { modelFlagOptions } from '../flags/model-flags.js'
+import { type FlagsOf, taken } from '../flags/option.js'
+import { batchRows, cacheRows, h2oRows, outputRows, promptRows } from '../flags/options.js'
 
 const [json, verbose] = outputRows
 

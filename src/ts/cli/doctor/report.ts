@@ -3,9 +3,9 @@ import { basename } from 'node:path'
 import { predictedSettings, predictGains, RATIOS } from '../../gain.js'
 import type { Context, ContextH2o, LayerKind, Model, PrefillResult } from '../../index.js'
 import type { NativeDevice, NativeSystemInfo } from '../../native/surface.js'
-import { gibibytes } from '../format.js'
 import type { Machine } from '../machine.js'
-import { prefillLine } from '../summary.js'
+import { prefillLine } from '../run/summary.js'
+import { gibibytes } from '../shell/format.js'
 
 /** As far as it came: what is missing failed, and the error that ended it says why. */
 export interface Report {

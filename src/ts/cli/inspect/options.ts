@@ -1,9 +1,9 @@
 // The options of `inspect`: those of `run` for the model, the prompt, the context and H2O, then its own.
 
-import { modelFlagOptions } from '../model-flags.js'
-import { type FlagsOf, type OptionSpec, taken } from '../option.js'
-import { batchRows, cacheRows, h2oRows, promptRows, ropeRows } from '../options.js'
-import { integer } from '../parsers.js'
+import { modelFlagOptions } from '../flags/model-flags.js'
+import { type FlagsOf, type OptionSpec, taken } from '../flags/option.js'
+import { batchRows, cacheRows, h2oRows, promptRows, ropeRows } from '../flags/options.js'
+import { integer } from '../flags/parsers.js'
 
 const own = 'Inspection:'
 const output = 'Output:'

@@ -2,7 +2,7 @@
 import { open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { UsageError } from '../usage-error.js'
+import { UsageError } from '../shell/usage-error.js'
 
 /**
  * Before a prefill that takes minutes: is there a folder that the file can go to?

@@ -1,6 +1,6 @@
 // The report on stdout: a caption and one line per layer.
 import { basename } from 'node:path'
-import { count } from '../format.js'
+import { count } from '../shell/format.js'
 import type { Report } from './report.js'
 import { tableOf } from './table.js'
 

@@ -1,8 +1,8 @@
 // The options of `parity`: llama-perplexity's names where it has them, then our own; and the flags they become.
 import { compareOptions } from '../compare/options.js'
-import { type FlagsOf, type OptionSpec, taken } from '../option.js'
-import { h2oRows } from '../options.js'
-import { integer, number } from '../parsers.js'
+import { type FlagsOf, type OptionSpec, taken } from '../flags/option.js'
+import { h2oRows } from '../flags/options.js'
+import { integer, number } from '../flags/parsers.js'
 
 const text = 'Model and text:'
 const context = 'Context and device:'

@@ -1,7 +1,7 @@
 // Reads a file of saved logits, row by row: a long one is many gigabytes.
 import { type FileHandle, open } from 'node:fs/promises'
 import { H2oError } from '../../errors.js'
-import { wrongKind } from '../whole-file.js'
+import { wrongKind } from '../shell/whole-file.js'
 import {
   fileBytes,
   firstSaved,

@@ -1,9 +1,9 @@
 // The text of a comparison: from -f and -p as ever, or the tokens of a saved file.
 import type { Model } from '../../index.js'
 import type { CompareFlags } from '../compare/options.js'
-import type { CliIo } from '../io.js'
-import { readPrompt } from '../prompt.js'
-import { UsageError } from '../usage-error.js'
+import { readPrompt } from '../run/prompt.js'
+import type { CliIo } from '../shell/io.js'
+import { UsageError } from '../shell/usage-error.js'
 import { firstSaved } from './format.js'
 import { type SavedLogits, wrongFile } from './reader.js'
 

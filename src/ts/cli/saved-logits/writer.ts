@@ -1,5 +1,5 @@
 // Writes a file of saved logits. It has its name only when it is whole.
-import { WholeFile, wrongKind } from '../whole-file.js'
+import { WholeFile, wrongKind } from '../shell/whole-file.js'
 import { encodeRow } from './encode.js'
 import { firstSaved, HEAD_BYTES, MAGIC, rowBytes, type SavedHead } from './format.js'
 import { wrongFile } from './reader.js'

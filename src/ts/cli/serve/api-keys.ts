@@ -1,6 +1,6 @@
 // --api-key and --api-key-file, as llama.cpp's server reads them.
 import { readFile } from 'node:fs/promises'
-import { UsageError } from '../usage-error.js'
+import { UsageError } from '../shell/usage-error.js'
 
 export interface KeyFlags {
   apiKey?: string

@@ -1,8 +1,8 @@
 // The options of `serve`: those of `run` that load a model and set its defaults, and llama-server's own.
-import { countDefaults } from '../h2o-defaults.js'
-import type { FlagsOf, OptionSpec, RowWithoutEffect } from '../option.js'
-import { type RunFlags, runOptions, withoutEffect } from '../options.js'
-import { integer } from '../parsers.js'
+import { countDefaults } from '../flags/h2o-defaults.js'
+import type { FlagsOf, OptionSpec, RowWithoutEffect } from '../flags/option.js'
+import { type RunFlags, runOptions, withoutEffect } from '../flags/options.js'
+import { integer } from '../flags/parsers.js'
 import { defaultCacheMiB } from './cache-ram.js'
 
 /** A prompt and one answer on stdout are for `run`. */

@@ -1,5 +1,5 @@
 // SIGTERM and Ctrl-C: the first one lets the server end in order, the second one kills the process.
-import { Interrupt } from '../interrupt.js'
+import { Interrupt } from '../shell/interrupt.js'
 
 const names = ['SIGTERM', 'SIGINT'] as const
 

@@ -2,12 +2,12 @@
 // library's, so what was not given stays out.
 import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError } from 'commander'
-import type { LogitBias, SamplingOptions } from '../index.js'
-import { samplerOrder, samplersOfLetters } from '../samplers.js'
+import type { LogitBias, SamplingOptions } from '../../index.js'
+import { samplerOrder, samplersOfLetters } from '../../samplers.js'
+import { UsageError } from '../shell/usage-error.js'
 import { processEscapes } from './escapes.js'
 import type { FlagsOf, OptionSpec } from './option.js'
 import { integer, number, type Parser } from './parsers.js'
-import { UsageError } from './usage-error.js'
 
 /** 15043+1, 15043-1, 15043-inf */
 const bias: Parser<[number, number]> = (text) => {

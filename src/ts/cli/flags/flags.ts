@@ -1,10 +1,10 @@
 // The one place where flags of `run` become options of the API.
-import type { ContextOptions, GenerateOptions, H2oWarning, Model } from '../index.js'
-import { defaultThreads } from '../threads.js'
+import type { ContextOptions, GenerateOptions, H2oWarning, Model } from '../../index.js'
+import { defaultThreads } from '../../threads.js'
+import { UsageError } from '../shell/usage-error.js'
 import { type FlagsOf, optionsOf } from './option.js'
 import { batchRows, cacheRows, h2oRows, type RunFlags, ropeRows, samplingRows } from './options.js'
 import { breakers } from './sampling-flags.js'
-import { UsageError } from './usage-error.js'
 
 /** With -n -1 and no -c, the context has room for this many tokens after the prompt. */
 export const ROOM_WITHOUT_LIMIT = 4096

@@ -1,5 +1,5 @@
 // The flags that say what a model is loaded with and where it goes, and the options of the API that they become.
-import type { KvOverride, LoadMode, ModelOptions, TensorOverride } from '../index.js'
+import type { KvOverride, LoadMode, ModelOptions, TensorOverride } from '../../index.js'
 import {
   devices,
   kvOverrides,

@@ -1,8 +1,9 @@
 // Stands before commander, which knows neither `-ub` nor two long names for one option: every option is rewritten to
 // its long name, with its value after "=". So `-n -1`, `-p --json` and `-ub=1024` mean what they look like.
+
+import { UsageError } from '../shell/usage-error.js'
 import { absentReason } from './llama-args.js'
 import { longName, type OptionSpec } from './option.js'
-import { UsageError } from './usage-error.js'
 
 /**
  * As llama.cpp reads a command line: an option with a value takes the next argument, whatever it looks like, and

@@ -1,6 +1,6 @@
 // Values of the flags about models and devices, in llama.cpp's notation.
 import { InvalidArgumentError } from 'commander'
-import type { KvOverride, LoraOptions, TensorOverride } from '../index.js'
+import type { KvOverride, LoraOptions, TensorOverride } from '../../index.js'
 import { integer, item, number, type Parser } from './parsers.js'
 
 /** Fields between commas; one in double quotes may hold a comma, and "" for a quote. */

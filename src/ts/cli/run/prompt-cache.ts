@@ -1,10 +1,10 @@
 // --prompt-cache: the state of a context in a file, for the next prompt that begins in the same way.
 import { open } from 'node:fs/promises'
-import type { Context } from '../index.js'
-import type { FlagsOf } from './option.js'
-import type { promptCacheRows } from './options.js'
-import { UsageError } from './usage-error.js'
-import { WholeFile, wrongKind } from './whole-file.js'
+import type { Context } from '../../index.js'
+import type { FlagsOf } from '../flags/option.js'
+import type { promptCacheRows } from '../flags/options.js'
+import { UsageError } from '../shell/usage-error.js'
+import { WholeFile, wrongKind } from '../shell/whole-file.js'
 
 type PromptCacheFlags = FlagsOf<typeof promptCacheRows>
 

@@ -1,6 +1,6 @@
 // Flag values: text to value, or a sentence that says what would have been right.
 import { InvalidArgumentError } from 'commander'
-import { maxDecodeKeys } from '../types.js'
+import { maxDecodeKeys } from '../../types.js'
 
 export type Parser<T> = (text: string) => T
 

@@ -1,6 +1,6 @@
 /** What counts of H2O are unless given, as help texts say it. `resolvedH2o()` has them for a given context. */
 
-import { type Policy, policies } from '../policies.js'
+import { type Policy, policies } from '../../policies.js'
 
 const growing = 'growing where three query heads or more share a KV head'
 

@@ -1,5 +1,5 @@
 // Progress of the prefill on stderr: one redrawn line on a terminal, one line per call elsewhere.
-import type { PrefillProgress } from '../index.js'
+import type { PrefillProgress } from '../../index.js'
 import { rate, rough } from './format.js'
 import type { OutputStream } from './io.js'
 

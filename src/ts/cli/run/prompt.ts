@@ -1,10 +1,10 @@
 // Where the prompt comes from: -p, -f FILE, -f - or a pipe. Never a keyboard.
 import { readFile } from 'node:fs/promises'
-import { processEscapes } from './escapes.js'
-import type { InputStream } from './io.js'
-import type { FlagsOf } from './option.js'
-import type { promptRows } from './options.js'
-import { UsageError } from './usage-error.js'
+import { processEscapes } from '../flags/escapes.js'
+import type { FlagsOf } from '../flags/option.js'
+import type { promptRows } from '../flags/options.js'
+import type { InputStream } from '../shell/io.js'
+import { UsageError } from '../shell/usage-error.js'
 
 export type PromptFlags = Pick<FlagsOf<typeof promptRows>, 'prompt' | 'file' | 'escape'>
 

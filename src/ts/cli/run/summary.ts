@@ -1,7 +1,7 @@
 // The lines that end a run on stderr: which path the prompt took and why, and what came after.
-import type { Context, GenerateSummary, GenerateTimings, PrefillResult } from '../index.js'
-import { count, mebibytes, rate, seconds } from './format.js'
-import { explainReason } from './reasons.js'
+import type { Context, GenerateSummary, GenerateTimings, PrefillResult } from '../../index.js'
+import { explainReason } from '../reasons.js'
+import { count, mebibytes, rate, seconds } from '../shell/format.js'
 
 type Sizes = Pick<Context, 'nBatch' | 'nUbatch' | 'h2o'>
 

@@ -1,5 +1,5 @@
 // A limit on open files: modules are loaded as they are needed, so any command may meet it anywhere.
-import { H2oError } from '../errors.js'
+import { H2oError } from '../../errors.js'
 
 /** The error itself, or where it is such a limit one that says so. */
 export function withFileLimit(error: unknown): unknown {

@@ -1,5 +1,5 @@
 // The exit codes of h2o-prefill, and which failure ends with which. The numbers are permanent.
-import type { H2oErrorCode } from '../index.js'
+import type { H2oErrorCode } from '../../index.js'
 
 export const ExitCode = {
   ok: 0,

@@ -1,7 +1,7 @@
 // Commands whose work is a script of the package: it reads their arguments, and says what it does.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { packageRoot } from '../native/binding.js'
+import { packageRoot } from '../../native/binding.js'
 import { ExitCode } from './exit-codes.js'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const

@@ -1,6 +1,6 @@
 // The options of `run`: llama.cpp's names, meanings, defaults and environment variables, then our own.
 // One table for the parser, for the argv rewriter and for --help.
-import { defaultSelection, policies, selections } from '../policies.js'
+import { defaultSelection, policies, selections } from '../../policies.js'
 import { countDefaults } from './h2o-defaults.js'
 import { modelFlagOptions } from './model-flags.js'
 import type { FlagsOf, OptionSpec, RowWithoutEffect } from './option.js'

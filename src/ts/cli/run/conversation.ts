@@ -1,8 +1,8 @@
 // -cnv: the prompt as a message of a chat, in the model's template or another one.
 import { readFile } from 'node:fs/promises'
-import type { Model } from '../index.js'
-import type { RunFlags } from './options.js'
-import { UsageError } from './usage-error.js'
+import type { Model } from '../../index.js'
+import type { RunFlags } from '../flags/options.js'
+import { UsageError } from '../shell/usage-error.js'
 
 /** The text that goes to the model. @throws UsageError, and what Model.formatChat() throws */
 export async function conversationOf(flags: RunFlags, prompt: string, model: Model): Promise<string> {

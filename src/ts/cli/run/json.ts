@@ -1,5 +1,5 @@
 // The object that --json prints. Its names are permanent: scripts and benchmarks read them.
-import type { Call, Context, GenerateSummary } from '../index.js'
+import type { Call, Context, GenerateSummary } from '../../index.js'
 
 export interface RunReport {
   model: string
