@@ -18,6 +18,7 @@ target_compile_options      (h2o_llama PRIVATE ${H2O_WARNINGS})
 target_compile_definitions  (h2o_llama PRIVATE NAPI_VERSION=9 NODE_GYP_MODULE_NAME=h2o_llama BUILDING_NODE_EXTENSION
     NODE_ADDON_API_CPP_EXCEPTIONS_ALL        # any exception becomes a JavaScript error
     NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS) # in a worker thread that is being terminated
+target_include_directories  (h2o_llama PRIVATE src/native/addon)
 target_include_directories  (h2o_llama SYSTEM PRIVATE ${CMAKE_JS_INC})
 target_link_libraries       (h2o_llama PRIVATE h2o_common llama ${CMAKE_JS_LIB})
 

@@ -1,5 +1,5 @@
 # h2o_common: what the addon takes of llama.cpp's common: JSON schemas as grammars, chat templates, parsers of answers. These
-# files alone: llama-common brings downloads and arguments, and src/native/addon/common-parts.cpp has the few functions that
+# files alone: llama-common brings downloads and arguments, and src/native/addon/text/common-parts.cpp has the few functions that
 # they ask of its rest.
 
 set(H2O_COMMON ${CMAKE_CURRENT_SOURCE_DIR}/vendor/llama.cpp/common)

@@ -14,7 +14,7 @@ set(CMAKE_CXX_STANDARD 17)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if (NOT MSVC)
-    # an assertion may leave C as an exception (src/native/addon/assertion.h)
+    # an assertion may leave C as an exception (src/native/addon/runtime/assertion.h)
     add_compile_options($<$<COMPILE_LANGUAGE:C>:-fexceptions>)
 endif()
 

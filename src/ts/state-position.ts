@@ -1,4 +1,4 @@
-/** Where state_header (src/native/addon/state-header.h) has the tokens of a state: behind the magic and the version. */
+/** Where state_header (src/native/addon/context/state-header.h) has the tokens of a state: behind the magic and the version. */
 const positionAt = 12
 
 /** Tokens in a saved state, before it is loaded; 0 where the bytes are none. */

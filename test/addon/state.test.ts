@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import type { ContextOptions, LoadedState } from '../../src/ts/index.js'
 import { someTokens, tinyContext, tinyModel } from './support.js'
 
-/** Bytes before llama.cpp's; the last eight are the checksum (src/native/addon/state-header.h). */
+/** Bytes before llama.cpp's; the last eight are the checksum (src/native/addon/context/state-header.h). */
 const HEADER = 120
 
-/** As somebody does who wants the bytes to be taken: the checksum of src/native/addon/hash.h. */
+/** As somebody does who wants the bytes to be taken: the checksum of src/native/addon/runtime/hash.h. */
 function seal(bytes: Buffer): void {
   let hash = 0xcbf29ce484222325n
   const add = (value: bigint) => {

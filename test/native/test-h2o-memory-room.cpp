@@ -1,6 +1,6 @@
 // What the limits of a memory cgroup leave, in made-up trees of both versions.
 
-#include "memory-room.h"
+#include "runtime/memory-room.h"
 #include "testing.h"
 
 #include <cmath>

@@ -3,16 +3,16 @@
 // Nothing here is shared between JavaScript environments but llama.cpp's backends and its log level: every worker
 // thread has its own classes, objects and native threads.
 
-#include "assertion.h"
-#include "backends.h"
-#include "chat-object.h"
 #include "context.h"
-#include "h2o-options.h"
-#include "library.h"
-#include "log.h"
 #include "model.h"
-#include "system.h"
-#include "worker.h"
+#include "context/h2o-options.h"
+#include "runtime/assertion.h"
+#include "runtime/backends.h"
+#include "runtime/library.h"
+#include "runtime/log.h"
+#include "runtime/system.h"
+#include "runtime/worker.h"
+#include "text/chat-object.h"
 
 #include <mutex>
 

@@ -1,11 +1,11 @@
 #include "context.h"
 
-#include "context-open.h"
-#include "forget-job.h"
 #include "model.h"
-#include "state-jobs.h"
-#include "tokenize-job.h"
-#include "values.h"
+#include "context/context-open.h"
+#include "context/forget-job.h"
+#include "context/state-jobs.h"
+#include "model/tokenize-job.h"
+#include "runtime/values.h"
 
 #include <algorithm>
 

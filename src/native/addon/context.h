@@ -2,10 +2,10 @@
 
 #pragma once
 
-#include "context-state.h"
-#include "decode.h"
-#include "sampler-job.h"
-#include "worker.h"
+#include "context/context-state.h"
+#include "context/decode.h"
+#include "runtime/worker.h"
+#include "text/sampler-job.h"
 
 #include <napi.h>
 

@@ -1,9 +1,9 @@
 #include "model.h"
 
-#include "chat-job.h"
-#include "tokenize-job.h"
-#include "values.h"
-#include "vocab.h"
+#include "model/tokenize-job.h"
+#include "model/vocab.h"
+#include "runtime/values.h"
+#include "text/chat-job.h"
 
 namespace addon {
 

@@ -2,8 +2,8 @@
 
 #pragma once
 
-#include "model-load.h"
-#include "worker.h"
+#include "model/model-load.h"
+#include "runtime/worker.h"
 
 #include <napi.h>
 

@@ -23,7 +23,7 @@ static test_context & context() {
 
 extern "C" int LLVMFuzzerInitialize(int *, char ***) {
     llama_log_set([](ggml_log_level, const char *, void *) {}, nullptr);
-    ggml_set_abort_callback([](const char * message) { throw std::runtime_error(message); }); // as addon/assertion.h has it
+    ggml_set_abort_callback([](const char * message) { throw std::runtime_error(message); }); // as addon/runtime/assertion.h has it
     return 0;
 }
 
@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t * data, size_t size) {
     uint32_t n_name = 0;
     memcpy(&n_name, data, std::min<size_t>(size, sizeof(n_name)));
     if (n_name > size) {
-        return -1; // addon/state-header.cpp refuses it
+        return -1; // addon/context/state-header.cpp refuses it
     }
 
     context().clear();

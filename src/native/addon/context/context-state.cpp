@@ -1,0 +1,84 @@
+#include "context-state.h"
+
+#include "runtime/job.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace addon {
+
+size_t trace_n_mass(const h2o_trace & t) {
+    return (size_t) (t.pos + t.n_chunk) * t.n_heads * std::max(t.n_sets, 1);
+}
+
+trace_entry::trace_entry(const h2o_trace & t) : entry(t) {
+    const size_t n_mem   = (size_t) t.n_mem * t.n_heads * t.n_sets;
+    const size_t n_chunk = (size_t) t.n_chunk * t.n_heads;
+    const size_t n_mass  = trace_n_mass(t);
+
+    data.reserve(2*n_mem + n_chunk + (t.mass ? n_mass : 0)); // pointers stay
+
+    const auto copy = [&](const void * src, size_t n) -> const float * {
+        if (!src) {
+            return nullptr;
+        }
+        const size_t at = data.size();
+        data.resize(at + n);
+        memcpy(data.data() + at, src, n * sizeof(float));
+        return data.data() + at;
+    };
+    entry.mem_pos     = (const int32_t *) copy(t.mem_pos, n_mem);
+    entry.mem_score   = copy(t.mem_score,   n_mem);
+    entry.chunk_score = copy(t.chunk_score, n_chunk);
+    entry.mass        = copy(t.mass,        n_mass);
+}
+
+context_state::~context_state() {
+    llama_free(ctx);
+}
+
+int32_t context_state::position() const {
+    return llama_memory_seq_pos_max(memory, 0) + 1;
+}
+
+bool context_state::is_recurrent() const {
+    return llama_model_is_recurrent(model.get()) || llama_model_is_hybrid(model.get());
+}
+
+int32_t context_state::earliest() const {
+    if (is_recurrent()) {
+        return position();
+    }
+    const int32_t n_swa   = llama_model_n_swa(model.get());
+    const int32_t pos_min = llama_memory_seq_pos_min(memory, 0);
+
+    return n_swa > 0 && pos_min > 0 ? pos_min + n_swa - 1 : 0;
+}
+
+void context_state::begin_call(size_t n_tokens) {
+    before.drop();
+
+    if (is_recurrent() && n_tokens > 1 && position() > 0 && h2o_get_info(ctx).reason != H2O_REASON_NONE) {
+        before.take(ctx);
+    }
+}
+
+int32_t context_state::rollback(int32_t base, bool is_torn) {
+    if (is_recurrent()) {
+        before.restore(ctx);
+    } else if (llama_model_n_swa(model.get()) > 0 && !is_torn) {
+        return position();
+    }
+    if (base < earliest() || !llama_memory_seq_rm(memory, 0, base, -1)) {
+        llama_memory_clear(memory, false);
+    }
+    return position();
+}
+
+bool context_state::on_node(void * data) {
+    context_state * self = static_cast<context_state *>(data);
+    self->n_nodes_done.fetch_add(1, std::memory_order_relaxed);
+    return self->running && self->running->is_aborted();
+}
+
+} // namespace addon

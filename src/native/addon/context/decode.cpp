@@ -1,0 +1,238 @@
+#include "decode.h"
+
+#include "runtime/values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace addon {
+
+decode_job::decode_job(
+        Napi::Env env, decode_input input, std::shared_ptr<context_state> state, std::shared_ptr<trace_ptr> trace) :
+    job(env), input(std::move(input)), state(std::move(state)), trace_target(std::move(trace)) {}
+
+// llama_decode asserts on these; the TypeScript layer has checked them before
+void decode_job::check() const {
+    const size_t n = input.tokens.size();
+
+    if (n == 0) {
+        throw failure("ERR_H2O_EMPTY_PROMPT", "there are no tokens");
+    }
+
+    const size_t n_max = state->causal ? llama_n_batch(state->ctx) : llama_n_ubatch(state->ctx);
+    if (n > n_max) {
+        throw failure("ERR_H2O_BATCH_TOO_LARGE", "too many tokens for one call",
+            {{"nTokens", (double) n}, {"nBatch", (double) n_max}});
+    }
+
+    if (base + n > state->n_positions) {
+        throw failure("ERR_H2O_PROMPT_TOO_LONG", "the model knows no positions this far",
+            {{"nPrompt", (double) n}, {"nPositions", state->n_positions}, {"position", (double) base}});
+    }
+
+    if (base + n > llama_n_ctx_seq(state->ctx)) {
+        throw failure("ERR_H2O_PROMPT_TOO_LONG", "the tokens do not fit into the context",
+            {{"nPrompt", (double) n}, {"nCtx", (double) llama_n_ctx_seq(state->ctx)}, {"position", (double) base}});
+    }
+
+    if (!h2o_set_decode(state->ctx, input.n_decode)) {
+        throw failure("ERR_H2O_INVALID_ARGUMENT", "the context has no index for sparse decoding",
+            {{"decode", (double) input.n_decode}, {"position", (double) base}});
+    }
+}
+
+// for the share of a running call: what earlier calls of the same kind had, and a rough guess for the first
+void decode_job::expect_nodes() {
+    const double n        = (double) input.tokens.size();
+    const double n_ubatch = llama_n_ubatch(state->ctx);
+    const double n_parts  = std::ceil(n / n_ubatch);
+    const bool   sparse   = n_parts > 1 && h2o_get_info(state->ctx).reason == H2O_REASON_NONE;
+
+    const double n_layer = llama_model_n_layer(state->model.get());
+    const double known   = sparse ? state->n_nodes_per_chunk : state->n_nodes_per_ubatch;
+    const double guess   = sparse ? 40.0 * n_layer : 25.0 * n_layer;
+
+    state->n_nodes_expected.store((int64_t) (n_parts * (known > 0.0 ? known : guess)), std::memory_order_relaxed);
+    state->n_nodes_done.store(0, std::memory_order_relaxed);
+}
+
+void decode_job::learn_nodes() {
+    const double n_nodes = (double) state->n_nodes_done.load(std::memory_order_relaxed);
+
+    if (call.path == H2O_PATH_SPARSE) {
+        state->n_nodes_per_chunk = n_nodes / std::max(1, call.n_chunks);
+    } else {
+        const double n_ubatch = llama_n_ubatch(state->ctx);
+        state->n_nodes_per_ubatch = n_nodes / std::ceil((double) input.tokens.size() / n_ubatch);
+    }
+
+    state->n_nodes_expected.store(0, std::memory_order_relaxed);
+}
+
+int decode_job::decode() {
+    const size_t n = input.tokens.size();
+
+    // an embedding context outputs every token, and warns when that was not asked for
+    const bool output_all  = input.logits == outputs::all || state->embeddings;
+    const bool output_last = output_all || input.logits == outputs::last || input.draw;
+
+    std::vector<int8_t> output(n, output_all);
+    output[n - 1] = output_last;
+
+    llama_batch batch = llama_batch_get_one(input.tokens.data(), (int32_t) n);
+    batch.logits = output.data();
+
+    const int status = llama_decode(state->ctx, batch);
+    llama_synchronize(state->ctx);
+
+    return status;
+}
+
+void decode_job::copy_logits() {
+    const size_t n_vocab = llama_vocab_n_tokens(state->vocab());
+    const size_t n_rows  = input.logits == outputs::all ? input.tokens.size() : 1;
+
+    for (size_t i = 0; i < n_rows; ++i) {
+        const float * row = llama_get_logits_ith(state->ctx, input.logits == outputs::all ? (int32_t) i : -1);
+        if (!row) {
+            throw failure("ERR_H2O_DECODE_FAILED", "the model gives no logits");
+        }
+        memcpy(input.out + i * n_vocab, row, n_vocab * sizeof(float));
+    }
+}
+
+void decode_job::copy_trace() {
+    trace = std::make_shared<std::vector<trace_entry>>();
+
+    for (int32_t i = 0; i < h2o_trace_n(state->ctx); ++i) {
+        h2o_trace t;
+        if (h2o_get_trace(state->ctx, i, &t)) {
+            trace->emplace_back(t);
+        }
+    }
+}
+
+void decode_job::run() {
+    base = position = state->position();
+
+    if (is_aborted()) {
+        throw failure_interrupted(position);
+    }
+    check();
+    expect_nodes();
+
+    const int64_t t_start_us = llama_time_us();
+
+    int         status  = 0;
+    bool        is_torn = false;
+    std::string message = "llama_decode failed";
+
+    state->begin_call(input.tokens.size());
+
+    // A call of one token on recurrent layers runs to its end: it is short, and could not be rolled back.
+    state->running = state->is_recurrent() && input.tokens.size() == 1 ? nullptr : this;
+    try {
+        status = decode();
+        ms     = (llama_time_us() - t_start_us) / 1000.0;
+        if (status == 0) {
+            read_results();
+        }
+    } catch (const std::exception & err) {
+        status  = -3;
+        is_torn = true;
+        message = err.what();
+    }
+    state->running = nullptr;
+
+    if (status != 0) {
+        position = state->rollback(base, is_torn);
+        if (is_aborted()) {
+            throw failure_interrupted(position);
+        }
+        throw failure("ERR_H2O_DECODE_FAILED", message,
+            {{"status", (double) status}, {"nTokens", (double) input.tokens.size()}, {"position", (double) position}});
+    }
+
+    if (input.draw) {
+        draw();
+    }
+}
+
+void decode_job::draw() {
+    try {
+        const float * logits = llama_get_logits_ith(state->ctx, -1);
+        if (!logits) {
+            throw failure("ERR_H2O_DECODE_FAILED", "the model gives no logits");
+        }
+        drawn = input.draw->draw(logits, aborted());
+    } catch (const h2o_work_aborted &) {
+        throw failure_interrupted(position);
+    } catch (failure & err) {
+        err.details.emplace_back("position", (double) position);
+        throw;
+    }
+}
+
+void decode_job::read_results() {
+    position = state->position();
+
+    if (!h2o_get_last_call(state->ctx, &call)) {
+        call = { (int32_t) input.tokens.size(), base, H2O_PATH_DENSE, H2O_REASON_OFF, 0, 0, false, 0, H2O_REASON_OFF };
+    }
+    learn_nodes();
+
+    if (input.out) {
+        copy_logits();
+    }
+    if (state->trace && call.path == H2O_PATH_SPARSE) {
+        copy_trace();
+    }
+}
+
+void decode_job::set_logprobs(Napi::Object & object) const {
+    const Napi::Env env = object.Env();
+    const size_t    n   = drawn.alternatives.size();
+
+    Napi::Int32Array   tokens   = Napi::Int32Array::New(env, n);
+    Napi::Float32Array logprobs = Napi::Float32Array::New(env, n);
+    for (size_t i = 0; i < n; ++i) {
+        tokens  [i] = drawn.alternatives[i].first;
+        logprobs[i] = drawn.alternatives[i].second;
+    }
+
+    object.Set("logprob",     Napi::Number::New(env, drawn.logprob));
+    object.Set("topTokens",   tokens);
+    object.Set("topLogprobs", logprobs);
+}
+
+Napi::Value decode_job::result(Napi::Env env) {
+    if (trace) {
+        *trace_target = trace;
+    }
+
+    Napi::Object object = Napi::Object::New(env);
+
+    object.Set("n",         Napi::Number::New(env, call.n_tokens));
+    object.Set("pos",       Napi::Number::New(env, call.pos));
+    object.Set("path",      Napi::String::New(env, h2o_path_name(call.path)));
+    object.Set("reason",    call.reason == H2O_REASON_NONE ? env.Null()
+                                : Napi::Value(Napi::String::New(env, h2o_reason_name(call.reason))));
+    object.Set("inherited", Napi::Number::New(env, call.n_inherited));
+    object.Set("chunks",    Napi::Number::New(env, call.n_chunks));
+    object.Set("exact",     Napi::Boolean::New(env, call.is_exact));
+    object.Set("decode",    Napi::Number::New(env, call.n_decode));
+    object.Set("decodeReason", call.decode_reason == H2O_REASON_NONE ? env.Null()
+                                : Napi::Value(Napi::String::New(env, h2o_reason_name(call.decode_reason))));
+    object.Set("position",  Napi::Number::New(env, position));
+    object.Set("ms",        Napi::Number::New(env, ms));
+    object.Set("token",     drawn.token == LLAMA_TOKEN_NULL ? env.Null()
+                                : Napi::Value(Napi::Number::New(env, drawn.token)));
+    if (input.draw && input.draw->n_logprobs() >= 0) {
+        set_logprobs(object);
+    }
+
+    return object;
+}
+
+} // namespace addon

@@ -1,0 +1,67 @@
+// One llama_decode call: tokens appended to sequence 0, logits copied out, the next token drawn if asked.
+//
+// A call counts as a whole or not at all: after a failure or an abort the context holds what it held before. Models
+// with sliding windows or recurrent layers are exceptions (context_state::rollback). If no token can be drawn, the
+// context keeps the tokens of the call.
+
+#pragma once
+
+#include "context-state.h"
+#include "runtime/job.h"
+#include "text/sampler.h"
+
+#include <vector>
+
+namespace addon {
+
+enum class outputs { none = 0, last = 1, all = 2 };
+
+struct decode_input {
+    std::vector<llama_token> tokens;
+    outputs                  logits = outputs::last;
+
+    // where the logits go, n_vocab (last) or n_tokens * n_vocab (all) of them: memory of a JavaScript array that the
+    // job keeps alive. May be null: then they stay in the context
+    float *                             out = nullptr;
+    Napi::Reference<Napi::Float32Array> out_array;
+
+    uint32_t n_decode = 0; // keys that a query head reads in sparse decoding; 0: all
+
+    // draws a token from the last logits; may be null
+    std::shared_ptr<sampler> draw;
+};
+
+class decode_job : public job {
+public:
+    // `trace` receives the trace of a sparse call, on the JavaScript thread
+    decode_job(Napi::Env env, decode_input input, std::shared_ptr<context_state> state, std::shared_ptr<trace_ptr> trace);
+
+protected:
+    bool        computes() const override { return true; }
+    void        run() override;
+    Napi::Value result(Napi::Env env) override;
+
+private:
+    void check() const;
+    void expect_nodes();
+    void learn_nodes();
+    int  decode();
+    void read_results();
+    void draw();
+    void copy_logits();
+    void copy_trace();
+    void set_logprobs(Napi::Object & object) const;
+
+    decode_input                   input;
+    std::shared_ptr<context_state> state;
+    std::shared_ptr<trace_ptr>     trace_target;
+
+    int32_t     base     = 0; // position of the first token
+    int32_t     position = 0;
+    h2o_call    call{};
+    double      ms       = 0.0;
+    drawn_token drawn;
+    trace_ptr   trace;
+};
+
+} // namespace addon
