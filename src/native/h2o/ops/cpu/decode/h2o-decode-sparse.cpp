@@ -13,8 +13,8 @@
 #include <cstring>
 #include <numeric>
 
-// Three steps, each shared by all threads: what each head chooses, attention of a KV head's heads over pieces of what any of
-// them chose, and the merge of the pieces.
+// Four steps, each shared by all threads: what each head chooses, what the heads of a KV head read, their attention over pieces of
+// it, and the merge of the pieces.
 
 static constexpr int64_t H2O_LOCAL   = GGML_H2O_DECODE_LOCAL;
 static constexpr int64_t H2O_PIECES  = 8;
@@ -25,10 +25,12 @@ namespace {
 // what all threads read and write, and what one has
 struct h2o_sparse_work {
     h2o_sparse_work(const h2o_decode_op & op, void * data, int ith) : at((char *) GGML_PAD((uintptr_t) data, 64)), op(op) {
-        chosen = take<int32_t>(n_queries(op)*n_best(op));
-        o      = take<float>(n_queries(op)*H2O_PIECES*op.d_v);
-        max    = take<float>(n_queries(op)*H2O_PIECES);
-        sum    = take<float>(n_queries(op)*H2O_PIECES);
+        chosen  = take<int32_t>(n_queries(op)*n_best(op));
+        o       = take<float>(n_queries(op)*H2O_PIECES*op.d_v);
+        max     = take<float>(n_queries(op)*H2O_PIECES);
+        sum     = take<float>(n_queries(op)*H2O_PIECES);
+        cells   = take<int32_t>(op.n_tokens*op.n_head_kv*op.n_kv);
+        n_cells = take<int32_t>(op.n_tokens*op.n_head_kv);
 
         at += ith*own_size(op);
         query  = take<float>(h2o_sign_query::work_size(op.d_k));
@@ -36,7 +38,6 @@ struct h2o_sparse_work {
         good   = take<int32_t>(op.n_kv);
         keys   = take<int32_t>(op.n_kv);
         best   = take<int32_t>(op.n_kv);
-        cells  = take<int32_t>(op.n_kv);
         is_in  = take<uint8_t>(op.n_kv);
         q      = take<float>(op.n_group*op.d_k);
         rows   = take<float>(4*std::max(op.d_k, op.d_v));
@@ -62,13 +63,15 @@ struct h2o_sparse_work {
     float   * max;    // [n_queries][H2O_PIECES]
     float   * sum;
 
+    int32_t * cells;   // [n_tokens*n_head_kv][n_kv]: those that are read, ascending
+    int32_t * n_cells; // [n_tokens*n_head_kv]
+
     float   * query;
     float   * scores; // of the candidates
     int32_t * good;   // candidates that are worth a comparison
     int32_t * keys;   // of these
     int32_t * best;   // among these
 
-    int32_t * cells;  // those that are read, ascending
     uint8_t * is_in;  // [candidates] whether some head of the group chose it
     float   * q;      // [n_group][d_k], scaled
     float   * rows;   // four of K or V
@@ -88,7 +91,7 @@ private:
 
     static size_t own_size(const h2o_decode_op & op) {
         return
-            GGML_PAD(h2o_sign_query::work_size(op.d_k)*sizeof(float), 64) + 5*GGML_PAD(op.n_kv*sizeof(float), 64) +
+            GGML_PAD(h2o_sign_query::work_size(op.d_k)*sizeof(float), 64) + 4*GGML_PAD(op.n_kv*sizeof(float), 64) +
             GGML_PAD(op.n_kv, 64) + GGML_PAD(op.n_group*op.d_k*sizeof(float), 64) +
             GGML_PAD(4*std::max(op.d_k, op.d_v)*sizeof(float), 64) + GGML_PAD(op.n_group*ld(op)*sizeof(float), 64);
     }
@@ -203,13 +206,23 @@ static void h2o_choose(const h2o_sparse_token & t, const h2o_sparse_work & w, in
     h2o_take_best_scores(w, t.n_cand(), op.p.n_heavy, w.chosen + (t.token*op.q->ne[1] + head)*w.n_best(op));
 }
 
-// the cells that the heads of a KV head read into w.cells: page 0, what any of them chose, and the last ones
-static int64_t h2o_find_cells(const h2o_sparse_token & t, const h2o_sparse_work & w, int64_t ih) {
+// the cells that the heads of a KV head read: page 0, what any of them chose, and the last ones; of these what the token sees, as
+// cells in a hole may hold anything. Returns how many
+static int64_t h2o_find_cells(const h2o_sparse_token & t, const h2o_sparse_work & w, int64_t ih, int32_t * cells) {
     const h2o_decode_op & op = t.op;
 
+    int64_t n = 0;
+
+    const auto add = [&](int64_t cell) {
+        cells[n] = cell;
+        n += t.mask(cell) != -INFINITY;
+    };
+
     if (!t.chooses()) {
-        std::iota(w.cells, w.cells + t.n_seen, 0);
-        return t.n_seen;
+        for (int64_t cell = 0; cell < t.n_seen; ++cell) {
+            add(cell);
+        }
+        return n;
     }
     std::fill(w.is_in, w.is_in + t.n_cand(), 0);
     for (int64_t head = ih*op.n_group; head < (ih + 1)*op.n_group; ++head) {
@@ -219,21 +232,20 @@ static int64_t h2o_find_cells(const h2o_sparse_token & t, const h2o_sparse_work 
         }
     }
 
-    int64_t n = 0;
     for (int64_t cell = 0; cell < GGML_H2O_PAGE; ++cell) {
-        w.cells[n++] = cell;
+        add(cell);
     }
     for (int64_t i = 0; i < t.n_cand(); i += sizeof(uint64_t)) { // most of them are in no set
         uint64_t some;
         memcpy(&some, w.is_in + i, sizeof(some));
         for (int64_t k = i; some != 0 && k < i + (int64_t) sizeof(some); ++k) {
             if (w.is_in[k]) {
-                w.cells[n++] = GGML_H2O_PAGE + k;
+                add(GGML_H2O_PAGE + k);
             }
         }
     }
     for (int64_t cell = t.end_page*GGML_H2O_PAGE; cell < t.n_seen; ++cell) {
-        w.cells[n++] = cell;
+        add(cell);
     }
     return n;
 }
@@ -269,20 +281,13 @@ static float h2o_value_at(const ggml_tensor * v, const char * src) {
 static void h2o_attend_piece(const h2o_sparse_token & t, const h2o_sparse_work & w, int64_t ih, int64_t piece) {
     const h2o_decode_op & op = t.op;
 
-    const int64_t n_all = h2o_find_cells(t, w, ih);
+    const int64_t list  = t.token*op.n_head_kv + ih;
+    const int64_t n_all = w.n_cells[list];
     const int64_t n_per = GGML_PAD((n_all + H2O_PIECES - 1)/H2O_PIECES, 4);
     const int64_t begin = std::min(n_all, piece*n_per);
-    const int64_t end   = std::min(n_all, begin + n_per);
+    const int64_t n     = std::min(n_all, begin + n_per) - begin;
 
-    // those that the token sees: cells in a hole may hold anything
-    const int32_t * cells = w.cells + begin;
-
-    int64_t n = 0;
-    for (int64_t i = begin; i < end; ++i) {
-        if (t.mask(w.cells[i]) != -INFINITY) {
-            w.cells[begin + n++] = w.cells[i];
-        }
-    }
+    const int32_t * cells = w.cells + list*op.n_kv + begin;
 
     const int64_t ld   = w.ld(op);
     const int64_t head = ih*op.n_group;
@@ -393,6 +398,9 @@ void h2o_forward_decode_sparse(const ggml_compute_params * params, ggml_tensor *
         if (t.chooses()) {
             h2o_choose(t, w, i%n_head);
         }
+    });
+    share_out(op.n_tokens*op.n_head_kv, [&](int64_t i) {
+        w.n_cells[i] = h2o_find_cells(h2o_sparse_token(op, i/op.n_head_kv), w, i%op.n_head_kv, w.cells + i*op.n_kv);
     });
     share_out(op.n_tokens*op.n_head_kv*H2O_PIECES, [&](int64_t i) {
         const h2o_sparse_token t(op, i/(op.n_head_kv*H2O_PIECES));
