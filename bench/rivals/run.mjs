@@ -14,11 +14,24 @@ import { table } from '../quality/markdown.mjs'
 import { genaiPython, openGenai } from './genai.mjs'
 import { hasStock, openStock } from './stock.mjs'
 
+/** Each opens a contender, or gives nothing where its program is missing. */
+const CONTENDERS = {
+  dense: ({ model, ...limits }) => openOurs(model, false, limits),
+  query: ({ model, ...limits }) => openOurs(model, { select: 'query' }, limits),
+  'stock -fa on': (run) => hasStock() && openStock({ ...run, flashAttn: 'on' }),
+  'stock -fa off': (run) => hasStock() && openStock({ ...run, flashAttn: 'off' }),
+  'OpenVINO dense': (run) => run.program && openGenai(run.program, { ...run, mode: 'dense' }),
+  'OpenVINO xattention': (run) => run.program && openGenai(run.program, { ...run, mode: 'xattention' }),
+  'OpenVINO trishape': (run) => run.program && openGenai(run.program, { ...run, mode: 'trishape' }),
+}
+
 const HELP = `usage: npm run bench:rivals -- -m FILE.gguf [options]
 
   --lengths LIST   prompts of so many tokens (4096)
   --tasks LIST     what is asked (${insideTasks.map(({ name }) => name).join(',')})
   --items N        questions of each task and length, the last ones of its prompt (4)
+  --contenders LIST  who takes part; times are paired with the first one's (all:
+                   ${Object.keys(CONTENDERS).join(', ')})
   -t N             threads (all cores)
 
 Every contender reads the same tokens up to a question, and answers it. Its answer is right where its tokens are.
@@ -85,6 +98,7 @@ await main(async () => {
       lengths: { type: 'string', default: '4096' },
       tasks: { type: 'string', default: insideTasks.map(({ name }) => name).join(',') },
       items: { type: 'string', default: '4' },
+      contenders: { type: 'string', default: Object.keys(CONTENDERS).join(',') },
       threads: { type: 'string', short: 't', default: String(availableParallelism()) },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -96,6 +110,7 @@ await main(async () => {
   const each = count('--items', values.items, 1)
   const lengths = values.lengths.split(',').map((text) => count('--lengths', text, 2048))
   const tasks = values.tasks.split(',').map(taskNamed)
+  const names = values.contenders.split(',').map(contenderNamed)
   const model = await api.loadModel(file)
   const program = genaiPython()
   if (!program) console.error('skipped: OpenVINO GenAI, which this Python does not have (--help)')
@@ -106,18 +121,11 @@ await main(async () => {
   for (const length of lengths) {
     const items = tasks.flatMap((task) => questions(model, task, length, each))
     const longest = Math.max(...items.map(({ ids, answer }) => ids.length + answer.length))
-    const contenders = [
-      ['dense', await openOurs(model, false, { longest, threads })],
-      ['query', await openOurs(model, { select: 'query' }, { longest, threads })],
-      ...['on', 'off'].map((flashAttn) => [
-        `stock -fa ${flashAttn}`,
-        hasStock() && openStock({ file, flashAttn, threads }),
-      ]),
-      ...['dense', 'xattention', 'trishape'].map((mode) => [
-        `OpenVINO ${mode}`,
-        program && openGenai(program, { file, mode, threads, longest }),
-      ]),
-    ].filter(([, contender]) => contender)
+    const contenders = []
+    for (const name of names) {
+      const contender = await CONTENDERS[name]({ model, file, program, threads, longest })
+      if (contender) contenders.push([name, contender])
+    }
     const runs = contenders.map(() => [])
     for (const [turn, { ids, answer }] of items.entries()) {
       for (let i = 0; i < contenders.length; i++) {
@@ -127,7 +135,14 @@ await main(async () => {
       }
     }
     for (const [, contender] of contenders) await contender.close()
-    const head = [`${length} tokens`, 'right', 'to dense', 'TTFT, s', 'of dense, paired', 'CPU, s']
+    const head = [
+      `${length} tokens`,
+      'right',
+      `to ${names[0]}`,
+      'TTFT, s',
+      `of ${names[0]}, paired`,
+      'CPU, s',
+    ]
     console.log(
       `${table(
         head,
@@ -136,6 +151,11 @@ await main(async () => {
     )
   }
 })
+
+function contenderNamed(name) {
+  if (name in CONTENDERS) return name
+  throw new UsageFailure(`there is no contender ${name}: ${Object.keys(CONTENDERS).join(', ')}.`)
+}
 
 function taskNamed(name) {
   if (insideTasks.some((task) => task.name === name)) return name
