@@ -243,15 +243,16 @@ describe('memory', () => {
   })
 })
 
-describe('a context that H2O does not serve', () => {
+describe('a context', () => {
   it('shares its cells among sequences', async () => {
     await using context = await tinyContext({ nSeqMax: 2 })
     expect(context.nCtx).toBe(512)
-    expect(context.h2o).toMatchObject({ covered: false, reason: 'multi-sequence' })
-    expect(await context.prefill(someTokens(400))).toMatchObject({ path: 'dense', reason: 'multi-sequence' })
+    expect(await context.prefill(someTokens(400))).toMatchObject({ path: 'h2o' })
     await expect(context.prefill(someTokens(513))).rejects.toMatchObject({ code: 'ERR_H2O_PROMPT_TOO_LONG' })
   })
+})
 
+describe('a context that H2O does not serve', () => {
   it('outputs every token when it outputs embeddings', async () => {
     await using context = await tinyContext({ embeddings: true })
     expect(context.h2o.covered).toBe(false)

@@ -41,14 +41,14 @@ describe('options', () => {
       model,
       nCtx: 512,
       nThreads: 1,
-      nSeqMax: 2,
+      embeddings: true,
       h2o: { decode: 8 },
       onWarning,
     })
-    expect(context.h2o).toMatchObject({ decode: 0, decodeReason: 'multi-sequence' })
+    expect(context.h2o).toMatchObject({ decode: 0, decodeReason: 'unsupported-context' })
     expect(warnings).toMatchObject([{ code: 'H2O_WARN_DECODE_DENSE' }])
     await expect(context.decode(1, { decode: 8 })).rejects.toMatchObject(invalid)
-    expect((await context.decode(1)).call).toMatchObject({ decode: 0, decodeReason: 'multi-sequence' })
+    expect((await context.decode(1)).call).toMatchObject({ decode: 0, decodeReason: 'unsupported-context' })
   })
 })
 

@@ -40,7 +40,6 @@ const refusals: Refusal[] = [
     spec: { arch: 'jamba', layers: 8 },
     settings: { h2o: { local: 16, heavy: 16, schedule: 'two-pass' } },
   },
-  { name: 'several sequences', reason: 'multi-sequence', settings: { nSeqMax: 2 } },
   {
     name: 'a context that returns embeddings',
     reason: 'unsupported-context',

@@ -49,7 +49,9 @@ void test_set_env(const char * name, const char * value) {
 test_context::test_context(const tiny_model & model, const test_context_params & params) : model(model.params) {
     llama_context_params cparams = llama_context_default_params();
 
-    cparams.n_ctx           = params.n_ctx;
+    cparams.n_ctx           = params.unified ? params.n_ctx : params.n_ctx*params.n_seq;
+    cparams.n_seq_max       = params.n_seq;
+    cparams.kv_unified      = params.unified;
     cparams.n_batch         = params.n_batch;
     cparams.n_ubatch        = params.n_chunk;
     cparams.n_rs_seq        = params.n_rs_seq;
@@ -102,10 +104,10 @@ bool test_context::capture(ggml_tensor * t, bool ask, void * user_data) {
     return !ask || wanted;
 }
 
-void test_context::decode(const std::vector<llama_token> & tokens) {
-    const int pos = n_pos();
+void test_context::decode(const std::vector<llama_token> & tokens, llama_seq_id seq_id) {
+    const int pos = n_pos(seq_id);
 
-    decode_at(tokens, pos);
+    decode_at(tokens, pos, seq_id);
 
     CHECK(call().n_tokens == (int) tokens.size() && call().pos == pos);
 }
@@ -121,20 +123,40 @@ void test_context::decode_aborted(std::vector<llama_token> tokens, int n_nodes) 
     CHECK(status == 2 && n_pos() == pos);
 }
 
-void test_context::decode_at(const std::vector<llama_token> & tokens, llama_pos pos) {
+void test_context::decode_at(const std::vector<llama_token> & tokens, llama_pos pos, llama_seq_id seq_id) {
+    CHECK(try_decode_at({ { seq_id, tokens } }, { pos }) == 0);
+}
+
+int test_context::try_decode(const std::vector<test_run> & runs) {
+    std::vector<llama_pos> pos;
+    for (const test_run & run : runs) {
+        pos.push_back(n_pos(run.seq_id));
+    }
+    return try_decode_at(runs, pos);
+}
+
+int test_context::try_decode_at(const std::vector<test_run> & runs, const std::vector<llama_pos> & pos) {
     captured.clear();
 
-    llama_batch batch = llama_batch_init(tokens.size(), 0, 1);
-    batch.n_tokens = tokens.size();
-    for (int i = 0; i < batch.n_tokens; ++i) {
-        batch.token   [i]    = tokens[i];
-        batch.pos     [i]    = pos + i;
-        batch.n_seq_id[i]    = 1;
-        batch.seq_id  [i][0] = 0;
-        batch.logits  [i]    = true;
+    size_t n_tokens = 0;
+    for (const test_run & run : runs) {
+        n_tokens += run.tokens.size();
     }
-    CHECK(llama_decode(ctx.get(), batch) == 0);
+    llama_batch batch = llama_batch_init(n_tokens, 0, 1);
+    for (size_t r = 0; r < runs.size(); ++r) {
+        for (size_t i = 0; i < runs[r].tokens.size(); ++i) {
+            const int32_t j = batch.n_tokens++;
+
+            batch.token   [j]    = runs[r].tokens[i];
+            batch.pos     [j]    = pos[r] + i;
+            batch.n_seq_id[j]    = 1;
+            batch.seq_id  [j][0] = runs[r].seq_id;
+            batch.logits  [j]    = true;
+        }
+    }
+    const int status = llama_decode(ctx.get(), batch);
     llama_batch_free(batch);
+    return status;
 }
 
 h2o_call test_context::call() const {
@@ -260,24 +282,24 @@ test_kv test_context::v_cache(int il, int n) const {
     return read_cells(v, v->nb[1] > v->nb[2]);
 }
 
-int test_context::n_pos() const {
-    return llama_memory_seq_pos_max(memory(), 0) + 1;
+int test_context::n_pos(llama_seq_id seq_id) const {
+    return llama_memory_seq_pos_max(memory(), seq_id) + 1;
 }
 
-void test_context::truncate(int pos) {
-    CHECK(llama_memory_seq_rm(memory(), 0, pos, -1));
+void test_context::truncate(int pos, llama_seq_id seq_id) {
+    CHECK(llama_memory_seq_rm(memory(), seq_id, pos, -1));
 }
 
 void test_context::clear() {
     llama_memory_clear(memory(), true);
 }
 
-std::vector<uint8_t> test_context::save() const {
-    std::vector<uint8_t> res(llama_state_seq_get_size(ctx.get(), 0));
-    CHECK(llama_state_seq_get_data(ctx.get(), res.data(), res.size(), 0) == res.size());
+std::vector<uint8_t> test_context::save(llama_seq_id seq_id) const {
+    std::vector<uint8_t> res(llama_state_seq_get_size(ctx.get(), seq_id));
+    CHECK(llama_state_seq_get_data(ctx.get(), res.data(), res.size(), seq_id) == res.size());
     return res;
 }
 
-void test_context::restore(const std::vector<uint8_t> & state) {
-    CHECK(llama_state_seq_set_data(ctx.get(), state.data(), state.size(), 0) == state.size());
+void test_context::restore(const std::vector<uint8_t> & state, llama_seq_id seq_id) {
+    CHECK(llama_state_seq_set_data(ctx.get(), state.data(), state.size(), seq_id) == state.size());
 }

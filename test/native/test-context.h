@@ -23,6 +23,9 @@ struct test_context_params {
     int n_local = 8;  // L
     int n_heavy = 16; // H
 
+    int  n_seq   = 1;     // sequences, with n_ctx each
+    bool unified = false; // they share n_ctx cells
+
     bool swa_full = true; // as llama_context_default_params
     int  n_rs_seq = 0;    // tokens that recurrent layers can go back
 
@@ -70,15 +73,24 @@ struct test_abort_after {
     static bool is_over(void * data) { return ((test_abort_after *) data)->n_left-- <= 0; }
 };
 
+// tokens of one sequence
+struct test_run {
+    llama_seq_id             seq_id;
+    std::vector<llama_token> tokens;
+};
+
 class test_context {
 public:
     test_context(const tiny_model & model, const test_context_params & params = {});
 
     // one llama_decode call that continues the sequence
-    void decode(const std::vector<llama_token> & tokens);
+    void decode(const std::vector<llama_token> & tokens, llama_seq_id seq_id = 0);
 
     // the same from a position on
-    void decode_at(const std::vector<llama_token> & tokens, llama_pos pos);
+    void decode_at(const std::vector<llama_token> & tokens, llama_pos pos, llama_seq_id seq_id = 0);
+
+    // one that continues several sequences; its status
+    int try_decode(const std::vector<test_run> & runs);
 
     // one that is aborted after so many nodes; checks that nothing of it stays
     void decode_aborted(std::vector<llama_token> tokens, int n_nodes);
@@ -102,12 +114,12 @@ public:
     test_kv k_cache(int il, int n) const;
     test_kv v_cache(int il, int n) const;
 
-    int  n_pos() const;        // positions in the cache
-    void truncate(int pos);    // removes what is past
+    int  n_pos(llama_seq_id seq_id = 0) const;     // positions in the cache
+    void truncate(int pos, llama_seq_id seq_id = 0); // removes what is past
     void clear();
 
-    std::vector<uint8_t> save() const;
-    void                 restore(const std::vector<uint8_t> & state);
+    std::vector<uint8_t> save(llama_seq_id seq_id = 0) const;
+    void                 restore(const std::vector<uint8_t> & state, llama_seq_id seq_id = 0);
 
     llama_context  * get()    const { return ctx.get(); }
     llama_memory_t   memory() const { return llama_get_memory(ctx.get()); }
@@ -118,6 +130,8 @@ public:
 private:
     std::map<std::string, std::vector<float>> captured;
     llama_context_ptr ctx;
+
+    int try_decode_at(const std::vector<test_run> & runs, const std::vector<llama_pos> & pos);
 
     static bool capture(ggml_tensor * t, bool ask, void * user_data);
 

@@ -273,7 +273,7 @@ static void test_refused_schedule(const tiny_model & model) {
 
         const auto run = [&](const test_context_params & params, h2o_reason reason) {
             test_context ctx(model, params);
-            CHECK(h2o_get_info(ctx.get()).reason == reason && !h2o_has_memory(ctx.get()));
+            CHECK(h2o_get_info(ctx.get()).reason == reason && !h2o_has_memory(ctx.get(), 0));
 
             ctx.decode(tiny_prompt(3*params.n_chunk));
             CHECK(ctx.call().path == H2O_PATH_DENSE && ctx.call().reason == reason && ctx.trace().empty());

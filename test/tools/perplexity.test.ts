@@ -122,7 +122,8 @@ test('single-pass does not depend on -b', async () => {
   expect(whole).toEqual(single.map((value) => expect.closeTo(value, 1)))
 })
 
-test('the default window of 512 is never sparse, and the line at start says so', async () => {
+test('the default window of 512 is one chunk, and dense', async () => {
   const outcome = await run('llama-perplexity', ['-m', await modelFile(), '-f', textFile(text), '-c', '512'])
-  expect(h2oLines(outcome)[0]).toContain('can be sparse: multi-sequence')
+  expect(h2oLines(outcome)[0]).toContain('prompts of more than 512 tokens')
+  expect(calls(outcome)).toEqual([])
 })

@@ -13,7 +13,7 @@ inline const llama_kv_cache & h2o_attn_cache(const llama_memory_hybrid & memory)
 
 class llama_memory_hybrid_h2o : public h2o_memory<llama_memory_hybrid> {
 public:
-    // upstream's arguments; there is one sequence
+    // upstream's arguments
     llama_memory_hybrid_h2o(
             const llama_cparams   & cparams,
             const llama_model     & model,
@@ -40,11 +40,12 @@ public:
 
     void commit() override;
 
-    // A call of one token costs too little to keep what was before it: it ends with an empty memory.
+    // A call of one token costs too little to keep what was before it: its sequence is removed. So are all but the longest
+    // sequence of a call with several.
     void call_failed(llama_seq_id seq_id, llama_pos pos) override;
 
 protected:
-    llama_memory_context_ptr init_sparse(llama_batch_allocr & balloc, std::vector<h2o_plan> plans) override;
+    llama_memory_context_ptr init_sparse(llama_batch_allocr & balloc, std::vector<h2o_step> steps) override;
 
 private:
     h2o_recurrent_backup backup;
@@ -56,7 +57,7 @@ public:
     // a sparse call
     llama_memory_hybrid_h2o_context(
             llama_memory_hybrid_h2o       * memory,
-            std::vector<h2o_plan>           plans,
+            std::vector<h2o_step>           steps,
             llama_kv_cache::slot_info_vec_t sinfos,
             std::vector<llama_ubatch>       ubatches);
 

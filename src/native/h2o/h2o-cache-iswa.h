@@ -19,7 +19,7 @@ public:
     bool keeps_graphs() const override { return true; }
 
 protected:
-    llama_memory_context_ptr init_sparse(llama_batch_allocr & balloc, std::vector<h2o_plan> plans) override;
+    llama_memory_context_ptr init_sparse(llama_batch_allocr & balloc, std::vector<h2o_step> steps) override;
 };
 
 // Every graph stores K and V of new tokens: two-pass is refused, since its second phase would need windows that the
@@ -29,7 +29,7 @@ public:
     // a sparse call
     llama_kv_cache_iswa_h2o_context(
             llama_kv_cache_iswa_h2o       * kv,
-            std::vector<h2o_plan>           plans,
+            std::vector<h2o_step>           steps,
             llama_kv_cache::slot_info_vec_t sinfos_base,
             llama_kv_cache::slot_info_vec_t sinfos_swa,
             std::vector<llama_ubatch>       ubatches);

@@ -15,7 +15,7 @@ public:
     llama_memory_context_ptr new_reserve_context(const h2o_plan & plan) override;
 
 protected:
-    llama_memory_context_ptr init_sparse(llama_batch_allocr & balloc, std::vector<h2o_plan> plans) override;
+    llama_memory_context_ptr init_sparse(llama_batch_allocr & balloc, std::vector<h2o_step> steps) override;
 };
 
 // The graphs of phase 2 see tokens again and store no K and V.
@@ -24,7 +24,7 @@ public:
     // a sparse call
     llama_kv_cache_h2o_context(
             llama_kv_cache_h2o            * kv,
-            std::vector<h2o_plan>           plans,
+            std::vector<h2o_step>           steps,
             llama_kv_cache::slot_info_vec_t sinfos,
             std::vector<llama_ubatch>       ubatches);
 
@@ -36,5 +36,5 @@ public:
     bool next()  override;
     bool apply() override;
 
-    const llama_ubatch & get_ubatch() const override { return get_plan_ubatch(); }
+    const llama_ubatch & get_ubatch() const override { return get_step_ubatch(); }
 };

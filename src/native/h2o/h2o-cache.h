@@ -1,9 +1,10 @@
 // What a KV cache needs to carry H2O, whatever family of upstream's memories it belongs to: the policy, the store, the
-// state and the call in progress. An adapter of a family derives from upstream's class and from this one, and answers
-// for it with one function; the hooks know this class and h2o_sparse_context, and no adapter.
+// states of its sequences and the call in progress. An adapter of a family derives from upstream's class and from this one,
+// and answers for it with one function; the hooks know this class and h2o_sparse_context, and no adapter.
 
 #pragma once
 
+#include "h2o-call.h"
 #include "h2o-policy.h"
 #include "h2o-state.h"
 #include "h2o-store.h"
@@ -17,18 +18,14 @@
 struct llama_cparams;
 struct llama_model;
 
-class llama_kv_cache;
-class llama_kv_cache_context;
-class llama_kv_cells;
-
 class h2o_cache;
 
-// One sparse call on its way through llama_context: a plan and a ubatch per graph. Part of the memory context of a
+// One sparse call on its way through llama_context: a step and a ubatch per graph. Part of the memory context of a
 // family.
 class h2o_sparse_context {
 public:
     // a call
-    h2o_sparse_context(h2o_cache & cache, std::vector<h2o_plan> plans, std::vector<llama_ubatch> ubatches);
+    h2o_sparse_context(h2o_cache & cache, std::vector<h2o_step> steps, std::vector<llama_ubatch> ubatches);
 
     // a reservation
     h2o_sparse_context(h2o_cache & cache, const h2o_plan & plan);
@@ -39,7 +36,10 @@ public:
     virtual const llama_kv_cache_context & get_attn() const = 0;
 
     h2o_cache      & get_cache() const { return cache; }
-    const h2o_plan & get_plan()  const { return plans[i_plan]; }
+    const h2o_step & get_step()  const { return steps[i_step]; }
+
+    // of a sparse step
+    const h2o_plan & get_plan()  const { return *steps[i_step].plan; }
 
 protected:
     // before the graph runs
@@ -48,17 +48,15 @@ protected:
     // after it; false if it was the last one
     bool next_graph();
 
-    const llama_ubatch & get_plan_ubatch() const { return ubatches[i_plan]; }
+    const llama_ubatch & get_step_ubatch() const { return ubatches[i_step]; }
 
 private:
     h2o_cache & cache;
 
-    const std::vector<h2o_plan>     plans;
+    const std::vector<h2o_step>     steps;
     const std::vector<llama_ubatch> ubatches;
 
-    const int32_t n_chunks_prev; // chunks of earlier calls, for the debug output
-
-    size_t i_plan = 0;
+    size_t i_step = 0;
 };
 
 class h2o_cache {
@@ -75,9 +73,8 @@ public:
     // one decode call
     //
 
-    // Decides whether the call is sparse: the plans of its graphs, or none. cells: of the cache that attention reads
-    std::vector<h2o_plan> begin_call(
-            const llama_batch & batch, uint32_t n_tokens, bool embd_all, const llama_kv_cells & cells);
+    // Decides which sequences of the call are sparse: the steps of a call with at least one, or none
+    std::vector<h2o_step> begin_call(const llama_batch & batch, uint32_t n_tokens, bool embd_all);
 
     // the call is dense after all
     void refuse_call(h2o_reason reason);
@@ -86,7 +83,7 @@ public:
     void graph_done(const h2o_plan & plan);
     void dense_graph_done();
 
-    // the call ended: the state moves on to where its last graph that succeeded left it
+    // the call ended: the states move on to where its last graphs that succeeded left them
     virtual void commit();
 
     // A graph of the call failed: its positions go, those of a sequence from pos on. What cannot go back to where the
@@ -98,21 +95,29 @@ public:
     virtual bool keeps_graphs() const { return false; }
 
     // the outcome of the last begin_call
-    const h2o_call & get_call() const { return call; }
+    const h2o_call             & get_call() const { return call; }
+    const std::vector<h2o_run> & get_runs() const { return runs; }
+
+    // the next n_tokens tokens of a sequence are one prompt: calls with parts of it are sparse, however short
+    void expect(llama_seq_id seq_id, uint32_t n_tokens);
 
     //
     // edits of the cache, after they were made
     //
 
     void clear();
-    void removed(llama_seq_id seq_id, llama_pos p0, llama_pos p1, llama_pos pos_max); // pos_max: before the edit
+    void removed(llama_seq_id seq_id, llama_pos p0, llama_pos p1, const std::vector<llama_pos> & ends); // ends: before the edit
+    void copied (llama_seq_id seq_id_src, llama_seq_id seq_id_dst);
     void kept   (llama_seq_id seq_id);
-    void changed(const char * why); // in a way that the state cannot follow
+    void changed(llama_seq_id seq_id, const char * why); // in a way that the state cannot follow
+
+    // where the sequences of the states end in the cache, by stream
+    std::vector<llama_pos> ends() const;
 
     void write(llama_io_write_i & io, llama_seq_id seq_id) const;
 
-    // false: the state is damaged. pos_max: of sequence 0
-    bool read(llama_io_read_i & io, llama_seq_id seq_id, llama_pos pos_max);
+    // false: the state is damaged
+    bool read(llama_io_read_i & io, llama_seq_id seq_id);
 
     //
     // graph building
@@ -124,7 +129,12 @@ public:
 
     const h2o_policy & get_policy() const { return *policy; }
     const h2o_store  & get_store()  const { return store; }
-    const h2o_state  & get_state()  const { return state; }
+
+    // of a sequence that may be another than the state of its stream speaks of
+    h2o_state get_state(llama_seq_id seq_id) const;
+
+    // chunks of the sparse path, since the last reset of the stream's state
+    int32_t get_n_chunks(int32_t stream) const { return states[stream].n_chunks; }
 
     // attention as GGML_OP_H2O, or as a graph of stock ops
     bool get_fused() const { return is_fused; }
@@ -133,7 +143,7 @@ public:
     int32_t get_n_graph_chunks() const { return n_graph_chunks; }
 
     // forgets what the policy keeps, and nothing of K and V
-    void reset_state() { state.reset(); }
+    void reset_states();
 
     // keys that a query head reads as it decodes, from the next call on; 0: all
     void     set_decode(uint32_t n) { n_decode = n; }
@@ -142,7 +152,8 @@ public:
     // why it always is 0, or H2O_REASON_NONE
     h2o_reason get_decode_reason() const;
 
-    // pages that the call in progress adds to the index of signs: [begin, end)
+    // the index of signs that the call in progress reads, and the pages that it adds to it: [begin, end)
+    int32_t                signs_stream() const;
     std::array<int32_t, 2> signs_range() const;
 
     // from now on every call is dense, for this reason
@@ -151,7 +162,8 @@ public:
     h2o_trace_log trace;
 
 private:
-    const llama_cparams & cparams;
+    const llama_cparams  & cparams;
+    const llama_kv_cache & attn;
 
     const bool    is_fused;
     const bool    has_exact;
@@ -160,15 +172,31 @@ private:
     const std::unique_ptr<h2o_policy> policy;
     const h2o_store                   store;
 
-    h2o_state  state;
+    // One for each stream of the cache. Where all sequences share one stream, cells that have several names keep their keys
+    // while one of them is left, so the state goes with the cells to the next sequence that is sparse (take_state).
+    std::vector<h2o_state> states;
+
+    std::vector<llama_pos> expected; // by sequence: where the prompt ends that is expected
+
     uint32_t   n_decode;
     h2o_reason refused = H2O_REASON_NONE;
 
-    h2o_call call = {};
-    h2o_plan last; // of the last graph of the call in progress that succeeded; without tokens if there is none
+    // the call in progress
+    h2o_call              call = {};
+    std::vector<h2o_run>  runs;
+    std::vector<h2o_plan> last; // by stream: of the last graph that succeeded; without tokens if there is none
+
+    // as in llama_kv_cache, those that it has no stream for included
+    int32_t stream_of(llama_seq_id seq_id) const { return (size_t) seq_id < states.size() ? seq_id : 0; }
+
+    // the state of the run's stream, for the run's sequence, whose cells are those of its positions
+    h2o_state & take_state(const h2o_run & run);
+
+    // which sequences of the call in progress are sparse
+    void refuse_runs();
 
     // of a dense call; decode_reason: why it cannot be sparse decoding
-    h2o_call dense_call(int32_t n_tokens, llama_pos pos, h2o_reason reason, h2o_reason decode_reason) const;
+    h2o_call dense_call(h2o_reason decode_reason) const;
 
     // the part of a plan that does not depend on the state
     h2o_plan new_plan(uint32_t n_tokens, llama_pos pos) const;

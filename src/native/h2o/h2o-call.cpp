@@ -6,108 +6,103 @@
 
 #include <algorithm>
 
-// cell i holds position i of sequence 0 alone for all i below pos, and no further cell is taken
-static bool h2o_is_contiguous(const llama_kv_cells & cells, llama_pos pos) {
-    if (pos < 0 || (uint32_t) pos > cells.size()) {
-        return false;
-    }
-    for (llama_pos i = 0; i < pos; ++i) {
-        if (cells.is_empty(i) || cells.pos_get(i) != i || cells.get_shift(i) != 0 ||
-            !cells.seq_has(i, 0) || cells.seq_count(i) != 1) {
-            return false;
-        }
-    }
-    return cells.used_max_p1() == (uint32_t) pos;
+// what speaks against all tokens of a call
+static h2o_reason h2o_refuse_input(const llama_batch & batch, bool embd_all, const llama_cparams & cparams) {
+    return
+        !batch.token || batch.embd ? H2O_REASON_EMBEDDING_INPUT :
+        embd_all                   ? H2O_REASON_UNSUPPORTED_CONTEXT :
+        !cparams.causal_attn       ? H2O_REASON_NON_CAUSAL : H2O_REASON_NONE;
 }
 
-// not token ids of sequence 0, with causal attention
-static h2o_reason h2o_refuse_input(const llama_batch & batch, uint32_t n_tokens, bool embd_all, const llama_cparams & cparams) {
-    if (!batch.token || batch.embd) {
-        return H2O_REASON_EMBEDDING_INPUT;
-    }
-    if (embd_all) {
-        return H2O_REASON_UNSUPPORTED_CONTEXT;
-    }
-    if (!cparams.causal_attn) {
-        return H2O_REASON_NON_CAUSAL;
-    }
+std::vector<h2o_run> h2o_find_runs(
+        const llama_batch & batch, uint32_t n_tokens, bool embd_all, const llama_cparams & cparams) {
+    const h2o_reason reason = h2o_refuse_input(batch, embd_all, cparams);
+
+    std::vector<h2o_run> res;
+
     for (uint32_t i = 0; i < n_tokens; ++i) {
-        if (batch.n_seq_id[i] != 1 || batch.seq_id[i][0] != 0) {
-            return H2O_REASON_MULTI_SEQUENCE;
+        if (batch.n_seq_id[i] != 1) {
+            return { { batch.seq_id[0][0], batch.pos[0], n_tokens, H2O_REASON_MULTI_SEQUENCE } };
+        }
+        const llama_seq_id seq_id = batch.seq_id[i][0];
+
+        const auto run = std::find_if(res.begin(), res.end(), [&](const h2o_run & r) { return r.seq_id == seq_id; });
+
+        if (run == res.end()) {
+            res.push_back({ seq_id, batch.pos[i], 1, reason });
+            continue;
+        }
+        if (batch.pos[i] != run->pos + (llama_pos) run->n_tokens && run->reason == H2O_REASON_NONE) {
+            run->reason = H2O_REASON_POSITIONS_NOT_CONSECUTIVE;
+        }
+        run->n_tokens += 1;
+    }
+    return res;
+}
+
+h2o_reason h2o_refuse_length(const h2o_run & run, bool is_expected, const llama_cparams & cparams) {
+    if (run.n_tokens <= cparams.n_ubatch && !is_expected) {
+        return H2O_REASON_ONE_CHUNK;
+    }
+    // upstream's rollback of recurrent layers wants the last 1 + n_rs_seq tokens in one graph
+    const uint32_t n_tail = run.n_tokens % cparams.n_ubatch;
+
+    return n_tail > 0 && n_tail <= cparams.n_rs_seq ? H2O_REASON_UNSUPPORTED_CONTEXT : H2O_REASON_NONE;
+}
+
+h2o_reason h2o_refuse_cells(const h2o_run & run, const llama_kv_cells & cells) {
+    if (run.pos < 0 || run.pos + (int64_t) run.n_tokens > cells.size()) {
+        return H2O_REASON_KV_NOT_CONTIGUOUS;
+    }
+    for (llama_pos i = 0; i < run.pos; ++i) {
+        if (cells.is_empty(i) || cells.pos_get(i) != i || cells.get_shift(i) != 0 || !cells.seq_has(i, run.seq_id)) {
+            return H2O_REASON_KV_NOT_CONTIGUOUS;
+        }
+    }
+    for (uint32_t i = run.pos; i < std::min(run.pos + run.n_tokens, cells.used_max_p1()); ++i) {
+        if (!cells.is_empty(i)) {
+            return H2O_REASON_KV_NOT_CONTIGUOUS;
         }
     }
     return H2O_REASON_NONE;
 }
 
-// not at consecutive positions behind cells that are those of their positions
-static h2o_reason h2o_refuse_positions(const llama_batch & batch, uint32_t n_tokens, const llama_kv_cells & cells) {
-    for (uint32_t i = 1; i < n_tokens; ++i) {
-        if (batch.pos[i] != batch.pos[0] + (llama_pos) i) {
-            return H2O_REASON_POSITIONS_NOT_CONSECUTIVE;
-        }
-    }
-    return h2o_is_contiguous(cells, batch.pos[0]) ? H2O_REASON_NONE : H2O_REASON_KV_NOT_CONTIGUOUS;
-}
-
-h2o_reason h2o_refuse_batch(
-        const llama_batch    & batch,
-        uint32_t               n_tokens,
-        bool                   embd_all,
-        const llama_cparams  & cparams,
-        const llama_kv_cells & cells) {
-    const h2o_reason reason = h2o_refuse_input(batch, n_tokens, embd_all, cparams);
-    if (reason != H2O_REASON_NONE) {
-        return reason;
-    }
-    if (n_tokens <= cparams.n_ubatch) {
-        return H2O_REASON_ONE_CHUNK;
-    }
-    // upstream's rollback of recurrent layers wants the last 1 + n_rs_seq tokens in one graph
-    const uint32_t n_tail = n_tokens % cparams.n_ubatch;
-    if (n_tail > 0 && n_tail <= cparams.n_rs_seq) {
-        return H2O_REASON_UNSUPPORTED_CONTEXT;
-    }
-    return h2o_refuse_positions(batch, n_tokens, cells);
-}
-
-h2o_reason h2o_refuse_decode(
-        const llama_batch    & batch,
-        uint32_t               n_tokens,
-        bool                   embd_all,
-        uint32_t               n_heavy,
-        const llama_cparams  & cparams,
-        const llama_kv_cells & cells) {
+h2o_reason h2o_refuse_decode(const std::vector<h2o_run> & runs, uint32_t n_heavy, const llama_kv_cells & cells) {
     if (n_heavy == 0) {
         return H2O_REASON_OFF;
     }
-    const h2o_reason reason = h2o_refuse_input(batch, n_tokens, embd_all, cparams);
-    if (reason != H2O_REASON_NONE) {
-        return reason;
+    if (runs.size() > 1) {
+        return H2O_REASON_MULTI_SEQUENCE;
     }
-    if (n_tokens > H2O_DECODE_MAX_TOKENS) {
+    const h2o_run & run = runs.front();
+
+    if (run.reason != H2O_REASON_NONE) {
+        return run.reason;
+    }
+    if (run.n_tokens > H2O_DECODE_MAX_TOKENS) {
         return H2O_REASON_MANY_TOKENS;
     }
     // the last token has the most candidates: whole pages, without the first
-    const int64_t n_cand = ((int64_t) batch.pos[0] + n_tokens - GGML_H2O_DECODE_LOCAL)/GGML_H2O_PAGE*GGML_H2O_PAGE - GGML_H2O_PAGE;
-    if (n_cand <= H2O_DECODE_MIN_CHOICE*n_heavy) {
-        return H2O_REASON_FEW_POSITIONS;
-    }
-    return h2o_refuse_positions(batch, n_tokens, cells);
+    const int64_t n_cand =
+        ((int64_t) run.pos + run.n_tokens - GGML_H2O_DECODE_LOCAL)/GGML_H2O_PAGE*GGML_H2O_PAGE - GGML_H2O_PAGE;
+
+    return n_cand <= H2O_DECODE_MIN_CHOICE*n_heavy ? H2O_REASON_FEW_POSITIONS : h2o_refuse_cells(run, cells);
 }
 
-std::vector<llama_ubatch> h2o_split_batch(
-        llama_batch_allocr & balloc, const std::vector<h2o_plan> & plans, bool is_equal) {
+std::vector<llama_ubatch> h2o_split_batch(llama_batch_allocr & balloc, const std::vector<h2o_step> & steps) {
     std::vector<llama_ubatch> res;
 
-    for (const h2o_plan & plan : plans) {
-        if (plan.is_first()) {
+    balloc.split_reset();
+
+    for (const h2o_step & step : steps) {
+        const h2o_phase phase = step.plan ? step.plan->phase : H2O_PHASE_BOTH;
+
+        if (phase == H2O_PHASE_INTER && step.plan->is_first()) {
             balloc.split_reset();
         }
-        const uint32_t n_tokens = plan.n_graph_tokens();
+        res.push_back(balloc.split_seq(step.n_tokens));
 
-        res.push_back(is_equal ? balloc.split_equal(n_tokens, false, 0) : balloc.split_simple(n_tokens));
-
-        if (plan.phase == H2O_PHASE_INTRA) {
+        if (phase == H2O_PHASE_INTRA) {
             // phase 1 has no outputs, and the order of the outputs is that of the chunks
             std::fill(res.back().data->output.begin(), res.back().data->output.end(), 0);
         }
@@ -115,9 +110,11 @@ std::vector<llama_ubatch> h2o_split_batch(
     return res;
 }
 
-bool h2o_is_in_place(const llama_kv_cache::slot_info_vec_t & sinfos, const std::vector<h2o_plan> & plans) {
+bool h2o_is_in_place(const llama_kv_cache::slot_info_vec_t & sinfos, const std::vector<h2o_step> & steps) {
     for (size_t i = 0; i < sinfos.size(); ++i) {
-        if (!sinfos[i].is_contiguous() || sinfos[i].head() != (uint32_t) plans[i].chunk_pos(plans[i].ic_begin)) {
+        const std::optional<h2o_plan> & plan = steps[i].plan;
+
+        if (plan && (!sinfos[i].is_contiguous() || sinfos[i].head() != (uint32_t) plan->chunk_pos(plan->ic_begin))) {
             return false;
         }
     }

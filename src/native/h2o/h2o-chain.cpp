@@ -91,7 +91,7 @@ static void h2o_build_chain(
     std::vector<ggml_tensor *> & sets = inp.sets[owner];
 
     const auto memory = policy.begin_layer(l, plan, {
-            store.kept(owner, plan.src), store.kept(owner, plan.dst), store.index(owner),
+            store.kept(owner, plan.stream, plan.src), store.kept(owner, plan.stream, plan.dst), store.index(owner, plan.stream),
             owner == l.il ? nullptr : &sets });
 
     for (h2o_chunks & chunks : batches) {

@@ -52,9 +52,6 @@ h2o_reason h2o_coverage(const llama_model & model, const llama_cparams & cparams
             return H2O_REASON_UNSUPPORTED_SCHEDULE; // windows and recurrent states see every token once
         }
     }
-    if (cparams.n_seq_max > 1) {
-        return H2O_REASON_MULTI_SEQUENCE;
-    }
     if (cparams.n_batch <= cparams.n_ubatch) {
         return H2O_REASON_BATCH_TOO_SMALL;
     }

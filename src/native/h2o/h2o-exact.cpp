@@ -15,7 +15,7 @@
 #include <array>
 
 llm_graph_input_h2o_exact::llm_graph_input_h2o_exact(ggml_context * ctx, const h2o_cache & cache) :
-    cache(cache), n_decode(cache.get_call().n_decode) {
+    cache(cache), n_decode(cache.get_call().n_decode), stream(cache.signs_stream()) {
     if (n_decode > 0) {
         range = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, 2);
         ggml_set_input(range);
@@ -35,14 +35,14 @@ void llm_graph_input_h2o_exact::set_input(const llama_ubatch * ubatch) {
 bool llm_graph_input_h2o_exact::can_reuse(const llm_graph_params & params) {
     GGML_UNUSED(params);
 
-    return cache.get_call().n_decode == n_decode;
+    return cache.get_call().n_decode == n_decode && (n_decode == 0 || cache.signs_stream() == stream);
 }
 
 ggml_tensor * llm_graph_input_h2o_exact::build_signs(ggml_context * ctx, ggml_tensor * k, int32_t il) const {
     if (n_decode == 0) {
         return nullptr;
     }
-    if (ggml_tensor * own = cache.get_store().signs(il)) {
+    if (ggml_tensor * own = cache.get_store().signs(il, stream)) {
         signs[k->view_src] = ggml_h2o_signs(ctx, h2o_view_cells(ctx, k), own, range);
     }
     const auto it = signs.find(k->view_src);

@@ -34,6 +34,7 @@ public:
     const h2o_cache & cache;
 
     const int32_t n_decode; // keys that a query head chooses; 0: it reads all of them
+    const int32_t stream;   // of the index, in sparse decoding
 
     ggml_tensor * range = nullptr; // I32 [2] pages; null if n_decode is 0
 

@@ -104,9 +104,11 @@ void h2o_sched_reserve(h2o_record & h2o, llama_context & lctx, size_t * sizes) {
             info.size_intra/1024.0/1024.0, h2o.size_sparse/1024.0/1024.0);
 }
 
-// the sparse call that is under way, whatever family of memory it goes through; null for a dense one
+// the sparse call that is under way, whatever family of memory it goes through, if its next graph is sparse, too; else null
 static const h2o_sparse_context * h2o_sparse(const llama_memory_context_i * mctx) {
-    return dynamic_cast<const h2o_sparse_context *>(mctx);
+    const auto * sparse = dynamic_cast<const h2o_sparse_context *>(mctx);
+
+    return sparse && sparse->get_step().plan ? sparse : nullptr;
 }
 
 // null in a dense call's graph
@@ -119,8 +121,11 @@ static const llm_graph_input_h2o * h2o_input(const llm_graph_result & res) {
     return nullptr;
 }
 
-// whether the call under way takes the kernel of short dense calls
-static bool h2o_is_exact(const llama_cparams & cparams) {
+// whether the graph takes the kernel of short dense calls
+static bool h2o_is_exact(const llama_memory_context_i * mctx, const llama_cparams & cparams) {
+    if (const auto * sparse = dynamic_cast<const h2o_sparse_context *>(mctx)) {
+        return sparse->get_step().is_exact;
+    }
     const h2o_record * h2o = cparams.h2o.record;
 
     return h2o && h2o->cache && (h2o->cache->get_call().is_exact || h2o->cache->get_call().n_decode > 0);
@@ -141,13 +146,14 @@ void h2o_build_inp(const llm_graph_context & g) {
         sparse->get_cache().trace.begin_graph();
 
         g.res->add_input(std::make_unique<llm_graph_input_h2o>(g, *sparse));
-    } else if (h2o_is_exact(g.cparams)) {
+    } else if (h2o_is_exact(g.mctx, g.cparams)) {
         g.res->add_input(std::make_unique<llm_graph_input_h2o_exact>(g.ctx0, *g.cparams.h2o.record->cache));
     }
 }
 
 bool h2o_can_reuse(const llm_graph_result & res, const llm_graph_params & params) {
-    return h2o_sparse(params.mctx) ? h2o_input(res) != nullptr : h2o_is_exact(params.cparams) == (h2o_exact_input(res) != nullptr);
+    return h2o_sparse(params.mctx) ? h2o_input(res) != nullptr :
+        h2o_is_exact(params.mctx, params.cparams) == (h2o_exact_input(res) != nullptr);
 }
 
 bool h2o_stores_kv(const llm_graph_context & g) {
@@ -166,11 +172,16 @@ static void h2o_add_attn(const llm_graph_context & g, ggml_tensor * cur) {
     }
 }
 
+// a reservation reads all streams of the cache, a call one of them
+static ggml_tensor * h2o_view_stream(ggml_context * ctx, ggml_tensor * t) {
+    return t->ne[3] == 1 ? t : ggml_view_4d(ctx, t, t->ne[0], t->ne[1], t->ne[2], 1, t->nb[1], t->nb[2], t->nb[3], 0);
+}
+
 ggml_tensor * h2o_build_attn(
         const llm_graph_context & g,
         ggml_tensor             * q,
-        ggml_tensor             * k,
-        ggml_tensor             * v,
+        ggml_tensor           * & k,
+        ggml_tensor           * & v,
         ggml_tensor             * kq_b,
         ggml_tensor             * kq_mask,
         ggml_tensor             * sinks,
@@ -189,6 +200,10 @@ ggml_tensor * h2o_build_attn(
     }
 
     const llm_graph_input_h2o * h2o = h2o_input(*g.res);
+    if (h2o) {
+        k = h2o_view_stream(g.ctx0, k);
+        v = h2o_view_stream(g.ctx0, v);
+    }
 
     const int32_t owner = h2o ? h2o->find_owner(k, il) : -1;
     if (owner < 0) {
@@ -223,14 +238,28 @@ bool h2o_ubatch_done(h2o_record & h2o, llama_context & lctx, const llama_memory_
 
     h2o.cache->graph_done(sparse->get_plan());
 
-    if (sparse->get_plan().is_first()) {
-        h2o.cache->trace.clear();
-    }
     if (sparse->get_plan().trace) {
         lctx.synchronize();
         h2o.cache->trace.read();
     }
     return h2o_defers_outputs(mctx);
+}
+
+// a call counts once for each reason that its sequences have
+static void h2o_count_call(h2o_record & h2o) {
+    std::map<h2o_reason, int64_t> n_tokens;
+
+    if (h2o.cache) {
+        for (const h2o_run & run : h2o.cache->get_runs()) {
+            n_tokens[run.reason] += run.n_tokens;
+        }
+    } else {
+        n_tokens[h2o.reason] = h2o.last.n_tokens;
+    }
+    for (const auto & [reason, n] : n_tokens) {
+        h2o.counts[reason].n_calls  += 1;
+        h2o.counts[reason].n_tokens += n;
+    }
 }
 
 void h2o_decode_done(h2o_record & h2o, const llama_batch & batch) {
@@ -243,13 +272,16 @@ void h2o_decode_done(h2o_record & h2o, const llama_batch & batch) {
         }
         h2o.cache->trace.sort();
     } else {
-        h2o.last = { batch.n_tokens, batch.pos[0], H2O_PATH_DENSE, h2o.reason, 0, 0, false, 0, h2o.reason };
+        h2o.last = {};
+        h2o.last.n_tokens      = batch.n_tokens;
+        h2o.last.pos           = batch.pos[0];
+        h2o.last.path          = H2O_PATH_DENSE;
+        h2o.last.reason        = h2o.reason;
+        h2o.last.decode_reason = h2o.reason;
     }
     h2o.has_call = true;
 
-    h2o_count & count = h2o.counts[h2o.last.reason];
-    count.n_calls  += 1;
-    count.n_tokens += h2o.last.n_tokens;
+    h2o_count_call(h2o);
 
     if (h2o.last.is_exact) {
         h2o.exact.n_calls  += 1;

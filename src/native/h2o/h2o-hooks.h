@@ -40,12 +40,12 @@ void h2o_mark_linear(const llm_graph_context & g, ggml_tensor * mul_mat);
 bool h2o_stores_kv(const llm_graph_context & g);
 
 // llm_graph_context::build_attn, in place of build_attn_mha: the attention of one layer of a sparse call, or the exact
-// kernel's of a short dense one; null for stock's
+// kernel's of a short dense one; null for stock's. A reservation of a sparse call leaves one stream of k and v
 ggml_tensor * h2o_build_attn(
         const llm_graph_context & g,
         ggml_tensor             * q,
-        ggml_tensor             * k,
-        ggml_tensor             * v,
+        ggml_tensor           * & k,
+        ggml_tensor           * & v,
         ggml_tensor             * kq_b,
         ggml_tensor             * kq_mask,
         ggml_tensor             * sinks,

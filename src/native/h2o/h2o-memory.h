@@ -9,7 +9,6 @@
 #pragma once
 
 #include "h2o-cache.h"
-#include "h2o-call.h"
 
 #include "llama-batch.h"
 #include "llama-kv-cache.h"
@@ -29,13 +28,10 @@ public:
     }
 
     llama_memory_context_ptr init_batch(llama_batch_allocr & balloc, uint32_t n_ubatch, bool embd_all) override {
-        const llama_kv_cache & attn = h2o_attn_cache(static_cast<const Memory &>(*this));
+        std::vector<h2o_step> steps = begin_call(balloc.get_batch(), balloc.get_n_tokens(), embd_all);
 
-        std::vector<h2o_plan> plans =
-            begin_call(balloc.get_batch(), balloc.get_n_tokens(), embd_all, attn.get_cells(0));
-
-        if (!plans.empty()) {
-            if (auto res = init_sparse(balloc, std::move(plans))) {
+        if (!steps.empty()) {
+            if (auto res = init_sparse(balloc, std::move(steps))) {
                 return res;
             }
             refuse_call(H2O_REASON_KV_NOT_CONTIGUOUS);
@@ -57,19 +53,19 @@ public:
     }
 
     bool seq_rm(llama_seq_id seq_id, llama_pos p0, llama_pos p1) override {
-        const llama_pos pos_max = attn_pos_max();
+        const std::vector<llama_pos> ends_before = ends();
 
         if (!Memory::seq_rm(seq_id, p0, p1)) {
             return false;
         }
-        removed(seq_id, p0, p1, pos_max);
+        removed(seq_id, p0, p1, ends_before);
         return true;
     }
 
     void seq_cp(llama_seq_id seq_id_src, llama_seq_id seq_id_dst, llama_pos p0, llama_pos p1) override {
         Memory::seq_cp(seq_id_src, seq_id_dst, p0, p1);
         if (seq_id_src != seq_id_dst) {
-            changed("a sequence was copied");
+            copied(seq_id_src, seq_id_dst);
         }
     }
 
@@ -81,14 +77,14 @@ public:
     void seq_add(llama_seq_id seq_id, llama_pos p0, llama_pos p1, llama_pos shift) override {
         Memory::seq_add(seq_id, p0, p1, shift);
         if (shift != 0) {
-            changed("positions were shifted");
+            changed(seq_id, "positions were shifted");
         }
     }
 
     void seq_div(llama_seq_id seq_id, llama_pos p0, llama_pos p1, int d) override {
         Memory::seq_div(seq_id, p0, p1, d);
         if (d != 1) {
-            changed("positions were divided");
+            changed(seq_id, "positions were divided");
         }
     }
 
@@ -108,20 +104,22 @@ public:
     void state_read(llama_io_read_i & io, llama_seq_id seq_id, llama_state_seq_flags flags) override {
         Memory::state_read(io, seq_id, flags);
 
-        if (has_attn_cache(flags) && !read(io, seq_id, attn_pos_max())) {
-            clear(true); // as upstream does with a state that it cannot read to the end
+        if (has_attn_cache(flags) && !read(io, seq_id)) {
+            // as upstream does with a state that it cannot read to the end
+            if (seq_id < 0) {
+                clear(true);
+            } else {
+                seq_rm(seq_id, -1, -1);
+            }
             throw std::runtime_error("the H2O part of the state is damaged");
         }
     }
 
 protected:
     // a sparse call; null if its tokens would not be stored in the cells of their positions
-    virtual llama_memory_context_ptr init_sparse(llama_batch_allocr & balloc, std::vector<h2o_plan> plans) = 0;
+    virtual llama_memory_context_ptr init_sparse(llama_batch_allocr & balloc, std::vector<h2o_step> steps) = 0;
 
 private:
-    // of sequence 0; the other parts of a memory may end elsewhere for a while, where a partial state is restored
-    llama_pos attn_pos_max() const { return h2o_attn_cache(static_cast<const Memory &>(*this)).seq_pos_max(0); }
-
     // memories of several parts write the others alone where a partial state is asked for
     static bool has_attn_cache(llama_state_seq_flags flags) {
         return std::is_same_v<Memory, llama_kv_cache> || !(flags & LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY);

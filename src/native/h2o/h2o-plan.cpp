@@ -13,6 +13,7 @@ bool h2o_plan::operator==(const h2o_plan & other) const {
         phase     == other.phase    &&
         n_tokens  == other.n_tokens &&
         pos       == other.pos      &&
+        stream    == other.stream   &&
         n_chunk   == other.n_chunk  &&
         n_local   == other.n_local  &&
         n_heavy   == other.n_heavy  &&

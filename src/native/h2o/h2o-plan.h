@@ -31,9 +31,10 @@ struct h2o_carry {
 struct h2o_plan {
     h2o_phase phase = H2O_PHASE_BOTH;
 
-    // the call
-    int32_t   n_tokens = 0; // > n_chunk
-    llama_pos pos      = 0; // position, and KV cell, of the first token
+    // the tokens of one sequence in a call
+    int32_t   n_tokens = 0;
+    llama_pos pos      = 0; // position, and cell of their stream, of the first token
+    int32_t   stream   = 0; // of the cache, and of the store
 
     int32_t n_chunk = 0; // S
     int32_t n_local = 0; // L
@@ -42,7 +43,7 @@ struct h2o_plan {
 
     bool is_local_near = false; // Local is attended to together with the chunk, and no part of the set
 
-    // chunks of the call that go through this graph: [ic_begin, ic_end)
+    // chunks that go through this graph: [ic_begin, ic_end)
     int32_t ic_begin = 0;
     int32_t ic_end   = 0;
 
@@ -53,7 +54,7 @@ struct h2o_plan {
 
     h2o_trace_level trace = H2O_TRACE_OFF;
 
-    // of the call
+    // of these tokens
     int32_t n_full()   const { return n_tokens / n_chunk; } // chunks of S tokens
     int32_t n_tail()   const { return n_tokens % n_chunk; } // tokens of the partial tail chunk, or 0
     int32_t n_chunks() const { return n_full() + (n_tail() > 0 ? 1 : 0); }

@@ -61,15 +61,28 @@ h2o_info h2o_get_info(const llama_context * ctx) {
     };
 }
 
-bool h2o_has_memory(const llama_context * ctx) {
-    return ctx->h2o->cache && ctx->h2o->cache->get_state().remembers() &&
-        llama_memory_seq_pos_max(ctx->get_memory(), 0) >= 0;
+static bool h2o_has_sequence(const llama_context * ctx, llama_seq_id seq_id) {
+    return ctx->h2o->cache && seq_id >= 0 && (uint32_t) seq_id < ctx->get_cparams().n_seq_max;
+}
+
+bool h2o_has_memory(const llama_context * ctx, llama_seq_id seq_id) {
+    return h2o_has_sequence(ctx, seq_id) && ctx->h2o->cache->get_state(seq_id).remembers() &&
+        llama_memory_seq_pos_max(ctx->get_memory(), seq_id) >= 0;
 }
 
 void h2o_reset_memory(llama_context * ctx) {
     if (ctx->h2o->cache) {
-        ctx->h2o->cache->reset_state();
+        ctx->h2o->cache->reset_states();
     }
+}
+
+bool h2o_expect(llama_context * ctx, llama_seq_id seq_id, uint32_t n_tokens) {
+    const bool is_served = h2o_has_sequence(ctx, seq_id) && ctx->h2o->reason == H2O_REASON_NONE;
+
+    if (is_served) {
+        ctx->h2o->cache->expect(seq_id, n_tokens);
+    }
+    return is_served;
 }
 
 h2o_count h2o_get_count(const llama_context * ctx, h2o_reason reason) {

@@ -11,7 +11,7 @@
 
 void h2o_state::reset() {
     // always the same copy, so that a repeated prompt finds the graph of the first one
-    *this = h2o_state(*policy);
+    *this = of(seq_id);
 }
 
 void h2o_state::truncate(llama_pos pos) {
@@ -29,6 +29,7 @@ std::vector<h2o_plan> h2o_state::plan(h2o_plan call, h2o_schedule schedule, int3
 
     std::vector<h2o_plan> res;
 
+    call.stream    = stream;
     call.src       = copy;
     call.dst       = spare[0];
     call.inherited = carry;
@@ -114,7 +115,7 @@ void h2o_state_write(
     std::vector<uint8_t> data;
 
     for (const int32_t il : store.layer_ids()) {
-        for (const ggml_tensor * t : store.kept(il, state.copy)) {
+        for (const ggml_tensor * t : store.kept(il, state.stream, state.copy)) {
             data.resize(ggml_nbytes(t));
             ggml_backend_tensor_get(t, data.data(), 0, data.size());
             io.write(data.data(), data.size());
@@ -137,8 +138,7 @@ bool h2o_state_read(
         const h2o_state_owner & owner,
         const h2o_store       & store,
         h2o_state             & state,
-        llama_pos               end,
-        bool                    is_wanted) {
+        llama_pos               end) {
     const h2o_state_header own = h2o_header_of(owner);
 
     h2o_state_header header;
@@ -159,7 +159,7 @@ bool h2o_state_read(
         header.n_local == own.n_local && header.n_heavy == own.n_heavy && header.n_chunk == own.n_chunk &&
         header.policy  == own.policy  && header.size    == store.size_copy();
 
-    if (!is_ours || !is_wanted) {
+    if (!is_ours) {
         if (store.size_copy() > 0) { // a policy that keeps nothing misses nothing
             LLAMA_LOG_WARN("%s: the state has another H2O budget, chunk size or policy: it starts without a memory set\n",
                     __func__);
@@ -175,7 +175,7 @@ bool h2o_state_read(
     std::vector<uint8_t> data;
 
     for (const int32_t il : store.layer_ids()) {
-        const h2o_tensors & tensors = store.kept(il, state.copy);
+        const h2o_tensors & tensors = store.kept(il, state.stream, state.copy);
 
         for (size_t i = 0; i < tensors.size(); ++i) {
             data.resize(ggml_nbytes(tensors[i]));

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <stdexcept>
 
-h2o_store::h2o_store(const std::vector<h2o_store_layer> & specs, bool no_alloc) : no_alloc(no_alloc) {
+h2o_store::h2o_store(const std::vector<h2o_store_layer> & specs, uint32_t n_stream, bool no_alloc) :
+    n_stream(n_stream), no_alloc(no_alloc) {
     std::map<ggml_backend_buffer_type_t, size_t> n_tensors;
     for (const h2o_store_layer & spec : specs) {
-        n_tensors[spec.buft]       += n_copies*spec.kept.size() + spec.working.size();
-        n_tensors[spec.buft_index] += spec.index.size();
-        n_tensors[ggml_backend_cpu_buffer_type()] += spec.signs.size();
+        n_tensors[spec.buft]       += n_stream*n_copies*spec.kept.size() + spec.working.size();
+        n_tensors[spec.buft_index] += n_stream*spec.index.size();
+        n_tensors[ggml_backend_cpu_buffer_type()] += n_stream*spec.signs.size();
     }
 
     std::map<ggml_backend_buffer_type_t, ggml_context_ptr> ctxs;
@@ -19,29 +20,27 @@ h2o_store::h2o_store(const std::vector<h2o_store_layer> & specs, bool no_alloc) 
     }
 
     for (const h2o_store_layer & spec : specs) {
-        const auto make = [&](const h2o_tensor_spec & t, ggml_backend_buffer_type_t buft) {
-            return ggml_new_tensor_3d(ctxs[buft].get(), t.type, t.ne[0], t.ne[1], t.ne[2]);
+        const auto make = [&](const std::vector<h2o_tensor_spec> & specs, ggml_backend_buffer_type_t buft) {
+            h2o_tensors res;
+            for (const h2o_tensor_spec & t : specs) {
+                res.push_back(ggml_new_tensor_3d(ctxs[buft].get(), t.type, t.ne[0], t.ne[1], t.ne[2]));
+                ggml_format_name(res.back(), "h2o_%s_l%d", t.name, spec.il);
+            }
+            return res;
         };
 
         layer & l = layers[spec.il];
 
-        for (int32_t i = 0; i < n_copies; ++i) {
-            l.kept.emplace_back();
-            for (const h2o_tensor_spec & t : spec.kept) {
-                l.kept.back().push_back(make(t, spec.buft));
-                ggml_format_name(l.kept.back().back(), "h2o_%s_%d_l%d", t.name, i, spec.il);
+        for (uint32_t s = 0; s < n_stream; ++s) {
+            layer_of_stream & own = l.streams.emplace_back();
+
+            for (int32_t i = 0; i < n_copies; ++i) {
+                own.kept.push_back(make(spec.kept, spec.buft));
             }
+            own.index = make(spec.index, spec.buft_index);
+            own.signs = make(spec.signs, ggml_backend_cpu_buffer_type());
         }
-        const auto make_once = [&](
-                const std::vector<h2o_tensor_spec> & specs, ggml_backend_buffer_type_t buft, h2o_tensors & tensors) {
-            for (const h2o_tensor_spec & t : specs) {
-                tensors.push_back(make(t, buft));
-                ggml_format_name(tensors.back(), "h2o_%s_l%d", t.name, spec.il);
-            }
-        };
-        make_once(spec.working, spec.buft,       l.working);
-        make_once(spec.index,   spec.buft_index, l.index);
-        make_once(spec.signs,   ggml_backend_cpu_buffer_type(), l.signs);
+        l.working = make(spec.working, spec.buft);
     }
 
     for (auto & [buft, ctx] : ctxs) {
@@ -62,7 +61,7 @@ h2o_store::h2o_store(const std::vector<h2o_store_layer> & specs, bool no_alloc) 
 }
 
 bool h2o_store::has_signs() const {
-    return std::any_of(layers.begin(), layers.end(), [](const auto & it) { return !it.second.signs.empty(); });
+    return std::any_of(layers.begin(), layers.end(), [](const auto & it) { return !it.second.streams.front().signs.empty(); });
 }
 
 std::vector<int32_t> h2o_store::layer_ids() const {
@@ -71,6 +70,23 @@ std::vector<int32_t> h2o_store::layer_ids() const {
         res.push_back(it.first);
     }
     return res;
+}
+
+bool h2o_store::copy_kept(int32_t stream_src, int32_t copy_src, int32_t stream_dst, int32_t copy_dst) const {
+    for (const auto & [ctx, buf] : bufs) {
+        if (size_copy() > 0 && !ggml_backend_buffer_is_host(buf.get())) {
+            return false;
+        }
+    }
+    for (const auto & it : layers) {
+        const h2o_tensors & src = it.second.streams.at(stream_src).kept.at(copy_src);
+        const h2o_tensors & dst = it.second.streams.at(stream_dst).kept.at(copy_dst);
+
+        for (size_t i = 0; i < src.size(); ++i) {
+            ggml_backend_tensor_copy(src[i], dst[i]);
+        }
+    }
+    return true;
 }
 
 static size_t h2o_size(const h2o_tensors & tensors) {
@@ -84,13 +100,13 @@ static size_t h2o_size(const h2o_tensors & tensors) {
 size_t h2o_store::size_copy() const {
     size_t res = 0;
     for (const auto & it : layers) {
-        res += h2o_size(it.second.kept.front());
+        res += h2o_size(it.second.streams.front().kept.front());
     }
     return res;
 }
 
 size_t h2o_store::size_kept() const {
-    return n_copies*size_copy();
+    return n_stream*n_copies*size_copy();
 }
 
 size_t h2o_store::size_working() const {
@@ -104,7 +120,9 @@ size_t h2o_store::size_working() const {
 size_t h2o_store::size_index() const {
     size_t res = 0;
     for (const auto & it : layers) {
-        res += h2o_size(it.second.index) + h2o_size(it.second.signs);
+        const layer_of_stream & own = it.second.streams.front();
+
+        res += n_stream*(h2o_size(own.index) + h2o_size(own.signs));
     }
     return res;
 }

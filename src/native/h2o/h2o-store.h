@@ -1,5 +1,6 @@
-// The tensors that H2O keeps on the devices beside K and V, by layer: in three copies, of which one holds the state and
-// the graphs of a call write the other two in turns; in one, as working space of a call, or as indexes of the keys.
+// The tensors that H2O keeps on the devices beside K and V, by layer and by stream of the cache: in three copies, of which
+// one holds the state and the graphs of a call write the other two in turns; in one, as indexes of the keys. And in one
+// for all streams, as working space of a call.
 
 #pragma once
 
@@ -26,17 +27,25 @@ public:
 
     // no_alloc: measure only, the buffers are dummies
     // throws std::runtime_error if there is not enough memory
-    h2o_store(const std::vector<h2o_store_layer> & layers, bool no_alloc);
+    h2o_store(const std::vector<h2o_store_layer> & layers, uint32_t n_stream, bool no_alloc);
 
-    const h2o_tensors & kept   (int32_t il, int32_t copy) const { return layers.at(il).kept.at(copy); }
-    const h2o_tensors & working(int32_t il)               const { return layers.at(il).working; }
-    const h2o_tensors & index  (int32_t il)               const { return layers.at(il).index; }
+    const h2o_tensors & kept(int32_t il, int32_t stream, int32_t copy) const {
+        return layers.at(il).streams.at(stream).kept.at(copy);
+    }
+    const h2o_tensors & index  (int32_t il, int32_t stream) const { return layers.at(il).streams.at(stream).index; }
+    const h2o_tensors & working(int32_t il)                 const { return layers.at(il).working; }
 
     // null where the layer has none
-    ggml_tensor * signs(int32_t il) const {
+    ggml_tensor * signs(int32_t il, int32_t stream) const {
         const auto it = layers.find(il);
-        return it == layers.end() || it->second.signs.empty() ? nullptr : it->second.signs.front();
+        if (it == layers.end() || it->second.streams[stream].signs.empty()) {
+            return nullptr;
+        }
+        return it->second.streams[stream].signs.front();
     }
+
+    // one copy of one stream to one of another; false, and nothing done, where graphs that run may still write it
+    bool copy_kept(int32_t stream_src, int32_t copy_src, int32_t stream_dst, int32_t copy_dst) const;
 
     bool has_signs() const;
 
@@ -46,22 +55,27 @@ public:
     std::vector<int32_t> layer_ids() const;
 
     // bytes
-    size_t size_kept()    const; // all copies
+    size_t size_kept()    const; // all copies of all streams
     size_t size_copy()    const; // one of them
     size_t size_working() const;
-    size_t size_index()   const; // both
+    size_t size_index()   const; // both, of all streams
 
     void add_to_breakdown(std::map<ggml_backend_buffer_type_t, size_t> & sizes) const;
 
 private:
-    struct layer {
+    struct layer_of_stream {
         std::vector<h2o_tensors> kept; // by copy
-        h2o_tensors              working;
         h2o_tensors              index;
         h2o_tensors              signs;
     };
 
-    const bool no_alloc;
+    struct layer {
+        std::vector<layer_of_stream> streams;
+        h2o_tensors                  working;
+    };
+
+    const uint32_t n_stream;
+    const bool     no_alloc;
 
     std::map<int32_t, layer> layers;
 

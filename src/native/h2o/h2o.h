@@ -133,7 +133,7 @@ enum h2o_reason {
     H2O_REASON_UNSUPPORTED_CONTEXT,      // pooling, a special context type, tensor split; n_rs_seq and a short last chunk
     H2O_REASON_UNSUPPORTED_DEVICE,       // a device that cannot say whether it runs the op
     H2O_REASON_UNSUPPORTED_SCHEDULE,     // the policy has no two-pass
-    H2O_REASON_MULTI_SEQUENCE,           // n_seq_max > 1, or the call holds several sequences
+    H2O_REASON_MULTI_SEQUENCE,           // tokens of several sequences at once; two-pass, or sparse decoding, of several
     H2O_REASON_EMBEDDING_INPUT,          // the call holds embeddings instead of token ids
     H2O_REASON_NON_CAUSAL,               // attention is not causal
     H2O_REASON_POSITIONS_NOT_CONSECUTIVE,// the call's positions have a gap, or do not follow the cache
@@ -149,9 +149,11 @@ LLAMA_API const char * h2o_reason_name(enum h2o_reason reason);
 // "dense" or "h2o"
 LLAMA_API const char * h2o_path_name(enum h2o_path path);
 
-// one llama_decode call
+// One llama_decode call. It is sparse if one of its sequences is; positions and chunks are then those of the first that is.
+// The reason of a dense call is that of the sequence with the most tokens.
 struct h2o_call {
-    int32_t         n_tokens;
+    int32_t         n_tokens;    // of all sequences
+    int32_t         n_sparse;    // of those that were sparse
     llama_pos       pos;         // position of the first token
     enum h2o_path   path;
     enum h2o_reason reason;      // H2O_REASON_NONE iff path is sparse
@@ -171,7 +173,8 @@ struct h2o_count {
     int64_t n_tokens;
 };
 
-// the dense calls with this reason; the sparse ones for H2O_REASON_NONE
+// The dense calls with this reason; the sparse ones for H2O_REASON_NONE. A call with several sequences counts for the reason
+// of each, with its tokens
 LLAMA_API struct h2o_count h2o_get_count(const struct llama_context * ctx, enum h2o_reason reason);
 
 // the dense calls of which is_exact is true
@@ -239,11 +242,16 @@ struct h2o_cost {
 
 LLAMA_API struct h2o_cost h2o_get_cost(const struct llama_context * ctx);
 
-// whether the next sparse call goes on from what was read
+// whether the next sparse call of the sequence goes on from what was read
 // before: always, where the policy chooses from the cache itself
-LLAMA_API bool h2o_has_memory(const struct llama_context * ctx);
+LLAMA_API bool h2o_has_memory(const struct llama_context * ctx, llama_seq_id seq_id);
 
-// forgets memory sets and scores, and nothing of the cache
+// The next n_tokens tokens of the sequence are one prompt, which comes in several calls: each is sparse, however short, as it
+// would be in a single one. An edit of the sequence ends that. Without effect where a prompt of n_tokens would be dense;
+// false where the context has no such sequence, or h2o_info.reason says why all of its calls are dense.
+LLAMA_API bool h2o_expect(struct llama_context * ctx, llama_seq_id seq_id, uint32_t n_tokens);
+
+// forgets memory sets and scores of all sequences, and nothing of the cache
 LLAMA_API void h2o_reset_memory(struct llama_context * ctx);
 
 // Keys that each query head chooses from the next call on: 0 is all of them, H2O_AUTO is h2o_auto_decode(). False where

@@ -178,7 +178,10 @@ void decode_job::read_results() {
     position = state->position();
 
     if (!h2o_get_last_call(state->ctx, &call)) {
-        call = { (int32_t) input.tokens.size(), base, H2O_PATH_DENSE, H2O_REASON_OFF, 0, 0, false, 0, H2O_REASON_OFF };
+        call.n_tokens      = (int32_t) input.tokens.size();
+        call.pos           = base;
+        call.reason        = H2O_REASON_OFF;
+        call.decode_reason = H2O_REASON_OFF;
     }
     learn_nodes();
 

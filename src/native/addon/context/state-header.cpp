@@ -42,7 +42,7 @@ static state_header describe(const context_state & state) {
     header.n_chunk     = info.n_chunk;
     header.n_local     = info.n_local;
     header.n_heavy     = info.n_heavy;
-    header.has_memory  = h2o_has_memory(state.ctx);
+    header.has_memory  = h2o_has_memory(state.ctx, 0);
 
     set_name(header.type_k,    ggml_type_name(state.type_k));
     set_name(header.type_v,    ggml_type_name(state.type_v));

@@ -61,7 +61,7 @@ void restore_job::run() {
     if (difference) {
         h2o_reset_memory(state->ctx);
     }
-    inherited = h2o_has_memory(state->ctx);
+    inherited = h2o_has_memory(state->ctx, 0);
     reason    = inherited ? nullptr : !saved.has_memory ? "none" : difference ? difference : "other";
 }
 
