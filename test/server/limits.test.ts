@@ -266,6 +266,20 @@ it('writes texts as tokens one after the other, and as many wait as for contexts
   expect(await Promise.all([ask(), ask()])).toEqual([200, 200])
 })
 
+it('keeps so much for clients that do not take the tokens of their texts, and no more', async () => {
+  await using s = await startServer({ maxBodyBytes: 2 ** 24 })
+  const body = JSON.stringify({ content: 'z'.repeat(2 ** 23 + 1) }) // as ids four times as long
+  const client = connect(Number(new URL(s.url).port))
+    .on('error', () => {})
+    .pause()
+  const head = `host: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
+  client.write(`POST /tokenize HTTP/1.1\r\n${head}\r\n\r\n${body}`)
+  const count = async () => (await s.post('/tokenize', { content: 'a' })).status
+  await until(async () => (await count()) === 429)
+  client.destroy()
+  await until(async () => (await count()) === 200)
+})
+
 it('refuses a grammar that no text fits, and one that takes too much', async () => {
   await using s = await startServer({ maxBodyBytes: 2 ** 24 })
   const types = (inner: object, n: number): object =>

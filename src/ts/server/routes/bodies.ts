@@ -145,11 +145,14 @@ export const tokenizeBody = {
     content: { type: 'string' },
     add_special: { type: 'boolean' },
     parse_special: { type: 'boolean' },
+    with_pieces: { type: 'boolean' },
   },
 }
 
+/** Their text is made in one go. */
+export const mostTokens = 2 ** 18
+
 export const detokenizeBody = {
   type: 'object',
-  // their text is made in one go
-  properties: { tokens: { type: 'array', maxItems: 2 ** 18, items: { type: 'integer' } } },
+  properties: { tokens: { type: 'array', maxItems: mostTokens, items: { type: 'integer' } } },
 }

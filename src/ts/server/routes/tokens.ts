@@ -1,7 +1,9 @@
 /** llama.cpp's routes that need no context: tokens of a text, text of tokens, a chat as a prompt, and its length. */
 
+import { isUtf8 } from 'node:buffer'
 import { finished } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { handleOf } from '../../context.js'
 import { OperationQueue } from '../../operation-queue.js'
 import type { Service } from '../answer.js'
 import { ApiError } from '../api-error.js'
@@ -11,7 +13,7 @@ import { QueueFull } from '../pool.js'
 import { chatOf, tokensOf } from '../prompt.js'
 import { fromMessages } from '../translate/messages.js'
 import { fromResponses } from '../translate/responses.js'
-import { chatBody, detokenizeBody, messagesBody, responsesBody, tokenizeBody } from './bodies.js'
+import { chatBody, detokenizeBody, messagesBody, mostTokens, responsesBody, tokenizeBody } from './bodies.js'
 import { type AddRoutes, refuseDraining } from './route.js'
 
 interface TokenRoute {
@@ -25,6 +27,7 @@ interface TokenizeBody {
   content?: string
   add_special?: boolean
   parse_special?: boolean
+  with_pieces?: boolean
 }
 
 const tokenRoutes: readonly TokenRoute[] = [
@@ -32,14 +35,11 @@ const tokenRoutes: readonly TokenRoute[] = [
     urls: ['/tokenize'],
     body: tokenizeBody,
     async answer(body, service, signal) {
-      if (body.with_pieces === true) {
-        const message = 'with_pieces: true is not supported'
-        throw new ApiError(400, 'unsupported_parameter', message, { param: 'with_pieces' })
-      }
-      const { content = '', add_special = false, parse_special = true } = body as TokenizeBody
-      const options = { addSpecial: add_special, parseSpecial: parse_special }
+      const { content = '', add_special, parse_special = true, with_pieces } = body as TokenizeBody
+      const options = { addSpecial: add_special === true, parseSpecial: parse_special }
       const tokens = await tokensOf(content, service, signal, options)
-      return `{"tokens":[${await writtenInTurns(tokens)}]}`
+      const written = with_pieces ? withPieces(tokens, service) : idsOf
+      return `{"tokens":[${await writtenInTurns(tokens, written)}]}`
     },
   },
   {
@@ -86,21 +86,44 @@ async function countOf(body: RequestBody, service: Service, signal: AbortSignal)
   return (await tokensOf(chat.prompt, service, signal)).length
 }
 
+const idsOf = (tokens: Int32Array) => tokens.join()
+
+/** Throws ApiError 400 for more tokens than /detokenize takes. */
+function withPieces(tokens: Int32Array, { context }: Service): (some: Int32Array) => string {
+  if (tokens.length > mostTokens) {
+    const message = `with_pieces: true is for ${mostTokens} tokens at most; the text has ${tokens.length}`
+    throw new ApiError(400, 'invalid_request', message, { param: 'with_pieces' })
+  }
+  const handle = context[handleOf]()
+  const written = new Map<number, string>()
+  const write = (id: number) => {
+    const bytes = handle.piece(id, true)
+    const text = JSON.stringify({ id, piece: isUtf8(bytes) ? Buffer.from(bytes).toString() : [...bytes] })
+    written.set(id, text)
+    return text
+  }
+  return (some) => Array.from(some, (id) => written.get(id) ?? write(id)).join()
+}
+
 /** Written at once, a million of them would hold all other requests. */
-async function writtenInTurns(tokens: Int32Array): Promise<string> {
+async function writtenInTurns(tokens: Int32Array, write: (some: Int32Array) => string): Promise<string> {
   const parts: string[] = []
-  for (let i = 0; i < tokens.length; i += 2 ** 16) {
-    parts.push(tokens.subarray(i, i + 2 ** 16).join())
+  for (let i = 0; i < tokens.length; i += 2 ** 14) {
+    parts.push(write(tokens.subarray(i, i + 2 ** 14)))
     await nextTurn()
   }
   return parts.join()
 }
+
+/** Characters of answers that clients have not taken; beyond, the next request gets 429. */
+const mostUntaken = 2 ** 25
 
 /** One is worked on at a time, since each takes a thread and the memory of its text. As many may wait as for contexts. */
 export const addTokens: AddRoutes = (serving) => {
   const { app, service } = serving
   const queue = new OperationQueue()
   let open = 0
+  let untaken = 0
   for (const { urls, body, answer } of tokenRoutes) {
     for (const url of urls) {
       app.post(url, { schema: { body } }, (request, reply) => {
@@ -111,8 +134,15 @@ export const addTokens: AddRoutes = (serving) => {
         return limited(reply, service, async ({ signal }) => {
           const end = await queue.take(signal)
           try {
+            if (untaken > mostUntaken) throw new QueueFull(1)
+            const given = await answer(request.body as RequestBody, service, signal)
+            const text = typeof given === 'string' ? given : JSON.stringify(given)
+            untaken += text.length
+            finished(reply.raw, () => {
+              untaken -= text.length
+            })
             reply.type('application/json')
-            return await answer(request.body as RequestBody, service, signal)
+            return text
           } finally {
             end()
           }
