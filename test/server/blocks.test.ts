@@ -51,7 +51,7 @@ interface Data {
   response?: { output: unknown[] }
 }
 const events = (shape: Shape) =>
-  [...shape.first(), ...deltas.flatMap((delta) => shape.piece(delta, [])), ...shape.last(told)].map(
+  [...shape.first(), ...deltas.flatMap((delta) => shape.piece(delta, [], 1)), ...shape.last(told)].map(
     ({ name, data }: ServerEvent) => {
       expect((data as Data).type).toBe(name)
       return data as Data

@@ -224,6 +224,14 @@ it('goes to the context that holds the beginning of the prompt', async () => {
   }
 })
 
+it('goes to the context that was used longest ago where it is to be read as a whole', async () => {
+  await using server = await startServer({ parallel: 2 })
+  const prompt = someText(700, 22)
+  await server.post('/v1/completions', { prompt, max_tokens: 1 })
+  await server.post('/v1/completions', { prompt: `${prompt}more`, max_tokens: 1, cache_prompt: false })
+  expect(server.contexts.map(({ position }) => position)).toEqual([700, 704])
+})
+
 describe('errors', () => {
   const messages = [user('x')]
   it.each<[string, object, number, string, string | null]>([

@@ -100,12 +100,24 @@ describe('/tokenize and /detokenize', () => {
     expect((await post('/detokenize', {})).body).toEqual({ content: '' })
   })
 
+  it('have the pieces of tokens where they are asked for: bytes where one is no text', async () => {
+    const content = 'aé<|endoftext|>'
+    const { body } = await post('/tokenize', { content, with_pieces: true })
+    expect(body.tokens).toEqual([
+      { id: 97, piece: 'a' },
+      { id: 0xc3, piece: [0xc3] },
+      { id: 0xa9, piece: [0xa9] },
+      { id: 257, piece: '<|endoftext|>' },
+    ])
+  })
+
   it.each([
     ['/detokenize', { tokens: [1e9] }, 'ERR_H2O_TOKEN_OUT_OF_RANGE'],
     ['/detokenize', { tokens: ['a'] }, 'invalid_request'],
     ['/detokenize', { tokens: Array(2 ** 18 + 1).fill(65) }, 'invalid_request'],
     ['/tokenize', { content: 3 }, 'invalid_request'],
-    ['/tokenize', { content: 'a', with_pieces: true }, 'unsupported_parameter'],
+    ['/tokenize', { content: 'a', with_pieces: 1 }, 'invalid_request'],
+    ['/tokenize', { content: 'a'.repeat(2 ** 18 + 1), with_pieces: true }, 'invalid_request'],
   ])('%s refuses %o', async (path, body, code) => {
     expect(await post(path, body)).toMatchObject({ status: 400, body: { error: { code } } })
   })
@@ -157,6 +169,20 @@ describe('/completion', () => {
       .map((event) => JSON.parse(event.slice('data: '.length)))
     expect(events.map(({ content }) => content).join('')).toBe(text)
     expect(events.map(({ stop }) => stop)).toEqual([...Array(events.length - 1).fill(false), true])
+  })
+
+  it('counts tokens, also those whose text waits for what may be a stop string', async () => {
+    const { text } = await s.fresh(body)
+    const stop = [`${text.slice(3, 8)}\u0001`]
+    const streamed = await (await s.post('/completion', { ...body, stop, stream: true }, key)).text()
+    const pieces = streamed.match(/(?<=^data: )\{.*"stop":false.*$/gm)?.map((one) => JSON.parse(one)) ?? []
+    expect(pieces.length).toBeLessThan(16)
+    let told = 0
+    for (const { content, tokens_predicted } of pieces) {
+      told += content.length
+      expect(tokens_predicted).toBeGreaterThanOrEqual(told)
+    }
+    expect(pieces.at(-1).tokens_predicted).toBe(16)
   })
 })
 

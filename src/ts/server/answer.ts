@@ -8,6 +8,7 @@ import type { NativeSampling } from '../native/surface.js'
 import { checkSampling } from '../sampling.js'
 import type { GeneratedToken, GenerateSummary, PrefillProgress } from '../types.js'
 import { ClientLeft, toApiError } from './api-error.js'
+import { Course } from './course.js'
 import { EventStream } from './event-stream.js'
 import { optionsOf, type RequestBody, refuseFields } from './fields.js'
 import { timingsOf, usageOf } from './figures.js'
@@ -18,11 +19,13 @@ import { type PromptSettings, promptOptions, type ServedPrompt } from './prompt.
 import { type PromptProgress, promptProgress } from './prompt-progress.js'
 import { readingOf } from './reading.js'
 import type { Recall } from './recall.js'
+import type { RequestLog } from './request-log.js'
 import type { MakeShape, ServerEvent, Shape, Told } from './shapes/shape.js'
 
 export interface Service extends PromptSettings, LimitSettings {
   pool: ContextPool
   recall: Recall
+  log: RequestLog
   /** What is generated with where a request does not say. */
   defaults: GenerateOptions
   /** All that `defaults` say of sampling, and what they leave open. */
@@ -75,8 +78,8 @@ export async function answer(
       const prompt = await endpoint.prompt(body, service, limits.signal, options)
       const { alias: model, fingerprint } = service
       const shape = endpoint.shape({ body: asked, model, fingerprint, nPrompt: prompt.tokens.length })
-      const job = new Job(service, shape, body, options, prompt, turn, limits)
-      return body.stream === true ? await job.stream(reply) : await job.whole()
+      const job = new Job(service, shape, body, options, prompt, turn, limits, reply)
+      return body.stream === true ? await job.stream() : await job.whole()
     })
   } finally {
     turn.leave()
@@ -101,6 +104,7 @@ class Job {
     readonly prompt: ServedPrompt,
     readonly turn: Turn,
     readonly limits: Limits,
+    readonly reply: FastifyReply,
   ) {
     this.signal = limits.signal
   }
@@ -115,16 +119,17 @@ class Job {
   }
 
   /** Headers go out at once; what fails later is an event. */
-  async stream(reply: FastifyReply): Promise<undefined> {
-    const { shape, signal, body, prompt } = this
+  async stream(): Promise<undefined> {
+    const { shape, signal, body, prompt, reply } = this
     const reading = readingOf(prompt)
     const events = new EventStream(reply, this.service.stalledMs)
     const send = async (some: ServerEvent[]) => {
       for (const event of some) await events.send(event, signal)
     }
-    const tell = async (deltas: MessageDelta[], likely: LikelyToken[]) => {
+    const tell = async (deltas: MessageDelta[], likely: LikelyToken[], predicted: number) => {
       const told = deltas.length > 0 || likely.length === 0 ? deltas : [{ content: '' }]
-      for (const [i, delta] of told.entries()) await send(shape.piece(delta, i === 0 ? likely : []))
+      for (const [i, delta] of told.entries())
+        await send(shape.piece(delta, i === 0 ? likely : [], predicted))
     }
     try {
       await send(shape.first())
@@ -132,16 +137,17 @@ class Job {
         for (const event of shape.progress(progress)) events.offer(event)
       }
       const answered = await this.#run(
-        async (text, likely) => tell(await reading.push(text), likely),
+        async (text, likely, predicted) => tell(await reading.push(text), likely, predicted),
         body.return_progress === true ? onProgress : undefined,
       )
       const { message, deltas } = await reading.end(answered.summary)
-      await tell(deltas, [])
+      await tell(deltas, [], answered.summary.predicted)
       await send(shape.last(this.#told(answered, message)))
     } catch (error) {
       if (signal.reason instanceof ClientLeft) throw error
       const known = toApiError(error)
       if (known.status === 500) this.service.onFailure(error)
+      this.service.log.note(reply.raw, known.code)
       await send(shape.failed(known)).catch(() => {})
     } finally {
       events.end()
@@ -149,17 +155,22 @@ class Job {
   }
 
   async #run(
-    onToken: (text: string, likely: LikelyToken[]) => Promise<void>,
+    onToken: (text: string, likely: LikelyToken[], predicted: number) => Promise<void>,
     onProgress?: (progress: PromptProgress) => void,
   ): Promise<Answered> {
     const { service, prompt, signal, options } = this
-    const taken = await this.turn.context(prompt, signal)
+    const taken = await this.turn.context(prompt, signal, options.reuse)
     const { context } = taken
     await service.recall.prepare(taken, prompt, options.reuse)
     const toProgress = promptProgress(prompt.tokens.length)
+    const course = new Course(prompt.tokens.length)
+    service.log.note(this.reply.raw, course)
     const given = {
       ...promptOptions(prompt, options),
-      ...(onProgress && { onProgress: (now: PrefillProgress) => onProgress(toProgress(now)) }),
+      onProgress: (now: PrefillProgress) => {
+        course.progressed(now)
+        onProgress?.(toProgress(now))
+      },
       signal,
     }
     const generation = context.generate(prompt.tokens, given)
@@ -171,14 +182,19 @@ class Job {
         ttftMs ??= performance.now() - this.limits.began
         if (next.done) {
           service.metrics.answered(next.value, ttftMs)
+          service.log.note(this.reply.raw, noteOf(next.value, ttftMs))
           service.recall.readIn(next.value.prefill)
           return { summary: next.value, ttftMs }
         }
         const token: GeneratedToken = next.value
+        course.generated()
         const likely = likelyToken(token, offset)
         offset += token.text.length
-        await onToken(token.text, likely ? [likely] : [])
+        await onToken(token.text, likely ? [likely] : [], course.predicted)
       }
+    } catch (error) {
+      service.metrics.brokenOff(course)
+      throw error
     } finally {
       await generation.return(undefined as never) // the context is free when it is left
     }
@@ -190,4 +206,10 @@ class Job {
     const timings = timingsOf(summary, h2o, { ttftMs, gain, wasOff: this.body.h2o === false })
     return { summary, message, usage: usageOf(summary), timings }
   }
+}
+
+function noteOf({ prefill, predicted }: GenerateSummary, ttftMs: number): string {
+  const { position, cached, path } = prefill
+  const first = (ttftMs / 1000).toFixed(2)
+  return `${position} tokens, ${cached} cached, ${path}, the first after ${first} s, ${predicted} generated`
 }

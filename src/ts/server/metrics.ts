@@ -2,6 +2,7 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { GenerateSummary } from '../types.js'
+import type { Course } from './course.js'
 import type { ContextPool } from './pool.js'
 import type { Recall } from './recall.js'
 
@@ -81,6 +82,14 @@ export class Metrics {
     this.#seconds.prompt.inc(prefill.timings.promptMs / 1000)
     this.#seconds.predicted.inc(timings.predictedMs / 1000)
     this.#ttft.observe({ path: prefill.path }, ttftMs / 1000)
+  }
+
+  /** For a request without a whole answer: its client left, or it took too long. */
+  brokenOff({ read, predicted, ms }: Course): void {
+    this.#tokens.prompt.inc(read)
+    this.#tokens.predicted.inc(predicted)
+    this.#seconds.prompt.inc(ms.prompt / 1000)
+    this.#seconds.predicted.inc(ms.predicted / 1000)
   }
 
   left(): void {

@@ -16,14 +16,19 @@ export class QueueFull extends Error {
 
 /** A request's place: first in the queue, then with a context of its own. */
 export interface Turn {
-  /** Waits for a context. An abort gives up the place and rejects with the signal's reason. */
-  context(prompt: ServedPrompt, signal: AbortSignal): Promise<Recalling>
+  /**
+   * Waits for a context. An abort gives up the place and rejects with the signal's reason.
+   *
+   * @param reuse false: the one that was used least recently, whatever the others hold
+   */
+  context(prompt: ServedPrompt, signal: AbortSignal, reuse?: boolean): Promise<Recalling>
   /** Ends it, however far it came. */
   leave(): void
 }
 
 interface Waiting {
   prompt: ServedPrompt
+  reuse: boolean
   owner: unknown
   start(taken: Recalling): void
 }
@@ -78,8 +83,8 @@ export class ContextPool {
     let taken: { context: Context; since: number } | undefined
     let left = false
     return {
-      context: async (prompt, signal) => {
-        const given = await this.#take(prompt, owner, signal)
+      context: async (prompt, signal, reuse = true) => {
+        const given = await this.#take({ prompt, reuse, owner }, signal)
         taken = { context: given.context, since: performance.now() }
         return given
       },
@@ -95,7 +100,7 @@ export class ContextPool {
     }
   }
 
-  #take(prompt: ServedPrompt, owner: unknown, signal: AbortSignal): Promise<Recalling> {
+  #take(asked: Omit<Waiting, 'start'>, signal: AbortSignal): Promise<Recalling> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
       const onAbort = () => {
@@ -103,8 +108,7 @@ export class ContextPool {
         reject(signal.reason)
       }
       const waiting: Waiting = {
-        prompt,
-        owner,
+        ...asked,
         start: (given) => {
           signal.removeEventListener('abort', onAbort)
           resolve(given)
@@ -120,11 +124,11 @@ export class ContextPool {
     if (this.#idle.length === 0) return
     const first = this.#waiting.shift()
     if (!first) return
+    const { reuse, owner } = first
     const { tokens, denseTail } = first.prompt
-    const isOwn = (context: Context) => this.#owners.get(context) === first.owner
-    const held = this.#idle.map((context) => (isOwn(context) ? context.reusable(tokens, denseTail) : 0))
+    const mayReuse = (context: Context) => reuse && this.#owners.get(context) === owner
+    const held = this.#idle.map((context) => (mayReuse(context) ? context.reusable(tokens, denseTail) : 0))
     const [context] = this.#idle.splice(held.indexOf(Math.max(...held)), 1) as [Context]
-    const { owner } = first
     const heldBy = this.#owners.get(context)
     this.#owners.set(context, owner)
     first.start({ context, owner, heldBy })

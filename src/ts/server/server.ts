@@ -16,6 +16,7 @@ import { Metrics } from './metrics.js'
 import { OpenResponses } from './open-responses.js'
 import { ContextPool, QueueFull } from './pool.js'
 import { Recall } from './recall.js'
+import { RequestLog } from './request-log.js'
 import { addAbout } from './routes/about.js'
 import { addAbsent } from './routes/absent.js'
 import { addAnswers } from './routes/answers.js'
@@ -52,6 +53,8 @@ export interface ServerOptions {
   corsOrigins: readonly string[]
   /** With the files of the page at `/`; none: there is no page. */
   pageFolder?: string
+  /** Gets a line for each request that has ended, but for those of probes. */
+  onRequest?(line: string): void
   /** Told what a request failed with, where that is the server's fault. */
   onFailure?(error: unknown): void
 }
@@ -81,11 +84,13 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   const pool = new ContextPool(options.contexts, options.queue)
   const recall = new Recall(options.cacheBytes, (error) => options.onFailure?.(error))
   const metrics = new Metrics(pool, recall)
+  const log = new RequestLog((line) => options.onRequest?.(line))
   const keys = new ApiKeys(options.apiKeys)
   const service: Service = {
     pool,
     recall,
     metrics,
+    log,
     context,
     model: context.model,
     defaults: options.defaults,
@@ -106,7 +111,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     bodyLimit: options.maxBodyBytes,
     requestTimeout: 60_000, // for a request to arrive
     forceCloseConnections: true,
-    frameworkErrors: (error, _, reply) => void fail(reply, error),
+    frameworkErrors: (error, _, reply) => void fail(reply, error, log),
     ajv: {
       customOptions: {
         coerceTypes: false,
@@ -118,9 +123,9 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   })
   addJsonBody(app)
   const responses = new OpenResponses()
-  app.setErrorHandler((error, _, reply) => fail(reply, error, options.onFailure))
+  app.setErrorHandler((error, _, reply) => fail(reply, error, log, options.onFailure))
   app.setNotFoundHandler(({ method, url }, reply) =>
-    fail(reply, new ApiError(404, 'not_found', `there is no ${method} ${url}`)),
+    fail(reply, new ApiError(404, 'not_found', `there is no ${method} ${url}`), log),
   )
   if (options.corsOrigins.length > 0) {
     const all = options.corsOrigins.includes('*')
@@ -129,6 +134,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   app.addHook('onRequest', async (request, { raw }) => {
     const { routeOptions, headers } = request
     responses.add(raw)
+    log.follow(request, raw)
     const key = keys.keyOf(headers)
     if (key !== undefined && options.separateKeys) owners.set(request, key)
     if (key !== undefined || open.has(routeOptions.url ?? '')) return
@@ -166,8 +172,14 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-function fail(reply: FastifyReply, error: unknown, onFailure?: (error: unknown) => void): FastifyReply {
+function fail(
+  reply: FastifyReply,
+  error: unknown,
+  log: RequestLog,
+  onFailure?: (error: unknown) => void,
+): FastifyReply {
   const known = error instanceof QueueFull ? toQueueFull(error) : toApiError(error)
+  log.note(reply.raw, known.code)
   if (known.status === 500) onFailure?.(error)
   const isAnthropic = reply.request.url.startsWith('/v1/messages')
   return reply

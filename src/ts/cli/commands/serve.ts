@@ -92,6 +92,7 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
         .map((origin) => origin.trim())
         .filter(Boolean),
       ...(flags.ui && { pageFolder: join(packageRoot(), 'dist/page') }),
+      ...(flags.logDisable !== true && { onRequest: (line) => say(`${new Date().toISOString()} ${line}`) }),
       onFailure: (error) => say(`error: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
     })
     const address = await server.app.listen({ host: flags.host, port: flags.port }).catch((error) => {

@@ -33,7 +33,7 @@ export const absent: readonly Absent[] = [
   { why: 'h2o-prefill --help has them all', names: '--usage --completion-bash' },
   { why: 'models are local files: h2o-prefill model fetches one, and -m takes its path',
     names: `-cl --cache-list -mu --model-url -dr --docker-repo -hf -hfr --hf-repo -hff --hf-file -hft --hf-token --mtp --dflash --eagle3` },
-  { why: 'the log is off, or on with -v',
+  { why: "logs go to stderr: requests in serve, and llama.cpp's with -v",
     names: `--log-file --log-jsonl --no-log-jsonl --log-prompts-dir --log-colors -lv --verbosity --log-verbosity --log-prefix
       --no-log-prefix --log-timestamps --no-log-timestamps --verbose-prompt -ptc --print-token-count --perf --show-timings
       --no-show-timings` },

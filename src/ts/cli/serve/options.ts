@@ -5,9 +5,9 @@ import { type RunFlags, runOptions, withoutEffect } from '../flags/options.js'
 import { integer } from '../flags/parsers.js'
 import { defaultCacheMiB } from './cache-ram.js'
 
-/** A prompt and one answer on stdout are for `run`. */
+/** A prompt and one answer on stdout are for `run`, and a server has a log. */
 const ofRunAlone = new Set(
-  '-p -f -e --no-escape -cnv -no-cnv -sys -r -st --no-display-prompt --simple-io --json --prompt-cache --prompt-cache-all --prompt-cache-ro --list-devices'.split(
+  '-p -f -e --no-escape -cnv -no-cnv -sys -r -st --no-display-prompt --simple-io --json --prompt-cache --prompt-cache-all --prompt-cache-ro --list-devices --log-disable'.split(
     ' ',
   ),
 )
@@ -43,6 +43,7 @@ const serverOptions = [
   { group: server, names: ['--no-prefill-assistant'], help: "a last message of the assistant is one that has ended: the answer is another one" },
   { group: server, names: ['--ui', '--webui'], default: true, help: 'a page at / that reads a text and answers questions about it (default)' },
   { group: server, names: ['--no-ui', '--no-webui'], help: 'no page' },
+  { group: server, names: ['--log-disable'], help: 'no line on stderr for each request' },
   { group: server, names: ['--queue'], value: 'N', parse: integer(0, 1e6), default: 64, help: 'requests that may wait; one more gets 429' },
   { group: server, names: ['-to', '--timeout'], value: 'N', env: 'LLAMA_ARG_TIMEOUT', parse: integer(1, 1e6), default: 3600,
     help: 'seconds that a request may take, waiting included' },

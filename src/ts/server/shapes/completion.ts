@@ -16,8 +16,6 @@ const stopTypes: Record<GenerateSummary['stop'], string> = {
 }
 
 class CompletionShape implements Shape {
-  #predicted = 0
-
   constructor(readonly asked: Asked) {}
 
   whole({ summary, timings }: Told, likely: readonly LikelyToken[]): object {
@@ -43,12 +41,11 @@ class CompletionShape implements Shape {
   }
 
   progress(prompt_progress: PromptProgress): ServerEvent[] {
-    return [{ data: { ...this.#piece(''), prompt_progress } }]
+    return [{ data: { ...this.#piece('', 0), prompt_progress } }]
   }
 
-  piece({ content = '' }: MessageDelta, likely: readonly LikelyToken[]): ServerEvent[] {
-    this.#predicted++
-    return [{ data: { ...this.#piece(content), ...probabilities(likely) } }]
+  piece({ content = '' }: MessageDelta, likely: readonly LikelyToken[], predicted: number): ServerEvent[] {
+    return [{ data: { ...this.#piece(content, predicted), ...probabilities(likely) } }]
   }
 
   last(told: Told): ServerEvent[] {
@@ -59,9 +56,9 @@ class CompletionShape implements Shape {
     return [{ data: body }]
   }
 
-  #piece(content: string): object {
+  #piece(content: string, tokens_predicted: number): object {
     const { nPrompt } = this.asked
-    return { index: 0, content, stop: false, tokens_predicted: this.#predicted, tokens_evaluated: nPrompt }
+    return { index: 0, content, stop: false, tokens_predicted, tokens_evaluated: nPrompt }
   }
 }
 

@@ -38,7 +38,8 @@ export interface Shape {
   /** What a stream begins with. */
   first(): ServerEvent[]
   progress(progress: PromptProgress): ServerEvent[]
-  piece(delta: MessageDelta, likely: readonly LikelyToken[]): ServerEvent[]
+  /** @param predicted tokens until now */
+  piece(delta: MessageDelta, likely: readonly LikelyToken[], predicted: number): ServerEvent[]
   /** What a stream ends with. */
   last(told: Told): ServerEvent[]
   /** What it ends with if it fails. */
