@@ -234,6 +234,23 @@ it('counts the parts of a body across its slices', async () => {
   expect(await refused.json()).toMatchObject({ error: { code: 'request_too_complex' } })
 })
 
+it('refuses a body that is not UTF-8, in place of a prompt with other characters', async () => {
+  await using s = await startServer()
+  const before = `{"max_tokens":1,"prompt":"${'a'.repeat(2 ** 10)}`
+  const send = (bytes: number[]) =>
+    fetch(`${s.url}/v1/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from('"}')]),
+    })
+  expect((await send([0xc3, 0xa9])).status).toBe(200)
+  for (const bytes of [[0xc3], [0xff], [0xed, 0xa0, 0x80], [0xc0, 0x80]]) {
+    const refused = await send(bytes)
+    expect(refused.status).toBe(400)
+    expect(await refused.json()).toMatchObject({ error: { code: 'invalid_json' } })
+  }
+})
+
 it('answers 429 with Retry-After where the queue is full, and is not ready', async () => {
   await using s = await slowServer({ queue: 0 })
   const client = await reading(s, true)

@@ -1,5 +1,6 @@
 /** The body of a request: how much there is in it is counted before a parser holds the event loop with it. */
 
+import { isUtf8 } from 'node:buffer'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { decodeInTurns, slicesOf } from '../decode-in-turns.js'
@@ -15,6 +16,7 @@ export function addJsonBody(app: FastifyInstance): void {
     'application/json',
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) => {
+      if (!isUtf8(body)) throw new ApiError(400, 'invalid_json', 'the body is not UTF-8')
       const text = await decodeInTurns(counted(slicesOf(body)))
       const parsed = await new Promise((resolve, reject) => {
         parse(request, text, (error, value) => (error ? reject(error) : resolve(value)))

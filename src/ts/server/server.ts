@@ -125,7 +125,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   const responses = new OpenResponses()
   app.setErrorHandler((error, _, reply) => fail(reply, error, log, options.onFailure))
   app.setNotFoundHandler(({ method, url }, reply) =>
-    fail(reply, new ApiError(404, 'not_found', `there is no ${method} ${url}`), log),
+    fail(reply, new ApiError(404, 'not_found', `there is no ${method} ${url.slice(0, 200)}`), log),
   )
   if (options.corsOrigins.length > 0) {
     const all = options.corsOrigins.includes('*')
