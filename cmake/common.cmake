@@ -20,7 +20,7 @@ add_library(h2o_common OBJECT
     ${H2O_COMMON}/reasoning-budget.cpp
     ${H2O_COMMON}/trie.cpp
     ${H2O_COMMON}/unicode.cpp
-    ${CMAKE_CURRENT_SOURCE_DIR}/src/native/h2o/tools/h2o-jinja.cpp
+    ${CMAKE_CURRENT_SOURCE_DIR}/src/native/limits/limit-jinja.cpp
     ${H2O_JINJA_SOURCES}
     ${LLAMA_CHAT_PARSERS_SOURCES})
 

@@ -2,10 +2,10 @@
 // npm run patches:check: patches, tree, budget and hook table agree. Makes vendor/llama.cpp if it is not there.
 
 import { existsSync } from 'node:fs'
+import { sums } from './lib/budget.mjs'
 import { checkPatches } from './lib/check.mjs'
 import { Failure, main } from './lib/fail.mjs'
 import { layout } from './lib/layout.mjs'
-import { changedLines } from './lib/patch-file.mjs'
 import { vendor } from './lib/vendor.mjs'
 
 await main(() => {
@@ -16,6 +16,9 @@ await main(() => {
     throw new Failure(`patches/ is not in order:\n\n${complaints.map((line) => `- ${line}`).join('\n')}`)
   }
   const files = patches.flatMap((patch) => patch.files)
-  const lines = files.reduce((sum, file) => sum + changedLines(file), 0)
-  console.log(`${patches.length} patches, ${files.length} upstream files, ${lines} changed lines: in order`)
+  const { all, rooms } = sums(patches)
+  const each = [...rooms].map(([room, lines]) => `${room} ${lines}`).join(', ')
+  console.log(
+    `${patches.length} patches, ${files.length} upstream files, ${all} changed lines (${each}): in order`,
+  )
 })

@@ -1,14 +1,15 @@
 #!/usr/bin/env node
-// npm run patches:export [-- --add FILE=NAME.patch ...]: edits in vendor/llama.cpp become patches.
+// npm run patches:export [-- --add FILE=ROOM/NAME.patch ...]: edits in vendor/llama.cpp become patches.
 
 import { parseArgs } from 'node:util'
 import { exportPatches } from './lib/export.mjs'
 import { Failure, main } from './lib/fail.mjs'
 import { layout } from './lib/layout.mjs'
 
-const HELP = `usage: npm run patches:export [-- --add FILE=NAME.patch ...]
+const HELP = `usage: npm run patches:export [-- --add FILE=ROOM/NAME.patch ...]
 
-  --add FILE=NAME.patch   NAME.patch owns the upstream file FILE from now on; a new patch is put last in the series
+  --add FILE=ROOM/NAME.patch   patches/ROOM/NAME.patch owns the upstream file FILE from now on; a new patch is put last
+                               in the series
 `
 
 await main(() => {
@@ -21,7 +22,7 @@ await main(() => {
   if (values.help) return console.log(HELP)
   const add = values.add.map((entry) => {
     const at = entry.lastIndexOf('=')
-    if (at <= 0) throw new Failure(`--add ${entry}: write FILE=NAME.patch.`)
+    if (at <= 0) throw new Failure(`--add ${entry}: write FILE=ROOM/NAME.patch.`)
     return { path: entry.slice(0, at), name: entry.slice(at + 1) }
   })
 

@@ -38,7 +38,9 @@ function checkPin(tree, pin) {
 function checkFiles(paths, patches) {
   const listed = patches.map(({ name }) => name)
   const there = existsSync(paths.patches)
-    ? readdirSync(paths.patches).filter((name) => name.endsWith('.patch'))
+    ? readdirSync(paths.patches, { recursive: true })
+        .map((name) => name.replaceAll('\\', '/'))
+        .filter((name) => name.endsWith('.patch'))
     : []
   return [
     ...there

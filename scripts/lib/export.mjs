@@ -1,8 +1,8 @@
 // Edits in vendor/llama.cpp -> patches/*.patch. A patch keeps its header byte for byte; its diff is made anew from the
 // files it owns, with flags that give the same bytes on every machine.
 
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { Failure } from './fail.mjs'
 import { parsePatch } from './patch-file.mjs'
 import { readPin } from './pin.mjs'
@@ -64,7 +64,7 @@ export function exportPatches(paths, { add = [] } = {}) {
     throw new Failure(
       `changed upstream files that no patch owns:\n  ${unowned.join('\n  ')}`,
       `Give each a patch, an old one or a new one:\n${unowned
-        .map((path) => `  npm run patches:export -- --add ${path}=NAME.patch`)
+        .map((path) => `  npm run patches:export -- --add ${path}=ROOM/NAME.patch`)
         .join('\n')}`,
     )
   }
@@ -73,6 +73,7 @@ export function exportPatches(paths, { add = [] } = {}) {
   for (const [name, text] of texts) {
     const file = join(paths.patches, name)
     if (existsSync(file) && readFileSync(file, 'utf8') === text) continue
+    mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, text)
     written.push(name)
   }
@@ -117,8 +118,8 @@ function withPatches(tree, pin, patches, found) {
 function assign(patches, add, changed, folder) {
   const created = []
   for (const { path, name } of add) {
-    if (!/^[\w.-]+\.patch$/.test(name))
-      throw new Failure(`--add ${path}=${name}: a patch is named like NAME.patch.`)
+    if (!/^[\w-]+\/[\w.-]+\.patch$/.test(name))
+      throw new Failure(`--add ${path}=${name}: a patch is named like ROOM/NAME.patch.`)
     if (!changed.has(path))
       throw new Failure(`--add ${path}=${name}: ${path} has no edit in vendor/llama.cpp.`)
     const owner = ownersOf(patches).owners.get(path)
@@ -140,7 +141,7 @@ function assign(patches, add, changed, folder) {
 }
 
 const newHeader = (name) =>
-  `Subject: ${name.replace(/\.patch$/, '')}: TODO say in one line what it does\n\nTODO say why it must exist.\n\n`
+  `Subject: ${basename(name, '.patch')}: TODO say in one line what it does\n\nTODO say why it must exist.\n\n`
 
 function appendToSeries(file, names) {
   const before = existsSync(file) ? readFileSync(file, 'utf8') : ''

@@ -12,7 +12,8 @@ export function layout(root = PROJECT_ROOT) {
     cache: join(root, 'vendor/.cache'),
     tree: join(root, 'vendor/llama.cpp'),
     stockTree: join(root, 'vendor/llama.cpp-stock'),
-    sources: join(root, 'src/native/h2o'),
+    // what the patched tree finds as its own folders: the method, and the limits on what a user's input may take
+    sources: { h2o: join(root, 'src/native/h2o'), limits: join(root, 'src/native/limits') },
     patches: join(root, 'patches'),
     series: join(root, 'patches/series'),
     budget: join(root, 'patches/budget.json'),

@@ -21,7 +21,7 @@ import { BASE_REF } from './baseline.mjs'
 import { Failure } from './fail.mjs'
 import { Git } from './git.mjs'
 
-const EXCLUDE = '# our own sources and build folders are no part of the patches\n/h2o\n/build*/\n'
+const EXCLUDE = '# our own sources and build folders are no part of the patches\n/h2o\n/limits\n/build*/\n'
 
 export class Tree {
   constructor(folder) {
@@ -57,7 +57,7 @@ export class Tree {
     for (const setting of ['core.autocrlf=false', 'core.safecrlf=false', 'commit.gpgSign=false']) {
       this.git.run(['config', ...setting.split('=')])
     }
-    writeFileSync(join(this.folder, '.git', 'info', 'exclude'), EXCLUDE)
+    this.#exclude()
     this.rebase(bundle)
     this.git.run(['checkout-index', '--all', '--force', '--index'])
   }
@@ -135,9 +135,17 @@ export class Tree {
     return paths
   }
 
-  /** <tree>/h2o -> our sources: a link, so that an edit there needs no copying; a copy where links are refused. */
+  /** <tree>/<name> -> our sources: links, so that an edit there needs no copying; copies where links are refused. */
   linkSources(sources) {
-    const link = join(this.folder, 'h2o')
+    this.#exclude() // a tree that was made before a link was added
+    for (const [name, folder] of Object.entries(sources)) this.#link(join(this.folder, name), folder)
+  }
+
+  #exclude() {
+    writeFileSync(join(this.folder, '.git', 'info', 'exclude'), EXCLUDE)
+  }
+
+  #link(link, sources) {
     const target = process.platform === 'win32' ? sources : relative(dirname(link), sources)
     const found = lstatSync(link, { throwIfNoEntry: false })
     if (found?.isSymbolicLink()) {

@@ -4,7 +4,7 @@
 #include "testing.h"
 
 #include "gguf.h"
-#include "h2o-work.h"
+#include "limit-work.h"
 #include "llama-cpp.h"
 
 #include <filesystem>
@@ -48,7 +48,7 @@ int main() {
     CHECK(tokenize(model, "babac") == "no token begins here, not even a byte");
 
     const std::atomic<bool> is_aborted{true};
-    h2o_work                work = { &is_aborted };
-    const h2o_work_scope    scope(work);
-    CHECK(tokenize(model, "babab") == h2o_work_aborted().what());
+    limit_work                work = { &is_aborted };
+    const limit_work_scope    scope(work);
+    CHECK(tokenize(model, "babab") == limit_work_aborted().what());
 }

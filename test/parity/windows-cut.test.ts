@@ -1,4 +1,4 @@
-// Models with sliding windows after a cut (patches/kv-cache-prepare.patch): a call of several ubatches
+// Models with sliding windows after a cut (patches/mends/kv-cache-prepare.patch): a call of several ubatches
 // sees what it would see in a cache that never forgets. Both trees are asked, as the fault is upstream's.
 
 import { expect, test } from 'vitest'

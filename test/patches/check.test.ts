@@ -1,14 +1,17 @@
 import { expect, test } from 'vitest'
 import { checkPatches } from '../../scripts/lib/check.mjs'
 import { exportPatches } from '../../scripts/lib/export.mjs'
-import { CMAKE, GRAPH, hookTable, type Project, patchedProject } from './project.js'
+import { budget, CMAKE, GRAPH, hookTable, type Project, patchedProject } from './project.js'
 
 const FINE = hookTable(['graph-ask', GRAPH], ['cmake-sources', CMAKE])
 
 /** Edits the tree, exports, and raises the budget, so that only what a test is about is left to complain. */
 function exportEdit(p: Project, path: string, from: string, to: string): void {
   p.edit(path, from, to)
-  p.write('patches/budget.json', JSON.stringify({ [GRAPH]: 20, [CMAKE]: 20 }))
+  p.write(
+    'patches/budget.json',
+    budget({ all: 40, rooms: { method: 20, limits: 20 }, files: { [GRAPH]: 20, [CMAKE]: 20 } }),
+  )
   exportPatches(p.paths)
 }
 
@@ -24,26 +27,49 @@ const broken: [what: string, breakIt: (p: Project) => void, complaints: (string 
   ],
   [
     'a patch with other bytes than its export',
-    (p) => p.write('patches/graph.patch', p.read('patches/graph.patch').replace(/^index .*\n/m, '')),
+    (p) =>
+      p.write('patches/method/graph.patch', p.read('patches/method/graph.patch').replace(/^index .*\n/m, '')),
     [/graph.patch is not what exporting it gives \(first at line 6\)/],
   ],
   [
     'a patch that does not apply exactly',
     (p) =>
-      p.write('patches/cmake.patch', p.read('patches/cmake.patch').replace('-18,6 +18,8', '-15,6 +15,8')),
+      p.write(
+        'patches/limits/cmake.patch',
+        p.read('patches/limits/cmake.patch').replace('-18,6 +18,8', '-15,6 +15,8'),
+      ),
     [/cmake.patch does not apply where it says/],
   ],
   [
-    'more lines than the budget',
-    (p) => p.write('patches/budget.json', JSON.stringify({ [GRAPH]: 1, [CMAKE]: 2 })),
-    [/src\/graph.cpp: graph.patch changes 2 lines, its budget is 1/],
+    'more lines than the budget of a file',
+    (p) => p.write('patches/budget.json', budget({ files: { [GRAPH]: 1, [CMAKE]: 2 } })),
+    [/^src\/graph.cpp: 2 changed lines, the budget is 1/],
   ],
   [
-    'no budget for a file, and one for a file that no patch touches',
-    (p) => p.write('patches/budget.json', JSON.stringify({ [GRAPH]: 2, 'src/other.cpp': 3 })),
+    'more lines than the budget of a room',
+    (p) => p.write('patches/budget.json', budget({ rooms: { method: 2, limits: 1 } })),
+    [/^patches\/limits: 2 changed lines, the budget is 1/],
+  ],
+  [
+    'more lines than the budget of all patches',
+    (p) => p.write('patches/budget.json', budget({ all: 3 })),
+    [/^all patches: 4 changed lines, the budget is 3/],
+  ],
+  [
+    'no budget for a file and a room, and budgets for what no patch touches',
+    (p) =>
+      p.write(
+        'patches/budget.json',
+        budget({
+          rooms: { method: 2, other: 2 } as never,
+          files: { [GRAPH]: 2, 'src/other.cpp': 3 } as never,
+        }),
+      ),
     [
-      /src\/CMakeLists.txt has no budget \(cmake.patch changes 2 lines\)/,
+      /src\/CMakeLists.txt has no budget \(2 changed lines\)/,
       /names src\/other.cpp, which no patch/,
+      /patches\/limits has no budget/,
+      /names patches\/other, which no patch/,
     ],
   ],
   [
@@ -75,20 +101,26 @@ const broken: [what: string, breakIt: (p: Project) => void, complaints: (string 
   ],
   [
     'a patch outside the series',
-    (p) => p.write('patches/other.patch', 'Subject: other\n\nReason.\n'),
-    [/patches\/other.patch is not in patches\/series/],
+    (p) => p.write('patches/method/other.patch', 'Subject: other\n\nReason.\n'),
+    [/patches\/method\/other.patch is not in patches\/series/],
   ],
   [
     'a header without subject and reason',
     (p) =>
-      p.write('patches/graph.patch', p.read('patches/graph.patch').replace(/^[\s\S]*?(?=diff --git)/, '\n')),
+      p.write(
+        'patches/method/graph.patch',
+        p.read('patches/method/graph.patch').replace(/^[\s\S]*?(?=diff --git)/, '\n'),
+      ),
     [/graph.patch has no "Subject:" line/, /graph.patch does not say why/],
   ],
   [
     'a header that was never written',
     (p) =>
-      p.write('patches/graph.patch', p.read('patches/graph.patch').replace('The graph must ask.', 'TODO')),
-    [/header of patches\/graph.patch still says TODO/],
+      p.write(
+        'patches/method/graph.patch',
+        p.read('patches/method/graph.patch').replace('The graph must ask.', 'TODO'),
+      ),
+    [/header of patches\/method\/graph.patch still says TODO/],
   ],
   [
     'a base that is not the pin',
@@ -101,10 +133,14 @@ const broken: [what: string, breakIt: (p: Project) => void, complaints: (string 
   [
     'one file in two patches',
     (p) => {
-      p.write('patches/again.patch', p.read('patches/graph.patch'))
-      p.write('patches/series', 'graph.patch\nagain.patch\ncmake.patch\n')
+      p.write('patches/budget.json', budget({ all: 6, rooms: { method: 4, limits: 2 } }))
+      p.write('patches/method/again.patch', p.read('patches/method/graph.patch'))
+      p.write('patches/series', 'method/graph.patch\nmethod/again.patch\nlimits/cmake.patch\n')
     },
-    [/src\/graph.cpp is touched by graph.patch and by again.patch/, /again.patch does not apply/],
+    [
+      /src\/graph.cpp is touched by method\/graph.patch and by method\/again.patch/,
+      /again.patch does not apply/,
+    ],
   ],
 ]
 
@@ -112,7 +148,7 @@ test.each(broken)('%s is named', (_what, breakIt, complaints) => {
   const p = patchedProject()
   breakIt(p)
   const found: string[] = checkPatches(p.paths).complaints
-  for (const complaint of complaints) expect(found.join('\n')).toMatch(complaint)
+  for (const complaint of complaints) expect(found).toContainEqual(expect.stringMatching(complaint))
   expect(found).toHaveLength(complaints.length)
 })
 
@@ -120,7 +156,7 @@ test('a change without a marker is named, with its line', () => {
   const p = patchedProject()
   exportEdit(p, GRAPH, 'graph 25\n', 'graph 25\nask_again();\n')
   expect(checkPatches(p.paths).complaints).toEqual([
-    'graph.patch changes src/graph.cpp:28 without a marker "h2o: <hook-name>" in or before it: ask_again();',
+    'method/graph.patch changes src/graph.cpp:28 without a marker "h2o: <hook-name>" in or before it: ask_again();',
   ])
 })
 

@@ -71,7 +71,7 @@ export interface Pin {
 /** A project whose vendor/llama.cpp is not made yet. */
 export const emptyProject = (): Project => copyOf('empty', makeEmpty)
 
-/** A project with two patches in order, graph.patch and cmake.patch: vendored, clean. */
+/** A project with two patches in order, method\/graph.patch and limits\/cmake.patch: vendored, clean. */
 export const patchedProject = (): Project => copyOf('patched', makePatched)
 
 const templates = new Map<string, string>()
@@ -140,7 +140,8 @@ function makeEmpty(home: string): void {
     },
   }
   write(paths.pinFile, JSON.stringify(pin))
-  write(join(paths.sources, 'h2o.h'), '// our header\n')
+  write(join(paths.sources.h2o, 'h2o.h'), '// our header\n')
+  write(join(paths.sources.limits, 'limit.h'), '// a limit\n')
   write(paths.series, '')
   project.pin((written) => {
     written.subset.tree = treeInMessage(() => project.vendor())
@@ -160,12 +161,24 @@ function makePatched(home: string): void {
   }
   const graph = diff(GRAPH, 'graph 10', '// h2o: graph-ask\nask_h2o();')
   const cmake = diff(CMAKE, '# cmake 20', '# h2o: cmake-sources\nadd(h2o)')
-  project.write('patches/graph.patch', `Subject: graph: ask h2o\n\nThe graph must ask.\n\n${graph}`)
-  project.write('patches/cmake.patch', `Subject: cmake: our sources\n\nThe build must know them.\n\n${cmake}`)
-  project.write('patches/series', 'graph.patch\ncmake.patch\n')
-  project.write('patches/budget.json', JSON.stringify({ [GRAPH]: 2, [CMAKE]: 2 }))
+  project.write('patches/method/graph.patch', `Subject: graph: ask h2o\n\nThe graph must ask.\n\n${graph}`)
+  project.write(
+    'patches/limits/cmake.patch',
+    `Subject: cmake: our sources\n\nThe build must know them.\n\n${cmake}`,
+  )
+  project.write('patches/series', 'method/graph.patch\nlimits/cmake.patch\n')
+  project.write('patches/budget.json', budget())
   project.write('patches/README.md', hookTable(['graph-ask', GRAPH], ['cmake-sources', CMAKE]))
   project.vendor()
+}
+
+/** patches/budget.json of a project with two patches of two lines. */
+export function budget({
+  all = 4,
+  rooms = { method: 2, limits: 2 },
+  files = { [GRAPH]: 2, [CMAKE]: 2 },
+} = {}) {
+  return JSON.stringify({ all, rooms, files })
 }
 
 /** The subset's tree, as the error about a wrong one names it. */

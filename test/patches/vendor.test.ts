@@ -17,6 +17,7 @@ describe('making the tree', () => {
     if (process.platform !== 'win32') {
       expect(lstatSync(join(p.paths.tree, 'h2o')).isSymbolicLink()).toBe(true)
       expect(readlinkSync(join(p.paths.tree, 'h2o'))).toBe('../../src/native/h2o')
+      expect(readlinkSync(join(p.paths.tree, 'limits'))).toBe('../../src/native/limits')
     }
   })
 
@@ -44,7 +45,10 @@ describe('making the tree', () => {
   test('a patch for both trees is in the stock tree, and makes it anew when it comes', () => {
     const p = patchedProject()
     vendorStock(p.paths, { from: p.upstream })
-    p.write('patches/cmake.patch', p.read('patches/cmake.patch').replace('\n', '\nTrees: patched, stock\n'))
+    p.write(
+      'patches/limits/cmake.patch',
+      p.read('patches/limits/cmake.patch').replace('\n', '\nTrees: patched, stock\n'),
+    )
     expect(vendorStock(p.paths, { from: p.upstream })).toMatchObject({ done: 'created', files: [CMAKE] })
     expect(vendorStock(p.paths, { from: p.upstream })).toMatchObject({ done: 'nothing' })
     expect(git(p.paths.stockTree, 'status', '--short')).toBe('M src/CMakeLists.txt')
@@ -82,7 +86,10 @@ describe('a second run', () => {
     const p = patchedProject()
     const [graph, cmake, header] = [GRAPH, CMAKE, 'include/llama.h'].map((path) => join(p.paths.tree, path))
     const before = [cmake, header].map((file) => mtime(file as string))
-    p.write('patches/graph.patch', p.read('patches/graph.patch').replace('+ask_h2o();', '+ask_h2o_twice();'))
+    p.write(
+      'patches/method/graph.patch',
+      p.read('patches/method/graph.patch').replace('+ask_h2o();', '+ask_h2o_twice();'),
+    )
     expect(p.vendor()).toEqual({ done: 'updated', files: [GRAPH] })
     expect(p.tree(GRAPH)).toContain('ask_h2o_twice();')
     expect(mtime(graph as string)).toBeGreaterThan(0)
@@ -91,7 +98,7 @@ describe('a second run', () => {
 
   test('takes back a patch that left the series', () => {
     const p = patchedProject()
-    p.write('patches/series', 'graph.patch\n')
+    p.write('patches/series', 'method/graph.patch\n')
     expect(p.vendor()).toEqual({ done: 'updated', files: [CMAKE] })
     expect(p.tree(CMAKE)).not.toContain('h2o')
   })
@@ -99,7 +106,10 @@ describe('a second run', () => {
   test('a change of a header alone keeps edits in the tree', () => {
     const p = patchedProject()
     p.edit(GRAPH, 'graph 3\n', 'graph three\n')
-    p.write('patches/cmake.patch', p.read('patches/cmake.patch').replace('must know', 'has to know'))
+    p.write(
+      'patches/limits/cmake.patch',
+      p.read('patches/limits/cmake.patch').replace('must know', 'has to know'),
+    )
     expect(p.vendor()).toEqual({ done: 'updated', files: [] })
     expect(p.tree(GRAPH)).toContain('graph three')
   })
@@ -109,7 +119,10 @@ describe('edits that are in no patch', () => {
   test('are refused when the patches changed, and nothing is touched', () => {
     const p = patchedProject()
     p.edit(CMAKE, '# cmake 3\n', '# cmake three\n')
-    p.write('patches/graph.patch', p.read('patches/graph.patch').replace('+ask_h2o();', '+ask_h2o_twice();'))
+    p.write(
+      'patches/method/graph.patch',
+      p.read('patches/method/graph.patch').replace('+ask_h2o();', '+ask_h2o_twice();'),
+    )
     expect(() => p.vendor()).toThrow(
       /edits that are in no patch:\n {2}src\/CMakeLists.txt[\s\S]*patches:export[\s\S]*--force/,
     )
@@ -132,7 +145,7 @@ describe('edits that are in no patch', () => {
     const p = patchedProject()
     p.write('src/native/h2o/h2o.h', '// another\n')
     p.write('vendor/llama.cpp/build/CMakeCache.txt', 'cache')
-    p.write('patches/series', 'graph.patch\n')
+    p.write('patches/series', 'method/graph.patch\n')
     expect(p.vendor()).toEqual({ done: 'updated', files: [CMAKE] })
     expect(p.tree('h2o/h2o.h')).toBe('// another\n')
   })

@@ -39,7 +39,11 @@ test.each(documents)('%s: files and functions exist', (path) => {
   const named = every(/[\w./-]+\.(c?ts|mjs|cpp|h|cuh?|py|cmake|patch|md|sh)\b/g).map((name) => basename(name))
   expect(named.filter((name) => !names.has(name))).toEqual([])
   // upstream's own names are not looked for
-  const ours = [...every(/\b\w*h2o_\w*[^\W_]\b/gi), ...every(/\b\w+_h2o\b/g), ...every(/\b[a-z]+[A-Z]\w+/g)]
+  const ours = [
+    ...every(/\b\w*(h2o|limit)_\w*[^\W_]\b/gi),
+    ...every(/\b\w+_h2o\b/g),
+    ...every(/\b[a-z]+[A-Z]\w+/g),
+  ]
   expect(ours.filter((name) => !words.has(name))).toEqual([])
   const pairs = every(/(?<=[`/])(ggml-)?h2o(-\w+)*(?=`)/g)
   expect(pairs.filter((name) => !stems.has(name) && !code.includes(name))).toEqual([])

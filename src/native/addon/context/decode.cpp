@@ -166,7 +166,7 @@ void decode_job::draw() {
             throw failure("ERR_H2O_DECODE_FAILED", "the model gives no logits");
         }
         drawn = input.draw->draw(logits, aborted());
-    } catch (const h2o_work_aborted &) {
+    } catch (const limit_work_aborted &) {
         throw failure_interrupted(position);
     } catch (failure & err) {
         err.details.emplace_back("position", (double) position);

@@ -4,7 +4,7 @@
 #include "runtime/deep-stack.h"
 #include "runtime/failure.h"
 
-#include "h2o-work.h"
+#include "limit-work.h"
 
 #include <algorithm>
 #include <limits>
@@ -42,7 +42,7 @@ static auto with_tokenizer(const llama_vocab * vocab, work_type work) {
         throw;
     } catch (const std::bad_alloc &) {
         throw;
-    } catch (const h2o_work_aborted & err) {
+    } catch (const limit_work_aborted & err) {
         throw failure("ERR_H2O_INTERRUPTED", err.what());
     } catch (const std::exception & err) {
         throw failure("ERR_H2O_MODEL_INVALID", std::string("the model's tokenizer failed: ") + err.what());
@@ -94,8 +94,8 @@ static std::vector<llama_token> tokenize_text(const llama_vocab * vocab, const s
             add_special, options.parse_special);
     };
 
-    h2o_work             work = { options.aborted };
-    const h2o_work_scope scope(work);
+    limit_work             work = { options.aborted };
+    const limit_work_scope scope(work);
 
     tokenize_deep(text, [&] {
         int32_t n = tokenize();

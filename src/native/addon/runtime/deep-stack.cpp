@@ -2,7 +2,7 @@
 
 #include "assertion.h"
 
-#include "h2o-work.h"
+#include "limit-work.h"
 
 #include <exception>
 
@@ -26,12 +26,12 @@ constexpr size_t n_frame_factor = 1;
 struct task {
     const std::function<void()> & work;
     size_t                        n_bytes;
-    h2o_work &                    limits;
+    limit_work &                    limits;
     std::exception_ptr            error;
 
     void run() noexcept {
         const assertion_scope assertions(assertion_scope::plain);
-        const h2o_work_scope  scope(limits, n_bytes);
+        const limit_work_scope  scope(limits, n_bytes);
         try {
             work();
         } catch (...) {
@@ -87,8 +87,8 @@ bool run_thread(size_t n_bytes, task & t) {
 } // namespace
 
 bool run_on_stack(size_t n_bytes, const std::function<void()> & work) {
-    h2o_work   unlimited;
-    h2o_work * limits = h2o_work_scope::current();
+    limit_work   unlimited;
+    limit_work * limits = limit_work_scope::current();
 
     task t = { work, n_bytes*n_frame_factor, limits ? *limits : unlimited, nullptr };
 

@@ -2,7 +2,7 @@
 
 #include "log.h"
 
-#include "h2o-work.h"
+#include "limit-work.h"
 
 #include <new>
 
@@ -15,7 +15,7 @@ void job::execute() noexcept {
         run();
     } catch (const failure & err) {
         error = err;
-    } catch (const h2o_work_aborted & err) {
+    } catch (const limit_work_aborted & err) {
         error = failure("ERR_H2O_INTERRUPTED", err.what());
     } catch (const std::bad_alloc &) {
         error = failure("ERR_H2O_CONTEXT_MEMORY", "out of memory");

@@ -7,7 +7,7 @@
 #include "runtime/deep-stack.h"
 #include "runtime/failure.h"
 
-#include "h2o-work.h"
+#include "limit-work.h"
 
 #include <algorithm>
 #include <cctype>
@@ -253,8 +253,8 @@ chat_prompt apply_chat_template(const llama_model * model, const chat_request & 
         }
     }
 
-    h2o_work             work = { request.is_aborted, n_chat_work };
-    const h2o_work_scope scope(work);
+    limit_work             work = { request.is_aborted, n_chat_work };
+    const limit_work_scope scope(work);
 
     chat_prompt prompt;
     if (n_template <= template_bytes_max &&

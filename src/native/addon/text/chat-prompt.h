@@ -2,7 +2,7 @@
 // to, and how it is read (chat-answer.h).
 //
 // Templates come from files and messages from clients. Whatever recurses over them has a stack to match, and all
-// work on them is counted (h2o-work.h, h2o-jinja.h): what would never end is refused.
+// work on them is counted (limit-work.h, limit-jinja.h): what would never end is refused.
 
 #pragma once
 

@@ -7,7 +7,7 @@
 
 #include "reasoning-budget.h"
 
-#include "h2o-work.h"
+#include "limit-work.h"
 
 #include <algorithm>
 #include <cmath>
@@ -45,7 +45,7 @@ static failure refusal(const std::string & log) {
         {{"log", log}});
 }
 
-// every rule that a repetition stands for is one level at most, and there are 100000 (patches/grammar.patch)
+// every rule that a repetition stands for is one level at most, and there are 100000 (patches/limits/grammar.patch)
 static size_t depth_of(const std::string & text) {
     size_t n = 0;
     for (const char c : text) {
@@ -77,12 +77,12 @@ static llama_sampler * parse(const llama_vocab * vocab, const grammar_rules & ru
         }
     } catch (const std::bad_alloc &) {
         throw;
-    } catch (const h2o_work_aborted &) {
+    } catch (const limit_work_aborted &) {
         throw;
     } catch (const std::exception & err) {
         throw refusal(err.what());
     }
-    h2o_work_poll(); // throws again what the parser has swallowed
+    limit_work_poll(); // throws again what the parser has swallowed
     throw refusal(log.text());
 }
 

@@ -2,7 +2,7 @@
 //
 // llama.cpp's grammars recurse as deep as a grammar is nested or a token is long, and throw or assert where a token
 // comes that does not fit. Here depth has a stack to match, and whatever fails is a failure with a code. What all of it
-// may take is for the thread's h2o_work to say, whose exceptions pass.
+// may take is for the thread's limit_work to say, whose exceptions pass.
 
 #pragma once
 

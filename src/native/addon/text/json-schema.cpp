@@ -4,7 +4,7 @@
 #include "runtime/deep-stack.h"
 #include "runtime/failure.h"
 
-#include "h2o-work.h"
+#include "limit-work.h"
 #include "json-schema-to-grammar.h"
 
 #include <unordered_set>
@@ -71,11 +71,11 @@ std::string json_schema_grammar(const std::string & schema) {
         throw;
     } catch (const std::bad_alloc &) {
         throw;
-    } catch (const h2o_work_aborted &) {
+    } catch (const limit_work_aborted &) {
         throw;
-    } catch (const h2o_work_too_deep &) {
+    } catch (const limit_work_too_deep &) {
         throw refusal("it is nested too deeply, or what it has in allOf leads back to itself");
-    } catch (const h2o_work_too_long & err) {
+    } catch (const limit_work_too_long & err) {
         throw refusal(std::string(err.what()) + ": let it have fewer optional properties, patterns and allOf in each other");
     } catch (const std::exception & err) {
         throw refusal(err.what());

@@ -7,8 +7,8 @@ sampler_job::sampler_job(Napi::Env env, model_ptr model, sampler_options options
     job(env), model(std::move(model)), options(std::move(options)), past(std::move(past)), slot(std::move(slot)) {}
 
 void sampler_job::run() {
-    h2o_work             work = { &aborted(), n_sampler_work };
-    const h2o_work_scope scope(work);
+    limit_work             work = { &aborted(), n_sampler_work };
+    const limit_work_scope scope(work);
 
     made = std::make_shared<sampler>(llama_model_get_vocab(model.get()), options, past);
 }

@@ -162,8 +162,8 @@ void sampler::tell_logprobs(const float * logits, drawn_token & drawn) {
 
 drawn_token sampler::draw(const float * logits, const std::atomic<bool> & is_aborted) {
     const assertion_scope scope(assertion_scope::plain);
-    h2o_work              work = { &is_aborted, n_sampler_work };
-    const h2o_work_scope  work_scope(work);
+    limit_work              work = { &is_aborted, n_sampler_work };
+    const limit_work_scope  work_scope(work);
 
     drawn_token drawn;
     try {
@@ -177,11 +177,11 @@ drawn_token sampler::draw(const float * logits, const std::atomic<bool> & is_abo
         }
     } catch (const failure &) {
         throw;
-    } catch (const h2o_work_aborted &) {
+    } catch (const limit_work_aborted &) {
         throw;
     } catch (const std::bad_alloc &) {
         throw;
-    } catch (const h2o_work_too_long & err) {
+    } catch (const limit_work_too_long & err) {
         throw failure("ERR_H2O_SAMPLING", std::string("the grammar cannot be followed further, ") + err.what() +
             ": let it have fewer alternatives, and fewer repetitions in a row");
     } catch (const std::exception & err) {

@@ -9,7 +9,7 @@
 #include "grammar.h"
 #include "sampler-chain.h"
 
-#include "h2o-work.h"
+#include "limit-work.h"
 #include "llama.h"
 
 #include <memory>
@@ -32,10 +32,10 @@ struct drawn_token {
 
 class sampler {
 public:
-    // `past`: the tokens that penalties know of, oldest first. Throws failure, and what h2o_work_poll throws
+    // `past`: the tokens that penalties know of, oldest first. Throws failure, and what limit_work_poll throws
     sampler(const llama_vocab * vocab, const sampler_options & options, const std::vector<llama_token> & past);
 
-    // throws failure, ERR_H2O_SAMPLING, where no token may follow; h2o_work_aborted soon after `is_aborted` is set
+    // throws failure, ERR_H2O_SAMPLING, where no token may follow; limit_work_aborted soon after `is_aborted` is set
     drawn_token draw(const float * logits, const std::atomic<bool> & is_aborted);
 
     int32_t n_logprobs() const { return n_alternatives; }

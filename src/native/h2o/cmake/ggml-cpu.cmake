@@ -1,4 +1,4 @@
-# included by ggml/src/ggml-cpu/CMakeLists.txt, once per CPU variant: the CPU kernels of GGML_OP_H2O
+# included by ggml/src/ggml-cpu/CMakeLists.txt, once per CPU variant: the CPU kernels of GGML_OP_H2O, and how its threads wait
 set(H2O_DIR ${CMAKE_CURRENT_LIST_DIR}/..)
 
 set(H2O_SOURCES
@@ -6,7 +6,6 @@ set(H2O_SOURCES
     ${H2O_DIR}/ops/cpu/h2o-attn-amx.cpp
     ${H2O_DIR}/ops/cpu/h2o-attn-blocks.cpp
     ${H2O_DIR}/ops/cpu/h2o-attn-kernel.cpp
-    ${H2O_DIR}/ops/cpu/h2o-barrier.cpp
     ${H2O_DIR}/ops/cpu/h2o-cpu.cpp
     ${H2O_DIR}/ops/cpu/h2o-index.cpp
     ${H2O_DIR}/ops/cpu/h2o-query.cpp
@@ -26,13 +25,15 @@ set(H2O_SOURCES
     ${H2O_DIR}/ops/cpu/linear/h2o-linear-f32.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-linear-int8.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-linear.cpp
+    ${H2O_DIR}/../limits/limit-barrier.cpp
     )
 
 target_sources(${GGML_CPU_NAME} PRIVATE ${H2O_SOURCES})
 
 set_source_files_properties(${H2O_SOURCES} PROPERTIES COMPILE_OPTIONS "${H2O_ENGINE_WARNINGS}")
 
-target_include_directories(${GGML_CPU_NAME} PRIVATE ${H2O_DIR}/ops/cpu ${H2O_DIR}/ops/cpu/decode ${H2O_DIR}/ops/cpu/linear)
+target_include_directories(${GGML_CPU_NAME} PRIVATE
+    ${H2O_DIR}/ops/cpu ${H2O_DIR}/ops/cpu/decode ${H2O_DIR}/ops/cpu/linear ${H2O_DIR}/../limits)
 
 if (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # its own AVX-512 header has such variables, on purpose

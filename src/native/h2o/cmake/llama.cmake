@@ -1,4 +1,4 @@
-# included by src/CMakeLists.txt: the method
+# included by src/CMakeLists.txt: the method, and limits on tokenizers and grammars
 set(H2O_DIR ${CMAKE_CURRENT_LIST_DIR}/..)
 
 set(H2O_SOURCES
@@ -15,7 +15,6 @@ set(H2O_SOURCES
     ${H2O_DIR}/h2o-device.cpp
     ${H2O_DIR}/h2o-exact.cpp
     ${H2O_DIR}/h2o-families.cpp
-    ${H2O_DIR}/h2o-grammar.cpp
     ${H2O_DIR}/h2o-graph-input.cpp
     ${H2O_DIR}/h2o-hooks.cpp
     ${H2O_DIR}/h2o-kv-size.cpp
@@ -33,7 +32,8 @@ set(H2O_SOURCES
     ${H2O_DIR}/h2o-trace.cpp
     ${H2O_DIR}/h2o-two-pass.cpp
     ${H2O_DIR}/h2o-view.cpp
-    ${H2O_DIR}/h2o-work.cpp
+    ${H2O_DIR}/../limits/limit-grammar.cpp
+    ${H2O_DIR}/../limits/limit-work.cpp
     )
 
 target_sources(llama PRIVATE ${H2O_SOURCES})
@@ -42,4 +42,4 @@ set_source_files_properties(${H2O_SOURCES} PROPERTIES
     SKIP_UNITY_BUILD_INCLUSION ON
     COMPILE_OPTIONS "${H2O_ENGINE_WARNINGS}")
 
-target_include_directories(llama PUBLIC ${H2O_DIR})
+target_include_directories(llama PUBLIC ${H2O_DIR} ${H2O_DIR}/../limits)

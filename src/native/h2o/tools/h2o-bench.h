@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -17,28 +18,32 @@ struct h2o_bench_params {
     std::vector<h2o_schedule>    schedule;
     std::vector<h2o_policy_type> policy;
 
-    static bool is_option(const std::string & arg) {
-        return arg == "--h2o-local" || arg == "--h2o-heavy" || arg == "--h2o-schedule" ||
-            arg == "--h2o-select";
-    }
-
-    // parse_ints: llama-bench's "first-last+step" and lists; throws std::exception on a bad value
-    void parse(const std::string & arg, const std::string & value, std::vector<int> (*parse_ints)(const std::string &, bool)) {
-        if (arg == "--h2o-schedule" || arg == "--h2o-select") {
-            std::istringstream names(value);
-            for (std::string name; std::getline(names, name, ','); ) {
-                if (arg == "--h2o-select") {
-                    policy.push_back(h2o_parse_policy(name));
-                } else {
-                    schedule.push_back(h2o_parse_schedule(name));
-                }
+    // False if the option is none of ours. Its value is argv[i + 1]; i moves there. parse_ints: llama-bench's
+    // "first-last+step" and lists. Throws std::exception on a bad value, or none.
+    bool parse(const std::string & arg, int argc, char ** argv, int & i, std::vector<int> (*parse_ints)(const std::string &, bool)) {
+        const bool is_names = arg == "--h2o-schedule" || arg == "--h2o-select";
+        if (!is_names && arg != "--h2o-local" && arg != "--h2o-heavy") {
+            return false;
+        }
+        if (++i >= argc) {
+            throw std::invalid_argument("a value is missing");
+        }
+        if (!is_names) {
+            std::vector<int> & list = arg == "--h2o-local" ? n_local : n_heavy;
+            for (const int n : parse_ints(argv[i], false)) {
+                list.push_back(n);
             }
-            return;
+            return true;
         }
-        std::vector<int> & list = arg == "--h2o-local" ? n_local : n_heavy;
-        for (const int n : parse_ints(value, false)) {
-            list.push_back(n);
+        std::istringstream names(argv[i]);
+        for (std::string name; std::getline(names, name, ','); ) {
+            if (arg == "--h2o-select") {
+                policy.push_back(h2o_parse_policy(name));
+            } else {
+                schedule.push_back(h2o_parse_schedule(name));
+            }
         }
+        return true;
     }
 
     // every combination, in the order of the lists

@@ -1,4 +1,4 @@
-#include "h2o-work.h"
+#include "limit-work.h"
 
 #ifdef _MSC_VER
 #include <intrin.h>
@@ -15,47 +15,47 @@ static uintptr_t stack_here() {
 #endif
 }
 
-struct h2o_work_thread {
-    static thread_local h2o_work_scope * current;
+struct limit_work_thread {
+    static thread_local limit_work_scope * current;
 
     static void poll(uint64_t n_units) {
         if (!current) {
             return;
         }
-        h2o_work & work = current->work;
+        limit_work & work = current->work;
 
         if (work.is_aborted && work.is_aborted->load(std::memory_order_relaxed)) {
-            throw h2o_work_aborted();
+            throw limit_work_aborted();
         }
         if (n_units > work.n_left) {
             work.n_left = 0;
-            throw h2o_work_too_long();
+            throw limit_work_too_long();
         }
         work.n_left -= n_units;
 
         if (stack_here() < current->stack_end) {
-            throw h2o_work_too_deep();
+            throw limit_work_too_deep();
         }
     }
 };
 
-thread_local h2o_work_scope * h2o_work_thread::current = nullptr;
+thread_local limit_work_scope * limit_work_thread::current = nullptr;
 
-h2o_work_scope::h2o_work_scope(h2o_work & work, size_t n_stack) :
+limit_work_scope::limit_work_scope(limit_work & work, size_t n_stack) :
     work(work),
     stack_end(n_stack > n_stack_reserve ? stack_here() - (n_stack - n_stack_reserve) : 0),
-    outer(h2o_work_thread::current) {
-    h2o_work_thread::current = this;
+    outer(limit_work_thread::current) {
+    limit_work_thread::current = this;
 }
 
-h2o_work_scope::~h2o_work_scope() {
-    h2o_work_thread::current = outer;
+limit_work_scope::~limit_work_scope() {
+    limit_work_thread::current = outer;
 }
 
-h2o_work * h2o_work_scope::current() {
-    return h2o_work_thread::current ? &h2o_work_thread::current->work : nullptr;
+limit_work * limit_work_scope::current() {
+    return limit_work_thread::current ? &limit_work_thread::current->work : nullptr;
 }
 
-void h2o_work_poll(uint64_t n_units) {
-    h2o_work_thread::poll(n_units);
+void limit_work_poll(uint64_t n_units) {
+    limit_work_thread::poll(n_units);
 }

@@ -9,13 +9,13 @@ extern "C" {
 #endif
 
 // rounds of ggml_thread_cpu_relax before a thread sleeps
-#define H2O_BARRIER_N_SPINS 2000
+#define LIMIT_BARRIER_N_SPINS 2000
 
-// Sleeps until *passed differs from n_passed or h2o_barrier_wake is called; may return early.
-void h2o_barrier_sleep(void * passed, int n_passed);
+// Sleeps until *passed differs from n_passed or limit_barrier_wake is called; may return early.
+void limit_barrier_sleep(void * passed, int n_passed);
 
 // Wakes the threads that sleep on passed. The caller has changed *passed before.
-void h2o_barrier_wake(void * passed);
+void limit_barrier_wake(void * passed);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-#include "h2o-jinja.h"
+#include "limit-jinja.h"
 
 #include "jinja/value.h"
 
@@ -20,23 +20,23 @@ static uint64_t n_units_copy(const jinja::value_t & val) {
 
 // a naive search, sixteen bytes at a time
 static void poll_find(size_t n_text, size_t n_part) {
-    h2o_work_poll((uint64_t) n_text*n_part/32 + n_text/4);
+    limit_work_poll((uint64_t) n_text*n_part/32 + n_text/4);
 }
 
 // All that a value holds, each time it is held: as whoever writes it out. No part of it may be `without`.
 static void walk(const value & val, uint64_t n_units_item, const jinja::value_t * without) {
-    const h2o_jinja_depth depth(h2o_jinja_depth::n_units_value);
+    const limit_jinja_depth depth(limit_jinja_depth::n_units_value);
 
     if (val.get() == without) {
         throw std::runtime_error("a list cannot hold itself");
     }
-    h2o_work_poll(n_bytes(*val)/16);
+    limit_work_poll(n_bytes(*val)/16);
     for (const value & item : val->val_arr) {
-        h2o_work_poll(n_units_item);
+        limit_work_poll(n_units_item);
         walk(item, n_units_item, without);
     }
     for (const auto & [key, item] : val->val_obj) {
-        h2o_work_poll(n_units_item);
+        limit_work_poll(n_units_item);
         walk(key,  n_units_item, without);
         walk(item, n_units_item, without);
     }
@@ -44,13 +44,13 @@ static void walk(const value & val, uint64_t n_units_item, const jinja::value_t 
 
 // bytes of the text that is made of a value, written with so many more for each item
 static void walk_text(const value & val, uint64_t n_bytes_item) {
-    h2o_work_poll(20*(uint64_t) n_bytes(*val));
+    limit_work_poll(20*(uint64_t) n_bytes(*val));
     for (const value & item : val->val_arr) {
-        h2o_jinja_bytes(n_bytes_item);
+        limit_jinja_bytes(n_bytes_item);
         walk_text(item, n_bytes_item);
     }
     for (const auto & [key, item] : val->val_obj) {
-        h2o_jinja_bytes(n_bytes_item);
+        limit_jinja_bytes(n_bytes_item);
         walk_text(key,  n_bytes_item);
         walk_text(item, n_bytes_item);
     }
@@ -82,9 +82,9 @@ static void poll_replace(const std::string & text, const std::string & part, con
     }
     const uint64_t n_result = text.size() + n_found*by.size();
 
-    h2o_jinja_bytes(n_result);
+    limit_jinja_bytes(n_result);
     if (part.size() != by.size() && !part.empty()) {
-        h2o_work_poll(n_found*(n_result/32));
+        limit_work_poll(n_found*(n_result/32));
     }
 }
 
@@ -93,7 +93,7 @@ static void poll_split(const std::string & text, const std::string & delim) {
     poll_find(text.size(), delim.size());
 
     const uint64_t n_parts = delim.empty() ? 0 : text.size()/delim.size();
-    h2o_work_poll(std::min<uint64_t>(n_parts, std::count(text.begin(), text.end(), delim[0]))*(text.size()/64));
+    limit_work_poll(std::min<uint64_t>(n_parts, std::count(text.begin(), text.end(), delim[0]))*(text.size()/64));
 }
 
 static void poll_indent(const jinja::func_args & call, const std::string & text) {
@@ -102,7 +102,7 @@ static void poll_indent(const jinja::func_args & call, const std::string & text)
     const uint64_t n_lines = 1 + std::count(text.begin(), text.end(), '\n');
     const uint64_t n_width = is_val<jinja::value_string>(width) ? n_bytes(*width) : to_count(width);
 
-    h2o_jinja_bytes(text.size() + n_width*n_lines);
+    limit_jinja_bytes(text.size() + n_width*n_lines);
 }
 
 enum class sort_kind { none, number, text, other };
@@ -116,7 +116,7 @@ static sort_kind kind_of(const value & val) {
 
 // std::sort leaves its bounds where a < b and b < c, but not a < c
 static void check_order(const std::vector<value> & keys) {
-    h2o_work_poll(256*keys.size()*(1 + (uint64_t) std::log2(1 + keys.size())));
+    limit_work_poll(256*keys.size()*(1 + (uint64_t) std::log2(1 + keys.size())));
 
     for (const value & key : keys) {
         if (kind_of(key) == sort_kind::none || kind_of(key) != kind_of(keys[0])) {
@@ -148,11 +148,11 @@ static void check_dictsort(const jinja::func_args & call, const value & object) 
     check_order(keys);
 }
 
-void h2o_jinja_call(const std::string & name, const jinja::func_args & call) {
+void limit_jinja_call(const std::string & name, const jinja::func_args & call) {
     const std::vector<value> & args = call.get_args();
 
     for (const value & arg : args) {
-        h2o_work_poll(n_units_copy(is_val<jinja::value_kwarg>(arg) ? *jinja::cast_val<jinja::value_kwarg>(arg)->val : *arg));
+        limit_work_poll(n_units_copy(is_val<jinja::value_kwarg>(arg) ? *jinja::cast_val<jinja::value_kwarg>(arg)->val : *arg));
     }
     if (args.empty()) {
         return;
@@ -173,8 +173,8 @@ void h2o_jinja_call(const std::string & name, const jinja::func_args & call) {
         poll_split(text(0), text(1, " "));
     } else if (name == "strip" || name == "lstrip" || name == "rstrip") {
         const uint64_t n_parts = self->val_str.parts.size(); // each that is empty then is taken from the front of the rest
-        h2o_work_poll(16*n_parts*n_parts);
-        h2o_jinja_find(*self, *call.get_kwarg_or_pos("chars", 1));
+        limit_work_poll(16*n_parts*n_parts);
+        limit_jinja_find(*self, *call.get_kwarg_or_pos("chars", 1));
     } else if (name == "indent") {
         poll_indent(call, text(0));
     } else if (name == "join") {
@@ -187,19 +187,19 @@ void h2o_jinja_call(const std::string & name, const jinja::func_args & call) {
     }
 }
 
-void h2o_jinja_operands(const jinja::value_t & a, const jinja::value_t & b) {
-    h2o_work_poll(n_units_copy(a) + n_units_copy(b));
+void limit_jinja_operands(const jinja::value_t & a, const jinja::value_t & b) {
+    limit_work_poll(n_units_copy(a) + n_units_copy(b));
 }
 
-void h2o_jinja_find(const jinja::value_t & text, const jinja::value_t & part) {
+void limit_jinja_find(const jinja::value_t & text, const jinja::value_t & part) {
     poll_find(n_bytes(text), n_bytes(part));
 }
 
-void h2o_jinja_assign(const value & val) {
+void limit_jinja_assign(const value & val) {
     walk(val, 0, nullptr);
 }
 
-bool h2o_jinja_divides(int64_t divisor, int64_t n) {
+bool limit_jinja_divides(int64_t divisor, int64_t n) {
     if (divisor == 0) {
         throw std::runtime_error("division by zero");
     }

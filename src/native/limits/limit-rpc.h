@@ -16,14 +16,14 @@
 #include <algorithm>
 #include <cstdlib>
 
-inline int h2o_rpc_seconds() {
+inline int limit_rpc_seconds() {
     const char * given   = std::getenv("H2O_RPC_TIMEOUT");
     const int    seconds = given ? std::atoi(given) : 0;
     return seconds > 0 ? std::min(seconds, 1000000) : 600;
 }
 
 template <typename sockfd_type>
-void h2o_rpc_limit(sockfd_type sockfd, int seconds) {
+void limit_rpc(sockfd_type sockfd, int seconds) {
 #ifdef _WIN32
     const DWORD limit = 1000 * (DWORD) seconds;
 #else
@@ -35,13 +35,13 @@ void h2o_rpc_limit(sockfd_type sockfd, int seconds) {
 
 // of a client, before it connects
 template <typename sockfd_type>
-void h2o_rpc_limit_hello(sockfd_type sockfd) {
-    h2o_rpc_limit(sockfd, std::min(30, h2o_rpc_seconds()));
+void limit_rpc_hello(sockfd_type sockfd) {
+    limit_rpc(sockfd, std::min(30, limit_rpc_seconds()));
 }
 
 // behind HELLO, of a client and of a server, which has no limit before
 template <typename sockfd_type>
-void h2o_rpc_limit_work(sockfd_type sockfd) {
+void limit_rpc_work(sockfd_type sockfd) {
 #ifdef _WIN32
     DWORD limit = 0;
     int   size  = sizeof(limit);
@@ -56,6 +56,6 @@ void h2o_rpc_limit_work(sockfd_type sockfd) {
     const bool is_client = limit.tv_sec != 0;
 #endif
     if (is_client) {
-        h2o_rpc_limit(sockfd, h2o_rpc_seconds());
+        limit_rpc(sockfd, limit_rpc_seconds());
     }
 }
