@@ -99,6 +99,15 @@ describe('metadata that no model can have is named', () => {
     expect(await context.prefill([1, 2, 3])).toMatchObject({ tokens: 3 })
   })
 
+  it.each([
+    ['minimax-m2', experts],
+    ['nemotron', {}],
+  ])('but rope may turn a part of the heads of %s', async (arch, own) => {
+    const path = await architectureFile({ arch, own: { ...own, 'rope.dimension_count': u32Value(8) } })
+    await using context = await createContext({ model: path, nCtx: 256 })
+    expect(await context.prefill([1, 2, 3])).toMatchObject({ tokens: 3 })
+  })
+
   const ranks = ['decay', 'iclr', 'value_residual_mix', 'gate'].map((name) => `attention.${name}_lora_rank`)
   const rwkv7 = {
     'wkv.head_size': u32Value(32),

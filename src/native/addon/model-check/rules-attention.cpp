@@ -4,21 +4,24 @@
 
 namespace addon {
 
+// test/addon/upstream-lists.test.ts reads both lists from the sources of llama.cpp
+
 // the graphs of these assert that K and V have heads of one size
 static const char * const equal_heads[] = {
-    "afmoe", "bailingmoe2", "bitnet", "bloom", "chatglm", "cohere2", "command-r", "glm4moe", "glm4", "gpt2",
-    "gptneox", "jais", "laguna", "minimax-m3", "mpt", "muse-glimmer", "nanbeige", "openelm", "phi2", "phi3",
-    "phimoe", "qwen", "refact", "spark2_5", "stablelm", "starcoder",
+    "afmoe", "bailingmoe2", "bitnet", "bloom", "chatglm", "cohere2", "command-r", "glm4", "glm4moe", "gpt2",
+    "gptneox", "jais", "laguna", "minimax-m2", "minimax-m3", "mpt", "muse-glimmer", "nanbeige", "nemotron",
+    "openelm", "phi2", "phi3", "phimoe", "qwen", "refact", "spark2_5", "stablelm", "starcoder",
 };
 
 // and these that rope turns all of a head, too
 static const char * const equal_heads_and_rope[] = {
-    "apertus", "arcee", "arctic", "baichuan", "chameleon", "codeshell", "cohere2moe", "dbrx", "deci",
-    "deepseek", "dots1", "dream", "ernie4_5", "exaone", "falcon", "granite_swa", "graniteswitch", "granite",
-    "granitemoe", "grok", "grovemoe", "hunyuan-dense", "hunyuan-moe", "hunyuan_vl", "hy_v3", "internlm2", "jais2",
-    "llada-moe", "llada", "llama", "llama-embed", "llama4", "maincoder", "mellum", "minicpm", "minimax-m2", "mistral3",
-    "nemotron", "olmo", "olmo2", "olmoe", "orion", "pangu-embedded", "plamo", "qwen2", "qwen2moe", "qwen2vl", "qwen3",
-    "qwen3moe", "qwen3vl", "qwen3vlmoe", "rnd1", "seed_oss", "smallthinker", "smollm3", "starcoder2", "xverse",
+    "apertus", "arcee", "arctic", "baichuan", "chameleon", "codeshell", "cogvlm", "cohere2moe", "dbrx", "deci",
+    "deepseek", "dots1", "dream", "ernie4_5", "ernie4_5-moe", "exaone", "exaone-moe", "exaone4", "falcon",
+    "granite", "granite_swa", "granitemoe", "graniteswitch", "grok", "grovemoe", "hunyuan-dense", "hunyuan-moe",
+    "hunyuan_vl", "hy_v3", "internlm2", "jais2", "llada", "llada-moe", "llama", "llama-embed", "llama4",
+    "maincoder", "mellum", "minicpm", "mistral3", "olmo", "olmo2", "olmoe", "orion", "paddleocr",
+    "pangu-embedded", "plamo", "pockettts", "qwen2", "qwen2moe", "qwen2vl", "qwen3", "qwen3moe", "qwen3tts",
+    "qwen3vl", "qwen3vlmoe", "rnd1", "seed_oss", "smallthinker", "smollm3", "starcoder2", "talkie", "xverse",
 };
 
 static bool has_window_sizes(const model_facts & facts) {

@@ -50,8 +50,8 @@ static bool is_split(const model_facts & facts) {
 
 // of these, llama.cpp takes a file without a first layer for a drafter, which reads what another model computed
 static const char * const drafters[] = {
-    "bailingmoe3", "cohere2moe", "deepseek2", "deepseek32", "deepseek4", "glm-dsa", "glm4moe", "hy_v3", "nemotron_h",
-    "nemotron_h_moe", "qwen35", "qwen35moe", "qwen3next", "step35",
+    "bailingmoe3", "cohere2moe", "deepseek2", "deepseek2-ocr", "deepseek32", "deepseek4", "glm-dsa", "glm4moe",
+    "hy_v3", "mistral4", "nemotron_h", "nemotron_h_moe", "qwen35", "qwen35moe", "qwen3next", "step35",
 };
 
 std::optional<model_finding> check_companions(const model_facts & facts) {
