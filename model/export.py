@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-import gguf
+import gguf_file
 from config import ModelConfig
-from gguf import Tensor
+from gguf_file import Tensor
 from metadata import FILE_TYPES, model_metadata, vocabulary
 from tokenizer import Tokenizer
 
@@ -29,7 +29,7 @@ def write(network, tokenizer: Tokenizer, path: Path, type: str) -> None:
     for name, weight in network.state_dict().items():
         values = weight.detach().float().cpu().numpy()
         tensors.append(Tensor(tensor_name(name), values, type if values.ndim == 2 else "f32"))
-    gguf.write(path, {**model_metadata(network.c, type), **vocabulary(tokenizer)}, tensors)
+    gguf_file.write(path, {**model_metadata(network.c, type), **vocabulary(tokenizer)}, tensors)
 
 
 def tensor_name(name: str) -> str:

@@ -15,7 +15,7 @@ import torch
 import checkpoint
 import corpus
 import export
-import gguf
+import gguf_file
 import progress_log
 import schedule
 from batches import Batch, BatchMaker
@@ -87,7 +87,7 @@ class Run:
         else:
             self.log.write_text("")
         if args.start:
-            tensors = gguf.read(args.start)
+            tensors = gguf_file.read(args.start)
             names = self.network.state_dict()
             self.network.load_state_dict(
                 {name: torch.from_numpy(tensors[export.tensor_name(name)]) for name in names}

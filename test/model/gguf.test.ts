@@ -3,20 +3,20 @@ import { describe, expect, it } from 'vitest'
 import { encode, type TensorType } from '../../src/ts/model-maker/index.js'
 import { scratch } from '../addon/support.js'
 import { readGguf } from '../model-maker/read-gguf.js'
-import { numpyPython, pythonWithNumpy } from './python.js'
+import { ggufPython, pythonWithGguf } from './python.js'
 
 const code = `
-import sys, numpy as np, gguf
+import sys, numpy as np, gguf_file
 from pathlib import Path
 from metadata import U32
 values = np.random.default_rng(1).standard_normal((6, 96), np.float32)
 values[2, :32] = 0
 values[3] = np.arange(96) / 2  # halves, to be rounded away from zero
-tensors = [gguf.Tensor(type, values, type) for type in ("f32", "f16", "q8_0")]
-tensors.append(gguf.Tensor("vector", values[0, :5], "f32"))
-metadata = {"a": U32(7), "b": 0.5, "c": True, "d": "text", "e": [1, -2], "f": ["x", "\\u0120y"]}
-gguf.write(Path(sys.argv[1]), metadata, tensors)
-again = gguf.read(Path(sys.argv[1]))
+tensors = [gguf_file.Tensor(type, values, type) for type in ("f32", "f16", "q8_0")]
+tensors.append(gguf_file.Tensor("vector", values[0, :5], "f32"))
+metadata = {"general.architecture": "qwen3", "a": U32(7), "b": 0.5, "c": True, "d": "text", "e": [1, -2], "f": ["x", "\\u0120y"]}
+gguf_file.write(Path(sys.argv[1]), metadata, tensors)
+again = gguf_file.read(Path(sys.argv[1]))
 assert [*again] == [tensor.name for tensor in tensors]
 for tensor in tensors:
     # as far as the type can tell: a step of Q8_0 is max / 127
@@ -26,14 +26,15 @@ for tensor in tensors:
     assert (np.abs(read - values) <= step).all(), tensor.name
 `
 
-describe.skipIf(!numpyPython)('the GGUF files of the training', () => {
+describe.skipIf(!ggufPython)('the GGUF files of the training', () => {
   it('are what the model maker would write, and are read back', async () => {
     const path = scratch('written.gguf')
-    pythonWithNumpy('-c', code, path)
+    pythonWithGguf('-c', code, path)
     const bytes = new Uint8Array(await readFile(path))
     const { version, metadata, tensors, dataOffset } = readGguf(bytes)
     expect(version).toBe(3)
     expect(Object.fromEntries(metadata)).toEqual({
+      'general.architecture': 'qwen3',
       a: 7,
       b: 0.5,
       c: true,

@@ -1,4 +1,4 @@
-/** Runs the training pipeline's Python: its parts that need nothing installed, and those that need numpy or torch. */
+/** Runs the training pipeline's Python: its parts that need nothing installed, and those that need numpy, gguf or torch. */
 
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -13,8 +13,9 @@ function run(program: string, args: string[]): string {
 
 export const plainPython = finder.plainPython()
 export const numpyPython = finder.interpreter('import numpy')
+export const ggufPython = finder.interpreter('import gguf')
 export const torchPython = finder.interpreter('import torch')
 
 export const python = (...args: string[]) => run(plainPython as string, args)
-export const pythonWithNumpy = (...args: string[]) => run(numpyPython as string, args)
+export const pythonWithGguf = (...args: string[]) => run(ggufPython as string, args)
 export const pythonWithTorch = (...args: string[]) => run(torchPython as string, args)
