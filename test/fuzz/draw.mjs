@@ -1,35 +1,43 @@
-// Seeded draws: equal seeds give equal recipes, whatever else has been drawn before.
+// Draws of a recipe. Those by fast-check are made again with smaller numbers where a mutant is a finding, so a recipe is
+// made of integers alone, and the plain case has the lowest.
 
+import fc from 'fast-check'
 import { Random } from '../../dist/model-maker/index.js'
 
 export class Draw {
-  #random
+  #int
 
-  constructor(kind, seed) {
-    this.#random = new Random(seed, kind)
+  constructor(int) {
+    this.#int = int
+  }
+
+  /** By the generator of `fc.gen()`. */
+  static by(gen) {
+    return new Draw((min, max) => gen(fc.integer, { min, max }))
+  }
+
+  /** Equal seeds give equal draws, whatever else has been drawn before. */
+  static seeded(name, seed) {
+    const random = new Random(seed, name)
+    return new Draw((min, max) => min + Math.floor(random.uniform() * (max - min + 1)))
   }
 
   chance(probability) {
-    return this.#random.uniform() < probability
+    return this.int(0, 9999) >= 10000 * (1 - probability)
   }
 
   /** An integer in [min, max]. */
   int(min, max) {
-    return min + Math.floor(this.#random.uniform() * (max - min + 1))
+    return this.#int(min, max)
   }
 
   pick(items) {
     return items[this.int(0, items.length - 1)]
   }
 
-  /** One of the values, by its weight: { name: [weight, value] } without the names. */
+  /** One of the values, by its weight: [weight, value]. */
   weighted(pairs) {
-    let at = this.#random.uniform() * pairs.reduce((sum, [weight]) => sum + weight, 0)
-    for (const [weight, value] of pairs) {
-      at -= weight
-      if (at < 0) return value
-    }
-    return pairs.at(-1)[1]
+    return this.pick(pairs.flatMap(([weight, value]) => Array(weight).fill(value)))
   }
 
   list(length, item) {

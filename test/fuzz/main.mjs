@@ -6,7 +6,9 @@ import { createHash } from 'node:crypto'
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import fc from 'fast-check'
 import { main, UsageFailure } from '../../scripts/lib/fail.mjs'
+import { Draw } from './draw.mjs'
 import { Pool } from './pool.mjs'
 
 const KINDS = [
@@ -22,6 +24,8 @@ const KINDS = [
   'windows',
   'http',
 ]
+/** So long a finding is made smaller. */
+const SHRINK_MS = 60_000
 const CORPUS = new URL('./corpus.json', import.meta.url)
 
 const HELP = `usage: npm run fuzz -- [options]       after npm run build
@@ -35,7 +39,7 @@ const HELP = `usage: npm run fuzz -- [options]       after npm run build
   --recipe JSON  this one mutant, as a finding has it
 
 A mutant may be refused with a code. It may not end or hang the process (20 s), take more than 4 GB, fail without a code, or
-give an answer that is wrong. Findings go to build/fuzz/findings.jsonl; one that was mended belongs into test/fuzz/corpus.json.
+give an answer that is wrong. Findings are made smaller for a minute (fast-check) and go to build/fuzz/findings.jsonl; one that was mended belongs into test/fuzz/corpus.json.
 Exit code 1: there was a finding.
 `
 
@@ -67,13 +71,14 @@ await main(() => {
 async function fuzz() {
   check()
   mkdirSync(out, { recursive: true })
-  const pool = new Pool(Number(values.jobs))
-  if (values.corpus) report('corpus', await series(pool, JSON.parse(readFileSync(CORPUS, 'utf8'))))
-  else if (values.recipe) report('recipe', await series(pool, [JSON.parse(values.recipe)]))
+  const pool = new Pool()
+  const asIs = async (recipe) => ({ recipe, ...(await pool.one(recipe)) })
+  if (values.corpus) report('corpus', await series(JSON.parse(readFileSync(CORPUS, 'utf8')), asIs))
+  else if (values.recipe) report('recipe', await series([JSON.parse(values.recipe)], asIs))
   else {
     for (const kind of values.kind) {
       const { recipe } = await import(`./kinds/${kind}.mjs`)
-      report(kind, await series(pool, drawn(recipe)))
+      report(kind, await series(seeds(), (seed) => trial(pool, recipe, seed)))
     }
   }
   pool.close()
@@ -90,20 +95,40 @@ function check() {
   if (unknown) throw new UsageFailure(`--kind takes one of ${KINDS.join(', ')}, not ${unknown}`)
 }
 
-function* drawn(recipe) {
+function* seeds() {
   const first = Number(values.seed)
   const runs = values.runs === undefined ? Number.POSITIVE_INFINITY : Number(values.runs)
   const end = Date.now() + (Number(values.minutes) * 60_000) / values.kind.length
   for (let i = 0; i < runs && !isStopped && (Number.isFinite(runs) || Date.now() < end); i++) {
-    yield { seed: first + i, ...recipe(first + i) }
+    yield first + i
   }
 }
 
-async function series(pool, recipes) {
+/** One mutant; a finding comes back as the smallest that was still one. */
+async function trial(pool, recipe, seed) {
+  let found
+  let end = Number.POSITIVE_INFINITY
+  const property = fc.asyncProperty(fc.gen(), async (gen) => {
+    if (Date.now() > end) return
+    const mutant = { seed, ...recipe(Draw.by(gen), seed) }
+    const result = await pool.one(mutant)
+    if (result.finding === undefined) found ??= { recipe: mutant, ...result }
+    else {
+      found = { recipe: mutant, ...result }
+      end = Math.min(end, Date.now() + SHRINK_MS)
+      throw new Error(result.finding)
+    }
+  })
+  await fc.check(property, { seed, numRuns: 1, unbiased: true })
+  return found
+}
+
+/** Runs `one` for each of the items, in as many lanes as there are jobs. */
+async function series(items, one) {
   const outcomes = {}
   const seen = new Set()
   let last
-  await pool.run(recipes, (recipe, { outcome, finding }) => {
+  const count = ({ recipe, outcome, finding }) => {
     const { seed, ...mutant } = recipe
     last = seed
     seen.add(createHash('sha1').update(JSON.stringify(mutant)).digest('base64'))
@@ -113,7 +138,12 @@ async function series(pool, recipes) {
     nFindings++
     console.error(`${recipe.kind} seed ${seed}: ${finding.slice(0, 400)}`)
     appendFileSync(`${out}findings.jsonl`, `${JSON.stringify({ finding, recipe })}\n`)
-  })
+  }
+  const iterator = items[Symbol.iterator]()
+  const lane = async () => {
+    for (let next = iterator.next(); !next.done; next = iterator.next()) count(await one(next.value))
+  }
+  await Promise.all(Array.from({ length: Number(values.jobs) }, lane))
   return { distinct: seen.size, last, outcomes }
 }
 

@@ -17,30 +17,11 @@ const MEMORY_TO_KEEP = 1.5 * 2 ** 30
 
 export class Pool {
   #idle = []
-  #limit
   /** Of the children, which may be killed at any time. */
   #scratch = mkdtempSync(join(tmpdir(), 'h2o-fuzz-'))
 
-  constructor(size) {
-    this.#limit = size
-  }
-
-  /** Runs all recipes; `done` gets each with { outcome } or { finding }. */
-  async run(recipes, done) {
-    const iterator = recipes[Symbol.iterator]()
-    const lane = async () => {
-      for (let next = iterator.next(); !next.done; next = iterator.next())
-        done(next.value, await this.#one(next.value))
-    }
-    await Promise.all(Array.from({ length: this.#limit }, lane))
-  }
-
-  close() {
-    for (const { child } of this.#idle.splice(0)) child.kill('SIGKILL')
-    rmSync(this.#scratch, { recursive: true, force: true })
-  }
-
-  async #one(recipe) {
+  /** Runs a recipe -> { outcome } or { finding }. */
+  async one(recipe) {
     const worker = this.#idle.pop() ?? { child: start(this.#scratch), mutants: 0 }
     const result = await ask(worker.child, recipe)
     worker.mutants++
@@ -48,6 +29,11 @@ export class Pool {
     if (result.dead || spent) worker.child.kill('SIGKILL')
     else this.#idle.push(worker)
     return result
+  }
+
+  close() {
+    for (const { child } of this.#idle.splice(0)) child.kill('SIGKILL')
+    rmSync(this.#scratch, { recursive: true, force: true })
   }
 }
 

@@ -20,8 +20,7 @@ const OPTIONS = [
 /** Two contexts for each of OPTIONS: the one under test, and one that is cleared before each use. */
 const contexts = new Map()
 
-export function recipe(seed) {
-  const draw = new Draw('api', seed)
+export function recipe(draw, seed) {
   const calls = draw.list(draw.int(4, 14), () =>
     draw.weighted([
       [4, () => ['prefill', draw.int(1, 400), draw.chance(0.6)]],
@@ -45,7 +44,7 @@ export async function run({ seed, options, calls }) {
   if (!contexts.has(options))
     contexts.set(options, [await tinyContext(OPTIONS[options]), await tinyContext(OPTIONS[options])])
   const [context, fresh] = contexts.get(options)
-  const draw = new Draw('tokens', seed)
+  const draw = Draw.seeded('tokens', seed)
   const used = { context, fresh, draw, saved: [], prompt: [] }
   await context.clear()
   for (const [name, ...args] of calls) {

@@ -1,7 +1,6 @@
 // Chat templates, messages, tools and answers, drawn from their parts. A template comes with a stranger's file and the
 // rest from a server's clients: what is refused has a code, and a message is one.
 
-import { Draw } from '../draw.mjs'
 import { tinyContext } from '../tiny.mjs'
 import { codeOf, promise } from '../use-model.mjs'
 import { schemaOf } from './grammar.mjs'
@@ -87,8 +86,7 @@ function messageOf(draw) {
   }
 }
 
-export function recipe(seed) {
-  const draw = new Draw('chat', seed)
+export function recipe(draw, seed) {
   const options = {
     template: templateOf(draw),
     ...(draw.chance(0.6) && { tools: draw.list(draw.int(1, 2), () => toolOf(draw)) }),

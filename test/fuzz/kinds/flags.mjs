@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fuzzAdapter } from '../adapter.mjs'
 import { COMMON, MODEL, SAMPLING } from '../command-flags.mjs'
-import { Draw } from '../draw.mjs'
 import { mutated } from '../gguf-file.mjs'
 import { rssOf } from '../memory.mjs'
 import { tinyModelFile } from '../tiny.mjs'
@@ -32,8 +31,7 @@ const file = (name) => join(FOLDER, name)
 
 let model
 
-export function recipe(seed) {
-  const draw = new Draw('flags', seed)
+export function recipe(draw) {
   const command = draw.pick(['run', 'run', 'run', 'run', 'compare', 'inspect'])
   const prompt = draw.pick(draw.chance(0.85) ? PROMPTS : ['a', ''])
   const args = [command, '-p', prompt, '-b', '192', '-ub', '64']

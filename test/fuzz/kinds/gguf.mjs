@@ -1,7 +1,7 @@
 // The general mutator of model files: keys, types, values, counts, tensor infos, truncation, flipped bytes.
 
 import { readFileSync } from 'node:fs'
-import { Draw, oddFloat, oddNumber } from '../draw.mjs'
+import { oddFloat, oddNumber } from '../draw.mjs'
 import { fuzzModel, mutated } from '../gguf-file.mjs'
 import { modelNamed, modelNames } from '../models.mjs'
 import { drawUse, useModel } from '../use-model.mjs'
@@ -36,8 +36,7 @@ function base(name) {
   return bases.get(name)
 }
 
-export function recipe(seed) {
-  const draw = new Draw('gguf', seed)
+export function recipe(draw, seed) {
   const model = modelNames[seed % modelNames.length]
   const file = base(model)
   const edits = draw.list(

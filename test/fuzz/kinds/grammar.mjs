@@ -4,7 +4,6 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadModel } from '../../../dist/index.js'
-import { Draw } from '../draw.mjs'
 import { tinyContext } from '../tiny.mjs'
 import { codeOf, promise } from '../use-model.mjs'
 import { shapes, writeLongTokens, written } from './hostile-grammar.mjs'
@@ -112,8 +111,7 @@ export function samplersOf(draw) {
 /** How long an abort may take to end a call, on a machine that others use, too. */
 const ABORT_MS = 3000
 
-export function recipe(seed) {
-  const draw = new Draw('grammar', seed)
+export function recipe(draw, seed) {
   if (draw.chance(0.25)) {
     const options = { nPredict: draw.int(1, 2), seed, temperature: draw.pick([0, 5]), topK: 0, minP: 0 }
     return {

@@ -7,7 +7,6 @@ import { connect } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeServer } from '../../../dist/server/server.js'
-import { Draw } from '../draw.mjs'
 import { tinyContext } from '../tiny.mjs'
 import { promise } from '../use-model.mjs'
 import { schemaOf } from './grammar.mjs'
@@ -168,8 +167,7 @@ function healthyRequest(draw, id) {
   return { id, path, method: 'POST', type: 'application/json', body: json, client: 'reads', isHealthy: true }
 }
 
-export function recipe(seed) {
-  const draw = new Draw('http', seed)
+export function recipe(draw, seed) {
   const id = (i) => seed * 100 + i
   const crowd = (i) => (draw.chance(0.6) ? healthyRequest(draw, id(i)) : requestOf(draw, id(i)))
   return {

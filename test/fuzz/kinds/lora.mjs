@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fuzzAdapter } from '../adapter.mjs'
-import { Draw, oddFloat } from '../draw.mjs'
+import { oddFloat } from '../draw.mjs'
 import { fuzzModel, mutated } from '../gguf-file.mjs'
 import { drawUse, useModel } from '../use-model.mjs'
 import { edit } from './gguf.mjs'
@@ -28,8 +28,7 @@ BASES.push(
 const adapter = fuzzAdapter(HIDDEN)
 let model
 
-export function recipe(seed) {
-  const draw = new Draw('lora', seed)
+export function recipe(draw) {
   const edits = draw
     .list(draw.pick([1, 1, 1, 2, 3]), () =>
       draw.weighted([

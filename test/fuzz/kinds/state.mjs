@@ -11,8 +11,7 @@ const PROBE = Array.from({ length: 20 }, (_, i) => 65 + i)
 let context
 let saved
 
-export function recipe(seed) {
-  const draw = new Draw('state', seed)
+export function recipe(draw) {
   const edits = draw.list(
     draw.weighted([
       [6, 1],
@@ -65,7 +64,7 @@ async function prepare() {
   saved = []
   for (const length of LENGTHS) {
     await context.clear()
-    if (length > 0) await context.prefill(someTokens(new Draw('prompt', length), length))
+    if (length > 0) await context.prefill(someTokens(Draw.seeded('prompt', length), length))
     const bytes = await context.saveState()
     saved.push({ bytes, logits: await probe() })
   }

@@ -1,7 +1,6 @@
 // Chat templates that were written to take all there is: loops, strings and lists that grow, values in each other,
 // filters with large arguments. Each ends with a text or a code; an abort ends it at once.
 
-import { Draw } from '../draw.mjs'
 import { tinyContext } from '../tiny.mjs'
 import { codeOf, promise } from '../use-model.mjs'
 
@@ -74,8 +73,7 @@ function statement(draw, depth) {
   ])()
 }
 
-export function recipe(seed) {
-  const draw = new Draw('template', seed)
+export function recipe(draw) {
   const template = [
     '{% set ns = namespace(a="x", b=[1]) %}{% set a = [1, 2] %}{% set b = "abc" %}',
     `{% macro m(x) %}${statement(draw, 1)}${draw.chance(0.2) ? '{{ m(x) }}' : ''}{% endmacro %}`,

@@ -1,7 +1,7 @@
 // The mutator of vocabularies: kinds of tokenizer, tokens, their types and scores, merges, special tokens, the texts.
 
 import { readFileSync } from 'node:fs'
-import { Draw, oddNumber } from '../draw.mjs'
+import { oddNumber } from '../draw.mjs'
 import { fuzzModel, mutated } from '../gguf-file.mjs'
 import { drawUse, useModel } from '../use-model.mjs'
 
@@ -78,8 +78,7 @@ const STARTS = {
 
 let model
 
-export function recipe(seed) {
-  const draw = new Draw('vocab', seed)
+export function recipe(draw) {
   const edits = [['set', 'tokenizer.ggml.model', 'string', draw.pick(MODELS)]]
   const start = draw.pick(Object.keys(STARTS))
   if (draw.chance(0.7)) edits.push(['set', 'tokenizer.ggml.pre', 'string', draw.pick(PRES)])

@@ -23,8 +23,7 @@ const ROOM = 2048
 const models = new Map()
 const pairs = new Map()
 
-export function recipe(seed) {
-  const draw = new Draw('windows', seed)
+export function recipe(draw, seed) {
   const calls = draw.list(draw.int(6, 14), () =>
     draw.weighted([
       [5, () => ['read', draw.pick([draw.int(1, 60), draw.int(130, 420)])]],
@@ -99,7 +98,7 @@ export async function run(mutant) {
 
 async function compare(mutant, seed) {
   const pair = await pairOf(mutant)
-  const draw = new Draw('tokens', seed)
+  const draw = Draw.seeded('tokens', seed)
   for (const context of pair) await context.clear()
   let compared = 0
   for (const [name, ...args] of mutant.calls) compared += await CALLS[name](pair, draw, ...args)
