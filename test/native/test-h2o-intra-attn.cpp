@@ -4,7 +4,7 @@
 #include "naive.h"
 #include "testing.h"
 
-#include "h2o-block.h"
+#include "h2o-block-composed.h"
 
 #include <algorithm>
 #include <cmath>

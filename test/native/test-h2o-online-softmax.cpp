@@ -3,7 +3,7 @@
 
 #include "testing.h"
 
-#include "h2o-block.h"
+#include "h2o-block-composed.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,7 @@
 // Attention of queries over given keys, in one layer: over their own chunk (intra), or over a set of positions that
-// somebody chose (inter), and the exact merge of both. Each block is one GGML_OP_H2O where the devices have it, else a
-// graph of stock ggml ops: the portable path, and the oracle for the fused kernels. Knows no policy and no cache.
+// somebody chose (inter), and the exact merge of both. There are two ways to it: h2o-block-fused, one GGML_OP_H2O each,
+// where the devices have it; and h2o-block-composed, a graph of stock ggml ops: the portable path, and the oracle for the
+// fused kernels. To follow the method it is enough to read one. Knows no policy and no cache.
 
 #pragma once
 
@@ -8,12 +9,14 @@
 
 #include <initializer_list>
 
+class h2o_block;
+
 // Attention of a block of queries over a block of keys: the online-softmax state and the votes.
-// rows = n_group*n_queries; ne[2] = n_head_kv; ne[3] = chunks.
-// The fused op gives o and lse by token and head: [d_v, n_head, n_queries, n_chunks], [1, n_head, n_queries, n_chunks]
+// fused:    o [d_v, n_head, n_queries, n_chunks],         lse [1, n_head, n_queries, n_chunks]
+// composed: o [d_v, n_group*n_queries, n_head_kv, n_chunks], lse [1, n_group*n_queries, n_head_kv, n_chunks]
 struct h2o_attn_block {
-    ggml_tensor * o;     // F32 [d_v, rows, n_head_kv, n_chunks] normalised output
-    ggml_tensor * lse;   // F32 [1,   rows, n_head_kv, n_chunks] m + log(l)
+    ggml_tensor * o;     // F32, normalised output
+    ggml_tensor * lse;   // F32, m + log(l)
     ggml_tensor * votes; // F32 [n_keys, 1, n_head_kv, n_chunks] column sums of the weights, over the group and all
                          // queries; null unless somebody wants votes
 };
@@ -30,7 +33,7 @@ struct h2o_layer {
     ggml_context * ctx;
     ggml_cgraph  * gf;
 
-    ggml_tensor * q; // [d_k, n_head, n_tokens] as handed to build_attn_mha; contiguous F32 if is_fused
+    ggml_tensor * q; // [d_k, n_head, n_tokens] as handed to build_attn_mha, then h2o_block::take
     ggml_tensor * k; // as llama_kv_cache::get_k and get_v return them
     ggml_tensor * v;
 
@@ -39,73 +42,66 @@ struct h2o_layer {
     int     il;
     int64_t n_group; // query heads per KV head
 
-    bool is_fused; // knows no cap, and no votes where there are sinks
-    bool with_votes;
+    const h2o_block & block; // how attention is computed
+    bool              with_votes;
 
     // the right-hand side of column sums; null if fused, or without votes
     ggml_tensor * ones; // F32 [n_head*n_chunk*n_batched_chunks], or more
 };
 
+// Has no state: the same object serves every layer.
+class h2o_block {
+public:
+    // F16 [n, n_group*n] for a chunk of n tokens: key j for the rows of query i >= j. And as many ones as h2o_layer says
+    const bool wants_mask_and_ones;
+
+    // the layer's q as the functions below want it
+    virtual ggml_tensor * take(ggml_context * ctx, ggml_tensor * q) const = 0;
+
+    // chunks of n_chunk tokens whose intra attention is one product
+    virtual int64_t n_chunks_batched(int64_t n_chunk, int64_t n_head) const = 0;
+
+    // the queries of n_chunks chunks of n_queries tokens, from a token of this graph on
+    // fused: [d, n_head, n_queries, n_chunks]; composed: [d, n_group*n_queries, n_head_kv, n_chunks]
+    virtual ggml_tensor * queries(const h2o_layer & l, int64_t token, int64_t n_queries, int64_t n_chunks) const = 0;
+
+    // attention of n_chunks chunks of n queries, each over the n_near cells before it, all of them, and over its own,
+    // causal; the first chunk begins at cell pos. The sinks belong to this block and to no other: what is merged with it
+    // counts them once.
+    // votes: of the chunk's own cells; null if n_near > 0
+    virtual h2o_attn_block intra(const h2o_layer & l, ggml_tensor * q, int64_t pos, int64_t n_near, int64_t n,
+            int64_t n_chunks, ggml_tensor * mask) const = 0;
+
+    // attention of one chunk over a set of cells, merged with what came out over other keys: I32 [n_mem, n_head_kv, 1],
+    // one for all queries of a group, or [n_mem, n_head, n_sets], one for each head and block of GGML_H2O_BLOCK queries
+    // q, o, lse as in a block, of one chunk -> o is that of all keys; lse and votes are of the set alone
+    virtual h2o_attn_block inter(
+            const h2o_layer & l, ggml_tensor * q, ggml_tensor * set, ggml_tensor * o, ggml_tensor * lse) const = 0;
+
+    // q, o or lse of a block, of one chunk, by query and head: [d, n_head, n_queries]
+    virtual ggml_tensor * by_head(const h2o_layer & l, ggml_tensor * t) const = 0;
+
+    // the inverse, from any type
+    virtual ggml_tensor * from_head(const h2o_layer & l, ggml_tensor * t) const = 0;
+
+    // o or lse of a block, of any chunks, by token: [d*n_head, n_tokens]
+    virtual ggml_tensor * by_token(const h2o_layer & l, ggml_tensor * t) const = 0;
+
+protected:
+    explicit h2o_block(bool wants_mask_and_ones) : wants_mask_and_ones(wants_mask_and_ones) {}
+    ~h2o_block() = default;
+};
+
+const h2o_block & h2o_fused_block();    // knows no cap, and no votes where there are sinks
+const h2o_block & h2o_composed_block();
+
 // products of n_logits each that make one tensor: it stays below 256 MiB
 int64_t h2o_n_batched(int64_t n_logits);
 
-// composed: chunks whose intra attention is one batched product
-int64_t h2o_n_chunks_batched(int64_t n_chunk, int64_t n_head);
+// Adds the sinks to what the keys of a block gave; sinks repeats along lse. Returns the share that is left to the keys,
+// of the shape of lse.
+ggml_tensor * h2o_build_sinks(ggml_context * ctx, ggml_tensor * sinks, ggml_tensor * & o, ggml_tensor * & lse);
 
 // Puts tensors into the graph, those that are not null. Left to the end, a depth-first walk would build the whole chain
 // of chunks first and keep the logits of every block alive.
 void h2o_expand(const h2o_layer & l, std::initializer_list<ggml_tensor *> tensors);
-
-// the queries of n_chunks chunks of n_queries tokens, from a token of this graph on
-// fused: [d, n_head, n_queries, n_chunks]; composed: [d, rows, n_head_kv, n_chunks]
-ggml_tensor * h2o_build_queries(const h2o_layer & l, int64_t token, int64_t n_queries, int64_t n_chunks);
-
-// o or lse of a block by token: [d*n_head, n_tokens]
-ggml_tensor * h2o_by_token(const h2o_layer & l, ggml_tensor * t);
-
-// attention of n_chunks chunks of n queries, each over the n_near cells before it, all of them, and over its own,
-// causal; the first chunk begins at cell pos. The sinks belong to this block and to no other: what is merged with it
-// counts them once.
-// mask: composed only, F16 [n, n_group*n], key j for the rows of query i >= j
-// votes: of the chunk's own cells; null if n_near > 0
-h2o_attn_block h2o_build_intra(
-        const h2o_layer & l,
-        ggml_tensor     * q,
-        int64_t           pos,
-        int64_t           n_near,
-        int64_t           n,
-        int64_t           n_chunks,
-        ggml_tensor     * mask);
-
-// attention of one chunk over a set of cells, merged with what came out over other keys: I32 [n_mem, n_head_kv, 1], one
-// for all queries of a group, or [n_mem, n_head, n_sets], one for each head and block of GGML_H2O_BLOCK queries
-// q, o, lse as in a block, of one chunk -> o is that of all keys; lse and votes are of the set alone
-h2o_attn_block h2o_build_inter(
-        const h2o_layer & l, ggml_tensor * q, ggml_tensor * set, ggml_tensor * o, ggml_tensor * lse);
-
-//
-// composed of stock ops; also for tests
-//
-
-// products with the cap applied, and the factor that makes logits of them
-ggml_tensor * h2o_build_cap(ggml_context * ctx, ggml_tensor * kq, const h2o_softmax & softmax);
-float         h2o_scale(const h2o_softmax & softmax);
-
-// q [d_k, rows, n_head_kv, n_chunks], k [d_k, n_keys, ...], v_t [n_keys, d_v, ...], mask [n_keys, rows] or null
-// ones: null leaves votes null
-h2o_attn_block h2o_build_attn_block(
-        ggml_context      * ctx,
-        ggml_tensor       * q,
-        ggml_tensor       * k,
-        ggml_tensor       * v_t,
-        ggml_tensor       * mask,
-        ggml_tensor       * ones,
-        const h2o_softmax & softmax);
-
-// exact merge of two normalised outputs over disjoint keys (README.md, rule 6); a side with lse = -inf does not count
-ggml_tensor * h2o_build_fuse(
-        ggml_context * ctx,
-        ggml_tensor  * o_a,
-        ggml_tensor  * lse_a,
-        ggml_tensor  * o_b,
-        ggml_tensor  * lse_b);

@@ -139,6 +139,8 @@ public:
     // attention as GGML_OP_H2O, or as a graph of stock ops
     bool get_fused() const { return is_fused; }
 
+    const h2o_block & get_block() const { return is_fused ? h2o_fused_block() : h2o_composed_block(); }
+
     // chunks that one graph holds at most
     int32_t get_n_graph_chunks() const { return n_graph_chunks; }
 

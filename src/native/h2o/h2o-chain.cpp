@@ -29,11 +29,11 @@ static std::vector<h2o_chunks> h2o_build_chunks(
     const auto add = [&](int32_t ic, int32_t n_chunks) {
         const int32_t n = plan.chunk_len(ic);
 
-        ggml_tensor * mask = l.is_fused ? nullptr : inp.get_mask(l.ctx, n, l.n_group);
+        ggml_tensor * mask = l.block.wants_mask_and_ones ? inp.get_mask(l.ctx, n, l.n_group) : nullptr;
 
-        ggml_tensor * q = h2o_build_queries(l, plan.chunk_token(ic), n, n_chunks);
+        ggml_tensor * q = l.block.queries(l, plan.chunk_token(ic), n, n_chunks);
 
-        res.push_back({ ic, n_chunks, q, h2o_build_intra(l, q, plan.chunk_pos(ic), plan.n_near(ic), n, n_chunks, mask) });
+        res.push_back({ ic, n_chunks, q, l.block.intra(l, q, plan.chunk_pos(ic), plan.n_near(ic), n, n_chunks, mask) });
 
         const h2o_attn_block & b = res.back().intra;
         h2o_expand(l, { b.votes, b.o });
@@ -45,7 +45,7 @@ static std::vector<h2o_chunks> h2o_build_chunks(
     };
 
     const int32_t ic_tail   = plan.ic_begin + plan.n_graph_full();
-    const int32_t n_batched = l.is_fused ? ic_tail : h2o_n_chunks_batched(plan.n_chunk, l.q->ne[1]);
+    const int64_t n_batched = l.block.n_chunks_batched(plan.n_chunk, l.q->ne[1]);
 
     for (int32_t ic = plan.ic_begin; ic < ic_tail; ) {
         int32_t n = 1;
@@ -70,7 +70,7 @@ static h2o_chunks h2o_load_chunk(const h2o_layer & l, const h2o_plan & plan, con
     }
     const int32_t ic = plan.ic_begin;
 
-    return { ic, 1, h2o_build_queries(l, 0, plan.chunk_len(ic), 1), h2o_load_intra(l, plan, cache, ic) };
+    return { ic, 1, l.block.queries(l, 0, plan.chunk_len(ic), 1), h2o_load_intra(l, plan, cache, ic) };
 }
 
 // [n_keys, 1, n_head_kv, n_chunks] -> [n_keys, n_head_kv] of one chunk; null for null
@@ -110,7 +110,7 @@ static void h2o_build_chain(
 
                 set = memory->build_set(ic, q, { o, lse, votes_intra });
 
-                const h2o_attn_block inter = h2o_build_inter(l, q, set, o, lse);
+                const h2o_attn_block inter = l.block.inter(l, q, set, o, lse);
 
                 votes_inter    = h2o_view_votes(l, inter.votes, 0);
                 chunks.intra.o = chunks.n_chunks == 1 ? inter.o
@@ -140,19 +140,16 @@ ggml_tensor * h2o_build_attn_layer(
         const h2o_softmax         & softmax,
         int32_t                     il,
         int32_t                     owner) {
-    const h2o_plan & plan     = inp.plan;
-    const bool       is_fused = inp.cache.get_fused();
+    const h2o_plan  & plan  = inp.plan;
+    const h2o_block & block = inp.cache.get_block();
 
-    if (is_fused) { // the op wants it contiguous, and behind RoPE it is
-        q = q->type != GGML_TYPE_F32 ? ggml_cast(g.ctx0, q, GGML_TYPE_F32) :
-            ggml_is_contiguous(q)    ? q : ggml_cont(g.ctx0, q);
-    }
+    q = block.take(g.ctx0, q);
 
     const bool with_votes = owner == il && inp.cache.get_policy().traits.casts_votes;
 
     const h2o_layer l = {
-        g.ctx0, g.gf, q, k, v, softmax, il, q->ne[1]/k->ne[1], is_fused, with_votes,
-        with_votes && !is_fused ? inp.ones : nullptr,
+        g.ctx0, g.gf, q, k, v, softmax, il, q->ne[1]/k->ne[1], block, with_votes,
+        with_votes && block.wants_mask_and_ones ? inp.ones : nullptr,
     };
 
     std::vector<h2o_chunks> batches;
@@ -175,7 +172,7 @@ ggml_tensor * h2o_build_attn_layer(
     ggml_tensor * cur = nullptr;
 
     for (const h2o_chunks & chunks : batches) {
-        ggml_tensor * o = h2o_by_token(l, chunks.intra.o);
+        ggml_tensor * o = l.block.by_token(l, chunks.intra.o);
 
         cur = cur ? ggml_concat(l.ctx, cur, o, 1) : o;
     }

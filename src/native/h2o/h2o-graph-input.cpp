@@ -19,7 +19,7 @@ static int64_t h2o_n_ones(const llm_graph_context & g, const h2o_plan & plan) {
             continue; // a layer without attention
         }
         const int64_t n_batched =
-            std::clamp<int64_t>(plan.n_graph_full(), 1, h2o_n_chunks_batched(plan.n_chunk, n_head));
+            std::clamp<int64_t>(plan.n_graph_full(), 1, h2o_composed_block().n_chunks_batched(plan.n_chunk, n_head));
 
         res = std::max(res, n_head*plan.n_chunk*n_batched);
     }
@@ -33,7 +33,7 @@ llm_graph_input_h2o::llm_graph_input_h2o(const llm_graph_context & g, const h2o_
 
     // without intra and without a memory the cached intra attention passes through
     const bool has_votes =
-        !cache.get_fused() && cache.get_policy().traits.casts_votes && (has_intra || plan.n_mem(plan.ic_begin) > 0);
+        cache.get_block().wants_mask_and_ones && cache.get_policy().traits.casts_votes && (has_intra || plan.n_mem(plan.ic_begin) > 0);
     const bool has_mass = plan.trace == H2O_TRACE_MASS && has_inter;
 
     if (has_votes || has_mass) {

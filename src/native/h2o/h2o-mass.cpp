@@ -1,5 +1,7 @@
 #include "h2o-mass.h"
 
+#include "h2o-block-composed.h"
+
 #include <algorithm>
 
 // queries whose logits are one product

@@ -51,13 +51,7 @@ public:
     }
 
     ggml_tensor * build_set(int32_t ic, ggml_tensor * q, const h2o_attn_block & intra) override {
-        ggml_tensor * lse = intra.lse;
-
-        if (!l.is_fused) { // by query and head, as the op wants them
-            q   = ggml_reshape_3d(l.ctx, h2o_unfold(l.ctx, q, l.n_group), l.q->ne[0], l.q->ne[1], plan.chunk_len(ic));
-            lse = h2o_unfold(l.ctx, lse, l.n_group);
-        }
-        return ggml_h2o_query(l.ctx, q, lse, keys, pages, landmarks,
+        return ggml_h2o_query(l.ctx, l.block.by_head(l, q), l.block.by_head(l, intra.lse), keys, pages, landmarks,
                 plan.chunk_pos(ic), plan.n_local, plan.n_mem(ic), l.softmax.scale);
     }
 

@@ -55,7 +55,7 @@ public:
 
     // The set that chunk ic attends to, I32 [plan.n_mem(ic), n_head_kv, 1], ascending per head; n_mem(ic) > 0. With a set
     // per head: [.., n_head, n_sets], one for each block of GGML_H2O_BLOCK queries.
-    // q and intra: the chunk's queries and its intra attention, as h2o_build_inter takes them.
+    // q and intra: the chunk's queries and its intra attention, as h2o_block::inter takes them.
     virtual ggml_tensor * build_set(int32_t ic, ggml_tensor * q, const h2o_attn_block & intra) = 0;
 
     // After the chunk's attention. Votes are null unless the policy wants them:

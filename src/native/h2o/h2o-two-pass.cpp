@@ -24,7 +24,7 @@ std::vector<h2o_tensor_spec> h2o_two_pass_tensors(const h2o_layer_shape & shape,
 void h2o_store_intra(
         const h2o_layer & l, const h2o_plan & plan, const h2o_tensors & cache, int32_t ic, const h2o_attn_block & intra) {
     const auto store = [&](ggml_tensor * src, ggml_tensor * dst) {
-        src = h2o_by_token(l, src);
+        src = l.block.by_token(l, src);
         dst = ggml_view_2d(l.ctx, dst, src->ne[0], src->ne[1], dst->nb[1], ic*plan.n_chunk*dst->nb[1]);
         h2o_expand(l, { ggml_cpy(l.ctx, src, dst) });
     };
@@ -51,10 +51,7 @@ h2o_attn_block h2o_load_intra(const h2o_layer & l, const h2o_plan & plan, const 
     const auto load = [&](ggml_tensor * t) {
         t = ggml_view_3d(l.ctx, t, t->ne[0]/n_head, n_head, n_keys,
                 t->nb[1]/n_head, t->nb[1], ic*plan.n_chunk*t->nb[1]);
-        if (!l.is_fused) {
-            return h2o_fold(l.ctx, t, l.n_group, 0, n_keys, 1);
-        }
-        return t->type == GGML_TYPE_F32 ? t : ggml_cast(l.ctx, t, GGML_TYPE_F32);
+        return l.block.from_head(l, t);
     };
 
     ggml_tensor * votes = nullptr;

@@ -3,6 +3,8 @@ set(H2O_DIR ${CMAKE_CURRENT_LIST_DIR}/..)
 
 set(H2O_SOURCES
     ${H2O_DIR}/h2o-block.cpp
+    ${H2O_DIR}/h2o-block-composed.cpp
+    ${H2O_DIR}/h2o-block-fused.cpp
     ${H2O_DIR}/h2o-cache-hybrid.cpp
     ${H2O_DIR}/h2o-cache-iswa.cpp
     ${H2O_DIR}/h2o-cache-kv.cpp
