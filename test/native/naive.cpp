@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <set>
 
 naive_layer::naive_layer(const test_context & ctx, int il) :
     n_head(ctx.model.n_head), n_head_kv(ctx.model.n_head_kv*ctx.model.n_repeat), d_head(ctx.model.d_head), pos(ctx.call().pos),
@@ -28,30 +27,17 @@ naive_softmax naive_attend(
 
     const auto add_logits = [&](const float * q, const std::vector<int> & keys) {
         for (const int key : keys) {
-            const float * k = at_key(layer.k, key);
-
-            double dot = 0.0;
-            for (int id = 0; id < d; ++id) {
-                dot += (double) q[id]*k[id];
-            }
-            w.push_back(dot/std::sqrt((double) d));
+            w.push_back(h2o_oracle_dot(q, at_key(layer.k, key), d)/std::sqrt((double) d));
             v.push_back(at_key(layer.v, key));
         }
     };
     add_logits(layer.q.data()       + i_q, keys);
     add_logits(layer.q_intra.data() + i_q, keys_intra);
 
-    const double m = *std::max_element(w.begin(), w.end());
-
-    double l = 0.0;
-    for (double & x : w) {
-        x  = std::exp(x - m);
-        l += x;
-    }
+    h2o_oracle_softmax(w);
 
     std::vector<double> o(d, 0.0);
     for (size_t j = 0; j < w.size(); ++j) {
-        w[j] /= l;
         for (int id = 0; id < d; ++id) {
             o[id] += w[j]*v[j][id];
         }
@@ -94,30 +80,6 @@ naive_chunk::naive_chunk(const naive_layer & layer, int pos, int n, const std::v
             }
         }
     }
-}
-
-std::vector<int> naive_select(const std::map<int, float> & tracked, int pos, int n_local, int n_heavy) {
-    std::set<int> memory;
-    for (int p = std::max(0, pos - n_local); p < pos; ++p) {
-        memory.insert(p);
-    }
-
-    std::vector<std::pair<float, int>> candidates; // lightest last, of equals the higher position
-    for (const auto & [p, score] : tracked) {
-        if (p < pos - n_local) {
-            candidates.emplace_back(-score, p);
-        }
-    }
-    std::sort(candidates.begin(), candidates.end());
-    candidates.resize(std::min<size_t>(candidates.size(), n_heavy));
-
-    for (const auto & candidate : candidates) {
-        memory.insert(candidate.second);
-    }
-    for (int p = 0; (int) memory.size() < std::min(pos, n_local + n_heavy); ++p) {
-        memory.insert(p);
-    }
-    return { memory.begin(), memory.end() };
 }
 
 template <typename T>
@@ -195,7 +157,7 @@ void naive_replay::check_head(const test_trace & t, int ih, const std::vector<in
     CHECK((t.n_mem == 0) == (t.pos == 0));
 
     if (t.n_mem > 0) {
-        CHECK(memory == naive_select(head.engine, t.pos, info.n_local, info.n_heavy));
+        CHECK(memory == h2o_oracle_select(head.engine, t.pos, info.n_local, info.n_heavy));
 
         if (!head.heavy.empty()) {
             n_selections++;

@@ -1,9 +1,10 @@
-// The method written out with plain loops in double precision, for one layer as one decode call saw it; and a replay
-// that holds a context's sparse calls against it. Shares nothing with the engine. Section numbers as in src/native/h2o.
+// The oracle for one layer as one decode call saw it, and a replay that holds a context's sparse calls against it.
 
 #pragma once
 
 #include "test-context.h"
+
+#include "tests/h2o-oracle.h"
 
 #include <map>
 #include <vector>
@@ -48,9 +49,6 @@ struct naive_chunk {
     naive_chunk(const naive_layer & layer, int pos, int n, const std::vector<std::vector<int>> & memory);
 };
 
-// positions to score, tracked by one layer and KV head -> the memory set of a chunk that begins at pos, rule 3
-std::vector<int> naive_select(const std::map<int, float> & tracked, int pos, int n_local, int n_heavy);
-
 double naive_nmse(const std::vector<float> & got, const std::vector<double> & expected);
 double naive_nmse(const std::vector<float> & got, const std::vector<float>  & expected);
 
@@ -76,9 +74,9 @@ public:
 
 private:
     struct tracked_head {
-        std::map<int, float>  engine;
-        std::map<int, double> naive;
-        std::vector<int>      heavy; // of the last memory
+        std::map<int32_t, float> engine;
+        std::map<int, double>    naive;
+        std::vector<int>         heavy; // of the last memory
     };
 
     const test_context & ctx;

@@ -4,6 +4,7 @@
 #include "testing.h"
 
 #include "ops/ggml-h2o.h"
+#include "tests/h2o-oracle.h"
 
 #include <algorithm>
 #include <cmath>
@@ -187,37 +188,30 @@ static std::vector<double> expected(const problem & p) {
 
     for (int t = 0; t < p.n_tokens; ++t) {
         for (int ih = 0; ih < p.n_head(); ++ih) {
-            std::vector<double> out(p.d_v, 0.0);
-            std::vector<double> logits;
+            const int h = ih/p.n_group;
+
+            std::vector<double> w; // a sink is one more logit, with a value of zero
             std::vector<int>    cells;
 
-            double max = p.has_sinks ? p.sinks[ih] : -INFINITY;
-
             for (int i = 0; i < p.n_kv; ++i) {
-                const float m = p.mask[t*p.n_kv + i];
-                if (m == -INFINITY) {
-                    continue;
-                }
-                double x = 0.0;
-                for (int j = 0; j < p.d_k; ++j) {
-                    x += (double) p.q[(t*p.n_head() + ih)*p.d_k + j]*k[(i*p.n_head_kv + ih/p.n_group)*p.d_k + j];
-                }
-                x *= p.scale;
-                x  = p.cap > 0.0f ? p.cap*std::tanh(x/p.cap) : x;
-                max = std::max(max, x);
-                logits.push_back(x);
-                cells .push_back(i);
-            }
-            double sum = p.has_sinks ? std::exp(p.sinks[ih] - max) : 0.0;
-            for (size_t c = 0; c < cells.size(); ++c) {
-                const double w = std::exp(logits[c] - max);
-                sum += w;
-                for (int j = 0; j < p.d_v; ++j) {
-                    out[j] += w*v[(cells[c]*p.n_head_kv + ih/p.n_group)*p.d_v + j];
+                if (p.mask[t*p.n_kv + i] != -INFINITY) {
+                    const double x = p.scale*h2o_oracle_dot(&p.q[(t*p.n_head() + ih)*p.d_k], &k[(i*p.n_head_kv + h)*p.d_k], p.d_k);
+                    w    .push_back(p.cap > 0.0f ? p.cap*std::tanh(x/p.cap) : x);
+                    cells.push_back(i);
                 }
             }
-            for (const double x : out) {
-                res.push_back(cells.empty() ? 0.0 : x/sum);
+            if (p.has_sinks) {
+                w.push_back(p.sinks[ih]);
+            }
+            if (!w.empty()) {
+                h2o_oracle_softmax(w);
+            }
+            for (int j = 0; j < p.d_v; ++j) {
+                double sum = 0.0;
+                for (size_t c = 0; c < cells.size(); ++c) {
+                    sum += w[c]*v[(cells[c]*p.n_head_kv + h)*p.d_v + j];
+                }
+                res.push_back(sum);
             }
         }
     }

@@ -1,10 +1,11 @@
-// GGML_OP_H2O, ATTN: output, row statistics and votes of a block, against a plain loop in double precision: a chunk and
-// its own keys, with some before it or without, or a memory set, or a set for each query head and block of queries,
-// alone or on top of the state of other keys, in every type and layout that a KV cache has, for odd sizes, 1 to 8 threads.
+// GGML_OP_H2O, ATTN: output, row statistics and votes of a block, against the oracle: a chunk and its own keys, with some
+// before it or without, or a memory set, or a set for each query head and block of queries, alone or on top of the state of
+// other keys, in every type and layout that a KV cache has, for odd sizes, 1 to 8 threads.
 
 #include "testing.h"
 
 #include "ops/ggml-h2o.h"
+#include "tests/h2o-oracle.h"
 
 #include <algorithm>
 #include <cmath>
@@ -160,10 +161,6 @@ static void test_case(test_random & rnd) {
     const size_t n_blocks = (size_t) n_head*p.n_chunks;
     CHECK(got.size() == n_blocks*(n_rows*(p.d_v + 1) + (has_votes ? n_keys : 0)));
 
-    const float * got_o     = got.data();
-    const float * got_lse   = got_o   + n_blocks*n_rows*p.d_v;
-    const float * got_votes = got_lse + n_blocks*n_rows;
-
     // of outputs between -1 and 1; logits reach 50
     const auto near = [](double a, double b) { return std::fabs(a - b) <= 1e-4*std::max(1.0, std::fabs(b)); };
 
@@ -171,66 +168,24 @@ static void test_case(test_random & rnd) {
     const std::vector<float> rest = test_get<float>(quiet);
     CHECK(rest.size() == n_blocks*n_rows*(p.d_v + 1) && std::equal(rest.begin(), rest.end(), got.begin(), near));
 
-    for (size_t ib = 0; ib < n_blocks; ++ib) {
-        const int ih = ib % n_head;
-        const int ic = ib / n_head;
+    const auto cells = [&](int c, int i, int head) {
+        std::vector<int> res(p.causal ? p.n_near + i + 1 : p.n_mem);
 
-        std::vector<double> votes(n_keys, 0.0);
-
-        for (int row = 0; row < n_rows; ++row) {
-            const int n_visible = p.causal ? p.n_near + row/p.n_group + 1 : n_keys;
-            const int is        = p.n_sets > 1 ? row/p.n_group/GGML_H2O_BLOCK : 0;
-
-            const int i_set_head = p.has_blocks ? ih*p.n_group + row%p.n_group : ih;
-
-            // by token and head
-            const size_t at = ((size_t) (ic*p.n_queries + row/p.n_group)*n_head + ih)*p.n_group + row%p.n_group;
-
-            const auto cell = [&](int j) {
-                return p.causal ? p.pos + ic*p.n_queries + j : members[(is*p.n_set_heads() + i_set_head)*p.n_mem + j];
-            };
-
-            std::vector<double> w(n_visible);
-            for (int j = 0; j < n_visible; ++j) {
-                double dot = 0.0;
-                for (int id = 0; id < p.d_k; ++id) {
-                    dot += (double) q_values[at*p.d_k + id]*k_values[((size_t) cell(j)*n_head + ih)*p.d_k + id];
-                }
-                w[j] = dot*scale;
-            }
-            const double m = *std::max_element(w.begin(), w.end());
-            double l = 0.0;
-            for (double & x : w) {
-                x  = std::exp(x - m);
-                l += x;
-            }
-            for (int j = 0; j < n_visible; ++j) {
-                w[j] /= l;
-                votes[j] += w[j];
-            }
-            CHECK(near(got_lse[at], m + std::log(l)));
-
-            // the share of this block in the joint softmax
-            const double share = p.has_state ? 1.0/(1.0 + std::exp(lse_values[at] - m - std::log(l))) : 1.0;
-
-            for (int id = 0; id < p.d_v; ++id) {
-                double expected = 0.0;
-                for (int j = 0; j < n_visible; ++j) {
-                    expected += w[j]*(p.v_trans
-                        ? v_values[((size_t) ih*p.d_v + id)*p.n_cells + cell(j)]
-                        : v_values[((size_t) cell(j)*n_head + ih)*p.d_v + id]);
-                }
-                expected *= share;
-                if (p.has_state) {
-                    expected += (1.0 - share)*o_values[at*p.d_v + id];
-                }
-                CHECK(near(got_o[at*p.d_v + id], expected));
-            }
+        const int i_set = p.has_blocks ? i/GGML_H2O_BLOCK*p.n_set_heads() + head : head/p.n_group;
+        for (size_t j = 0; j < res.size(); ++j) {
+            res[j] = p.causal ? p.pos + c*p.n_queries + (int) j : members[(size_t) i_set*p.n_mem + j];
         }
-        for (int j = 0; has_votes && j < n_keys; ++j) {
-            CHECK(near(got_votes[ib*n_keys + j], votes[j]));
-        }
-    }
+        return res;
+    };
+    const std::vector<double> expected = h2o_oracle_attn(
+            { p.d_k, p.d_v, p.n_group, n_head, p.n_queries, p.n_chunks }, scale, q_values.data(), cells,
+            [&](int cell, int h) { return k_values.data() + ((size_t) cell*n_head + h)*p.d_k; },
+            [&](int cell, int h, int i) {
+                return v_values[p.v_trans ? ((size_t) h*p.d_v + i)*p.n_cells + cell : ((size_t) cell*n_head + h)*p.d_v + i];
+            },
+            p.has_state ? o_values.data() : nullptr, p.has_state ? lse_values.data() : nullptr, has_votes ? n_keys : 0);
+
+    CHECK(std::equal(got.begin(), got.end(), expected.begin(), expected.end(), near));
 }
 
 // argument: how many cases

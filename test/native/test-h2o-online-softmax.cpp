@@ -1,9 +1,11 @@
-// The building blocks of h2o-block.h in float64: the state (o, lse) and the votes of one block of keys, and the fusion
+// The building blocks of h2o-block-composed.h in float64: the state (o, lse) and the votes of one block of keys, and the fusion
 // of two blocks, which must be one softmax over the joined keys: for logits to +-100, and with one side empty.
 
 #include "testing.h"
 
 #include "h2o-block-composed.h"
+
+#include "tests/h2o-oracle.h"
 
 #include <algorithm>
 #include <cmath>
@@ -32,28 +34,21 @@ static block random_block(test_random & rnd, int n_rows, int n_keys, float range
 
 // softmax over the keys of all blocks together, row r: the output, and the weights in order of the keys
 static void attend(const std::vector<const block *> & blocks, int r, std::vector<double> & o, std::vector<double> & w, double & lse) {
-    double m = -INFINITY;
-    for (const block * b : blocks) {
-        for (int k = 0; k < b->n_keys; ++k) {
-            m = std::max(m, (double) b->logits[r*b->n_keys + k]);
-        }
-    }
-    double l = 0.0;
-    o.assign(D, 0.0);
     w.clear();
     for (const block * b : blocks) {
-        for (int k = 0; k < b->n_keys; ++k) {
-            const double e = std::exp(b->logits[r*b->n_keys + k] - m);
-            l += e;
-            w.push_back(e);
+        w.insert(w.end(), b->logits.begin() + r*b->n_keys, b->logits.begin() + (r + 1)*b->n_keys);
+    }
+    lse = h2o_oracle_softmax(w);
+
+    o.assign(D, 0.0);
+    size_t at = 0;
+    for (const block * b : blocks) {
+        for (int k = 0; k < b->n_keys; ++k, ++at) {
             for (int i = 0; i < D; ++i) {
-                o[i] += e*b->v_t[i*b->n_keys + k];
+                o[i] += w[at]*b->v_t[i*b->n_keys + k];
             }
         }
     }
-    for (double & x : o) { x /= l; }
-    for (double & x : w) { x /= l; }
-    lse = m + std::log(l);
 }
 
 struct inputs {

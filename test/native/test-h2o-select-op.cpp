@@ -1,15 +1,14 @@
-// GGML_OP_H2O, SELECT and LOOKUP, against rule 3 written out with sets and a full sort: random sizes,
-// removed members, ties, NaN and infinities, nothing tracked at all, 1 to 8 threads. Then small cases by hand.
+// GGML_OP_H2O, SELECT and LOOKUP, against the oracle: random sizes, removed members, ties, NaN and infinities, nothing
+// tracked at all, 1 to 8 threads. Then small cases by hand.
 
 #include "testing.h"
 
 #include "ops/ggml-h2o.h"
+#include "tests/h2o-oracle.h"
 
 #include <algorithm>
 #include <climits>
 #include <cmath>
-#include <map>
-#include <set>
 
 struct problem {
     int n_head;
@@ -74,8 +73,8 @@ static problem random_problem(test_random & rnd) {
 }
 
 // position -> score of what is tracked, one head
-static std::map<int, float> scores_of(const problem & p, int ih) {
-    std::map<int, float> res;
+static std::map<int32_t, float> scores_of(const problem & p, int ih) {
+    std::map<int32_t, float> res;
     for (int i = 0; i < p.tracked.n_mem; ++i) {
         const int pos = p.mem_pos[ih*p.n_mem_row + i];
         if (pos < p.tracked.mem_end) {
@@ -86,29 +85,6 @@ static std::map<int, float> scores_of(const problem & p, int ih) {
         res[p.tracked.chunk_pos + i] = p.chunk_score[ih*p.n_chunk_row + i];
     }
     return res;
-}
-
-static std::vector<int32_t> select_by_rule(const problem & p, const std::map<int, float> & scores) {
-    std::set<int32_t> memory;
-    for (int i = std::max(0, p.pos - p.n_local); i < p.pos; ++i) {
-        memory.insert(i);
-    }
-
-    std::vector<std::pair<float, int>> candidates;
-    for (const auto & [pos, score] : scores) {
-        if (pos < p.pos - p.n_local) {
-            candidates.emplace_back(std::isnan(score) ? -INFINITY : score, pos);
-        }
-    }
-    std::stable_sort(candidates.begin(), candidates.end(), [](auto & a, auto & b) { return a.first > b.first; });
-
-    for (size_t i = 0; i < candidates.size() && (int) i < p.n_heavy; ++i) {
-        memory.insert(candidates[i].second);
-    }
-    for (int i = 0; (int) memory.size() < std::min(p.pos, p.n_local + p.n_heavy); ++i) {
-        memory.insert(i);
-    }
-    return { memory.begin(), memory.end() };
 }
 
 static bool same(float a, float b) {
@@ -139,8 +115,8 @@ static void test_random_cases(int n_cases) {
         const std::vector<float>   got_score = test_get<float>(scores);
 
         for (int ih = 0; ih < p.n_head; ++ih) {
-            const std::map<int, float> tracked  = scores_of(p, ih);
-            const std::vector<int32_t> expected = select_by_rule(p, tracked);
+            const std::map<int32_t, float> tracked  = scores_of(p, ih);
+            const std::vector<int32_t>     expected = h2o_oracle_select(tracked, p.pos, p.n_local, p.n_heavy);
 
             CHECK((int64_t) expected.size() == set->ne[0]);
 

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "h2o-oracle.h"
+
 // what the queries of a case see
 struct test_h2o_keys {
     int  n_mem;              // keys of a memory set; 0: causal attention over the chunk
@@ -104,56 +106,22 @@ struct test_h2o_attn : public test_h2o_case {
         const std::vector<float> os = o   ? tensor_to_float(o)   : std::vector<float>();
         const std::vector<float> ls = lse ? tensor_to_float(lse) : std::vector<float>();
 
-        const size_t n_state = (size_t) n_rows*n_head_kv*n_chunks;
-        expected.assign((d + 1)*n_state + (has_blocks ? 0 : (size_t) n_keys*n_head_kv*n_chunks), 0.0f);
+        const auto cells = [&](int c, int i, int head) {
+            std::vector<int> res(n_mem ? n_mem : n_near + i + 1);
 
-        std::vector<double> w(n_keys);
-        for (int c = 0; c < n_chunks; c++) {
-            for (int h = 0; h < n_head_kv; h++) {
-                std::vector<double> votes(n_keys, 0.0);
-                for (int r = 0; r < n_rows; r++) {
-                    const size_t row    = ((size_t) (c*n_queries + r/n_group)*n_head_kv + h)*n_group + r%n_group;
-                    const int    n_seen = n_mem ? n_mem : n_near + r/n_group + 1;
-                    const int    i_set  = has_blocks ? r/n_group/GGML_H2O_BLOCK : 0;
-                    const int    i_head = has_blocks ? h*n_group + r%n_group : h;
-                    const auto   cell   = [&](int j) {
-                        return n_mem ? idxs[((size_t) i_set*n_set_heads + i_head)*n_mem + j] : pos + c*n_queries + j;
-                    };
-
-                    double m = -INFINITY;
-                    for (int j = 0; j < n_seen; j++) {
-                        double dot = 0.0;
-                        for (int i = 0; i < d; i++) {
-                            dot += (double) qs[row*d + i]*ks[((size_t) cell(j)*n_head_kv + h)*d + i];
-                        }
-                        w[j] = dot*scale();
-                        m    = std::max(m, w[j]);
-                    }
-                    double l = 0.0;
-                    for (int j = 0; j < n_seen; j++) {
-                        l += std::exp(w[j] - m);
-                    }
-                    const double lse_own = m + std::log(l);
-                    const double share   = lse ? 1.0/(1.0 + std::exp(ls[row] - lse_own)) : 1.0; // of these keys in the output
-
-                    expected[d*n_state + row] = lse_own;
-                    for (int i = 0; i < d; i++) {
-                        expected[row*d + i] = o ? (1.0 - share)*os[row*d + i] : 0.0;
-                    }
-                    for (int j = 0; j < n_seen; j++) {
-                        const double a = std::exp(w[j] - lse_own);
-                        votes[j] += a;
-                        for (int i = 0; i < d; i++) {
-                            const size_t channel = h*d + i;
-                            expected[row*d + i] += share*a*(v_trans ? vs[channel*n_cells + cell(j)] : vs[(size_t) cell(j)*n_head_kv*d + channel]);
-                        }
-                    }
-                }
-                if (!has_blocks) {
-                    std::copy(votes.begin(), votes.end(), expected.begin() + (d + 1)*n_state + ((size_t) c*n_head_kv + h)*n_keys);
-                }
+            const size_t i_set = has_blocks ? (size_t) i/GGML_H2O_BLOCK*n_set_heads + head : head/n_group;
+            for (size_t j = 0; j < res.size(); j++) {
+                res[j] = n_mem ? idxs[i_set*n_mem + j] : pos + c*n_queries + (int) j;
             }
-        }
+            return res;
+        };
+        const std::vector<double> result = h2o_oracle_attn(
+                { d, d, n_group, n_head_kv, n_queries, n_chunks }, scale(), qs.data(), cells,
+                [&](int cell, int h) { return ks.data() + ((size_t) cell*n_head_kv + h)*d; },
+                [&](int cell, int h, int i) { return vs[v_trans ? (size_t) (h*d + i)*n_cells + cell : ((size_t) cell*n_head_kv + h)*d + i]; },
+                o ? os.data() : nullptr, lse ? ls.data() : nullptr, has_blocks ? 0 : n_keys);
+
+        expected.assign(result.begin(), result.end());
     }
 
     // the largest of output, row statistics and votes

@@ -1,68 +1,10 @@
 // GGML_OP_H2O, PAGES, LANDMARKS and QUERY, as cases of test-backend-ops; part of test-backend-ops-h2o.h.
 //
-// Every step is plain loops in double precision over the inputs as the cache has them.
+// The oracle reads the inputs as the cache has them.
 
 #pragma once
 
-#include <map>
-#include <numeric>
-
-// A choice of the best n of some scores, ties to the lower index, NaN last. A backend rounds: it may decide otherwise
-// where a score is within `tolerance` of the cut, which lies between the worst that is in and the best that is out.
-struct test_h2o_choice {
-    std::vector<double> scores;
-    std::vector<char>   is_in;
-
-    double worst_in = INFINITY;
-    double best_out = -INFINITY;
-
-    test_h2o_choice(std::vector<double> all, size_t n) : scores(std::move(all)), is_in(scores.size(), 0) {
-        for (double & x : scores) {
-            x = std::isnan(x) ? -INFINITY : x;
-        }
-        std::vector<size_t> order(scores.size());
-        std::iota(order.begin(), order.end(), 0);
-        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] > scores[b]; });
-
-        n = std::min(n, order.size());
-        for (size_t i = 0; i < order.size(); i++) {
-            is_in[order[i]] = i < n;
-        }
-        worst_in = n > 0            ? scores[order[n - 1]] : worst_in;
-        best_out = n < order.size() ? scores[order[n]]     : best_out;
-    }
-
-    std::vector<int32_t> chosen() const {
-        std::vector<int32_t> res;
-        for (size_t i = 0; i < is_in.size(); i++) {
-            if (is_in[i]) {
-                res.push_back(i);
-            }
-        }
-        return res;
-    }
-
-    // no rounding can change it: exact ties go by position on every backend
-    bool is_clear(double tolerance) const {
-        return worst_in == best_out || worst_in - best_out > tolerance;
-    }
-
-    // as many others are in; those that differ are near the cut
-    bool allows(const std::vector<char> & other, double tolerance) const {
-        if (std::count(other.begin(), other.end(), 1) != std::count(is_in.begin(), is_in.end(), 1)) {
-            return false;
-        }
-        for (size_t i = 0; i < scores.size(); i++) {
-            const bool differs = other[i] != is_in[i];
-            const bool is_near = is_in[i] ? scores[i] < best_out + tolerance : scores[i] > worst_in - tolerance;
-
-            if (differs && (worst_in == best_out || !is_near)) {
-                return false;
-            }
-        }
-        return true;
-    }
-};
+#include "h2o-oracle-query.h"
 
 enum test_h2o_keys_kind {
     TEST_H2O_KEYS_DISTINCT,
@@ -150,13 +92,7 @@ struct test_h2o_indexed : public test_h2o_case {
     }
 
     std::vector<double> mean_key(int page, int h) const {
-        std::vector<double> mean(d, 0.0);
-        for (int j = 0; j < GGML_H2O_PAGE; j++) {
-            for (int i = 0; i < d; i++) {
-                mean[i] += key(page*GGML_H2O_PAGE + j, h)[i]/(double) GGML_H2O_PAGE;
-            }
-        }
-        return mean;
+        return h2o_oracle_mean_key([&](int cell) { return key(cell, h); }, d, page);
     }
 
     // [n_head_kv][n_pages][d]
@@ -171,28 +107,8 @@ struct test_h2o_indexed : public test_h2o_case {
         return res;
     }
 
-    // the keys of a span that are least like their mean
-    test_h2o_choice landmarks_of(int span, int h) const {
-        std::vector<double> mean(d, 0.0);
-        for (int i = 0; i < GGML_H2O_SPAN/GGML_H2O_PAGE; i++) {
-            const std::vector<double> of_page = mean_key(span*(GGML_H2O_SPAN/GGML_H2O_PAGE) + i, h);
-            for (int j = 0; j < d; j++) {
-                mean[j] += of_page[j];
-            }
-        }
-        std::vector<double> unlike;
-        for (int i = 0; i < GGML_H2O_SPAN; i++) {
-            const float * k = key(span*GGML_H2O_SPAN + i, h);
-
-            double dot    = 0.0;
-            double square = 0.0;
-            for (int j = 0; j < d; j++) {
-                dot    += k[j]*mean[j];
-                square += (double) k[j]*k[j];
-            }
-            unlike.push_back(-dot/std::sqrt(square));
-        }
-        return test_h2o_choice(unlike, GGML_H2O_LANDMARKS);
+    h2o_oracle_choice landmarks_of(int span, int h) const {
+        return h2o_oracle_landmarks_of([&](int cell) { return key(cell, h); }, d, span);
     }
 
     // [n_head_kv][n_spans*GGML_H2O_LANDMARKS]
@@ -348,7 +264,6 @@ struct test_h2o_query : public test_h2o_indexed {
     const double tolerance = 5e-4; // of a logit
     const double ranking   = 1e-2; // the same, where a device rounds to F16 what only ranks landmarks and pages
 
-    // a search of keys may round: to BF16 with AMX, to 16 bits on other CPUs, to F16 on a device
     // a search of keys may round: to BF16 with AMX, to 8 bits on other CPUs (to 7 where they have no VNNI), to F16 on a device
     const double rounding = may_use("H2O_AMX") || may_use("H2O_INT8") ? 0.2 : tolerance;
 
@@ -368,13 +283,7 @@ struct test_h2o_query : public test_h2o_indexed {
     std::vector<float>   means;  // [n_head_kv][n_pages][d]
     std::vector<int32_t> marks;  // [n_head_kv][n_spans*GGML_H2O_LANDMARKS]
 
-    // of a block and a head
-    struct decision {
-        std::vector<int32_t> by_need; // positions
-        std::vector<int32_t> others;  // positions that `rest` is about
-        test_h2o_choice      rest;
-    };
-    std::vector<decision> decisions; // [n_sets][n_head]
+    std::vector<h2o_oracle_decision> decisions; // [n_sets][n_head]
 
     std::string vars() override {
         return "h2o=query," + test_h2o_indexed::vars() + "," + VARS_TO_STR5(n_group, n_queries, pos, n_local, n_heavy);
@@ -399,120 +308,25 @@ struct test_h2o_query : public test_h2o_indexed {
         return out = ggml_h2o_query(ctx, q, lse, k, pages, landmarks, pos, n_local, n_heavy, scale());
     }
 
-    const float * query(int i, int h) const {
-        return qs.data() + ((size_t) i*n_head + h)*d;
-    }
-    float lse_at(int i, int h) const {
-        return ls[(size_t) i*n_head + h];
-    }
-
-    template <typename X, typename Y>
-    double dot(const X * x, const Y * y) const {
-        double res = 0.0;
-        for (int i = 0; i < d; i++) {
-            res += (double) x[i]*y[i];
-        }
-        return res;
-    }
-
-    // NaN does not count
-    static double larger(double a, double b) { return b > a ? b : a; }
-
     // -> false if a choice on the way is not clear
     bool decide(int block, int h) {
         const int begin = block*GGML_H2O_BLOCK;
-        const int n     = std::min(GGML_H2O_BLOCK, n_queries - begin);
         const int h_kv  = h/n_group;
 
-        // 1: the queries that their surroundings give the least
-        std::vector<double> needs;
-        std::vector<double> near;
-        for (int i = 0; i < n; i++) {
-            near.push_back(lse_at(begin + i, h));
-            needs.push_back(std::log(n_near + begin + i + 1.0) - near[i]);
-        }
-        const test_h2o_choice needy(needs, GGML_H2O_NEEDY);
+        const auto row = [&](int i) { return (size_t) (begin + i)*n_head + h; };
 
-        // 2: the landmarks that they want
-        std::vector<int32_t> at;
-        std::vector<double>  wanted;
-        for (int i = 0; i < pos/GGML_H2O_SPAN*GGML_H2O_LANDMARKS; i++) {
-            const int32_t x = marks[(size_t) h_kv*n_spans()*GGML_H2O_LANDMARKS + i];
-            if (x >= n_cand) {
-                continue;
-            }
-            double best = -INFINITY;
-            for (const int32_t r : needy.chosen()) {
-                best = larger(best, dot(query(begin + r, h), key(x, h_kv))*scale() - near[r]);
-            }
-            at.push_back(x);
-            wanted.push_back(best);
-        }
-        const test_h2o_choice by_need(wanted, std::min(64, n_heavy/8));
+        const auto   first  = marks.begin() + (size_t) h_kv*n_spans()*GGML_H2O_LANDMARKS;
+        const size_t n_mark = pos/GGML_H2O_SPAN*GGML_H2O_LANDMARKS;
 
-        // 3: the pages to be searched, and what is left behind the last of them
-        const int n_whole = n_cand/GGML_H2O_PAGE;
+        decisions.push_back(h2o_oracle_query(
+                { d, scale(), std::min(GGML_H2O_BLOCK, n_queries - begin), begin, n_near, n_cand, n_heavy,
+                  means.data() + (size_t) h_kv*n_pages()*d, { first, first + n_mark } },
+                [&](int i) { return qs.data() + row(i)*d; },
+                [&](int i) { return (double) ls[row(i)]; },
+                [&](int cell) { return key(cell, h_kv); }));
 
-        std::vector<double> of_pages(n_whole, -INFINITY);
-        for (int i = 0; i < n; i++) {
-            std::vector<double> logits;
-            for (int page = 0; page < n_whole; page++) {
-                logits.push_back(dot(query(begin + i, h), means.data() + ((size_t) h_kv*n_pages() + page)*d)*scale());
-            }
-            const double most = std::accumulate(logits.begin(), logits.end(), (double) -INFINITY, larger);
-            for (int page = 0; page < n_whole; page++) {
-                of_pages[page] = larger(of_pages[page], logits[page] - most);
-            }
-        }
-        if (n_whole > 0) {
-            of_pages[0] = INFINITY; // always
-        }
-        const test_h2o_choice picked(of_pages, std::max(32, (n_heavy + 5)/6));
-
-        std::vector<int32_t> searched;
-        for (int32_t x = 0; x < n_cand; x++) {
-            if (x/GGML_H2O_PAGE >= n_whole || picked.is_in[x/GGML_H2O_PAGE]) {
-                searched.push_back(x);
-            }
-        }
-
-        // 4: the largest beside what surrounds a query, and the best key of each page
-        std::vector<double> best(searched.size(), -INFINITY);
-        for (int i = 0; i < n; i++) {
-            std::vector<double>       logits;
-            std::map<int32_t, double> most; // of a page
-            double max = near[i];
-            for (const int32_t x : searched) {
-                logits.push_back(dot(query(begin + i, h), key(x, h_kv))*scale());
-                max = larger(max, logits.back());
-
-                double & of_page = most.emplace(x/GGML_H2O_PAGE, -INFINITY).first->second;
-                of_page = larger(of_page, logits.back());
-            }
-            double sum = std::exp(near[i] - max);
-            for (const auto & [page, x] : most) {
-                sum += std::exp(x - max);
-            }
-            for (size_t j = 0; j < searched.size(); j++) {
-                best[j] = larger(best[j], logits[j] - max - std::log(sum));
-            }
-        }
-
-        std::vector<int32_t> taken;
-        for (const int32_t i : by_need.chosen()) {
-            taken.push_back(at[i]);
-        }
-        std::vector<int32_t> others;
-        std::vector<double>  scores;
-        for (size_t j = 0; j < searched.size(); j++) {
-            if (!std::binary_search(taken.begin(), taken.end(), searched[j])) {
-                others.push_back(searched[j]);
-                scores.push_back(best[j]);
-            }
-        }
-        decisions.push_back({ taken, others, test_h2o_choice(scores, n_set - taken.size()) });
-
-        return needy.is_clear(tolerance) && by_need.is_clear(ranking) && picked.is_clear(ranking);
+        const h2o_oracle_decision & e = decisions.back();
+        return e.needy.is_clear(tolerance) && e.wanted.is_clear(ranking) && e.picked.is_clear(ranking);
     }
 
     // queries of a block and head, and what their surroundings give them
@@ -577,7 +391,7 @@ struct test_h2o_query : public test_h2o_indexed {
         set_rows(landmarks, marks, 0x7fffffff);
     }
 
-    bool is_right(const float * got, const decision & e) const {
+    bool is_right(const float * got, const h2o_oracle_decision & e) const {
         std::vector<char> is_in(n_cand, 0);
         for (int i = 0; i < n_set; i++) {
             if ((i > 0 && got[i] <= got[i - 1]) || got[i] < 0 || got[i] >= n_cand) {

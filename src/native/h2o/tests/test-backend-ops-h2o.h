@@ -1,12 +1,14 @@
 // What H2O asks of a backend, as cases of test-backend-ops:
 // included by tests/test-backend-ops.cpp after its last test_case.
 //
-// Each case knows its result, computed here by plain loops over the inputs, and holds both backends to it. So the cases
+// Each case knows its result, by the oracle or by plain loops over the inputs, and holds both backends to it. So the cases
 // mean something with one backend too: `test-backend-ops -b CPU -p h2o=` runs them, and only them.
 
 #pragma once
 
 #include "../ops/ggml-h2o.h"
+
+#include "h2o-oracle.h"
 
 #include <limits>
 #include <map>
@@ -264,37 +266,14 @@ struct test_h2o_select : public test_h2o_tracked {
         return ggml_h2o_select(ctx, mem_pos, mem_score, chunk_score, tracked, pos, n_local, n_heavy);
     }
 
-    // what candidates are compared by: NaN counts as -inf
-    static float rank(float score) {
-        return std::isnan(score) ? -INFINITY : score;
-    }
-
     void initialize_tensors(ggml_context * ctx) override {
         initialize_others(ctx, { mem_pos, mem_score, chunk_score });
 
         std::mt19937 gen(pos);
         expected.clear();
-        for (std::map<int32_t, float> & candidates : initialize_inputs(gen)) {
-            const int local_begin = std::max(0, pos - n_local);
-
-            std::set<int32_t> heavy;
-            candidates.erase(candidates.lower_bound(local_begin), candidates.end());
-            while ((int) heavy.size() < n_heavy && !candidates.empty()) {
-                // the first of the largest
-                const auto best = std::max_element(candidates.begin(), candidates.end(), [](const auto & a, const auto & b) {
-                    return rank(a.second) < rank(b.second);
-                });
-                heavy.insert(best->first);
-                candidates.erase(best);
-            }
-            for (int32_t p = 0; (int) heavy.size() < std::min(n_heavy, local_begin); p++) {
-                heavy.insert(p);
-            }
-
-            expected.insert(expected.end(), heavy.begin(), heavy.end());
-            for (int32_t p = local_begin; p < pos; p++) {
-                expected.push_back(p);
-            }
+        for (const std::map<int32_t, float> & candidates : initialize_inputs(gen)) {
+            const std::vector<int32_t> set = h2o_oracle_select(candidates, pos, n_local, n_heavy);
+            expected.insert(expected.end(), set.begin(), set.end());
         }
     }
 };
