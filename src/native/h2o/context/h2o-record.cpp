@@ -30,15 +30,15 @@ h2o_info h2o_get_info(const llama_context * ctx) {
     // bytes on the devices beside K and V, alignment included
     std::map<ggml_backend_buffer_type_t, size_t> stored;
     if (h2o.cache) {
-        h2o.cache->get_store().add_to_breakdown(stored);
+        h2o.cache->engine.store.add_to_breakdown(stored);
     }
     for (const auto & it : stored) {
         size_context -= it.second;
     }
 
-    const size_t size_state = h2o.cache ? h2o.cache->get_store().size_kept()    : 0;
-    const size_t size_intra = h2o.cache ? h2o.cache->get_store().size_working() : 0;
-    const size_t size_index = h2o.cache ? h2o.cache->get_store().size_index()   : 0;
+    const size_t size_state = h2o.cache ? h2o.cache->engine.store.size_kept()    : 0;
+    const size_t size_intra = h2o.cache ? h2o.cache->engine.store.size_working() : 0;
+    const size_t size_index = h2o.cache ? h2o.cache->engine.store.size_index()   : 0;
 
     return {
         h2o.reason,
@@ -56,7 +56,7 @@ h2o_info h2o_get_info(const llama_context * ctx) {
         size_context,
         size_compute,
         h2o.size_sparse,
-        h2o.cache && h2o.cache->get_fused(),
+        h2o.cache && &h2o.cache->engine.block == &h2o_fused_block(),
         h2o.n_nodes,
     };
 }
@@ -147,22 +147,22 @@ bool h2o_set_trace(llama_context * ctx, h2o_trace_level level) {
         return false;
     }
     if (cache) {
-        cache->trace.level = level;
+        cache->engine.trace.level = level;
         if (level == H2O_TRACE_OFF) {
-            cache->trace.clear();
+            cache->engine.trace.clear();
         }
     }
     return true;
 }
 
 int32_t h2o_trace_n(const llama_context * ctx) {
-    return ctx->h2o->cache ? ctx->h2o->cache->trace.get().size() : 0;
+    return ctx->h2o->cache ? ctx->h2o->cache->engine.trace.get().size() : 0;
 }
 
 bool h2o_get_trace(const llama_context * ctx, int32_t i, h2o_trace * trace) {
     if (i < 0 || i >= h2o_trace_n(ctx)) {
         return false;
     }
-    *trace = ctx->h2o->cache->trace.get()[i];
+    *trace = ctx->h2o->cache->engine.trace.get()[i];
     return true;
 }

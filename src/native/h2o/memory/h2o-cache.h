@@ -5,10 +5,8 @@
 #pragma once
 
 #include "h2o-call.h"
-#include "h2o-policy.h"
+#include "h2o-engine.h"
 #include "h2o-state.h"
-#include "h2o-store.h"
-#include "h2o-trace.h"
 
 #include "llama-batch.h"
 #include "llama-memory.h"
@@ -22,7 +20,7 @@ class h2o_cache;
 
 // One sparse call on its way through llama_context: a step and a ubatch per graph. Part of the memory context of a
 // family.
-class h2o_sparse_context {
+class h2o_sparse_context : public h2o_sparse_graph {
 public:
     // a call
     h2o_sparse_context(h2o_cache & cache, std::vector<h2o_step> steps, std::vector<llama_ubatch> ubatches);
@@ -30,16 +28,18 @@ public:
     // a reservation
     h2o_sparse_context(h2o_cache & cache, const h2o_plan & plan);
 
-    virtual ~h2o_sparse_context() = default;
-
     // the context of the cache that attention reads
     virtual const llama_kv_cache_context & get_attn() const = 0;
 
     h2o_cache      & get_cache() const { return cache; }
+
+    h2o_engine & get_engine() const override;
+    uint32_t     get_n_kv()   const override;
+
     const h2o_step & get_step()  const { return steps[i_step]; }
 
     // of a sparse step
-    const h2o_plan & get_plan()  const { return *steps[i_step].plan; }
+    const h2o_plan & get_plan()  const override { return *steps[i_step].plan; }
 
 protected:
     // before the graph runs
@@ -127,19 +127,12 @@ public:
     // phase, and the one with the tail
     std::vector<h2o_plan> reserve_plans(uint32_t n_tokens) const;
 
-    const h2o_policy & get_policy() const { return *policy; }
-    const h2o_store  & get_store()  const { return store; }
 
     // of a sequence that may be another than the state of its stream speaks of
     h2o_state get_state(llama_seq_id seq_id) const;
 
     // chunks of the sparse path, since the last reset of the stream's state
     int32_t get_n_chunks(int32_t stream) const { return states[stream].n_chunks; }
-
-    // attention as GGML_OP_H2O, or as a graph of stock ops
-    bool get_fused() const { return is_fused; }
-
-    const h2o_block & get_block() const { return is_fused ? h2o_fused_block() : h2o_composed_block(); }
 
     // chunks that one graph holds at most
     int32_t get_n_graph_chunks() const { return n_graph_chunks; }
@@ -161,18 +154,14 @@ public:
     // from now on every call is dense, for this reason
     void refuse(h2o_reason reason) { refused = reason; n_decode = 0; }
 
-    h2o_trace_log trace;
+    h2o_engine engine;
 
 private:
     const llama_cparams  & cparams;
     const llama_kv_cache & attn;
 
-    const bool    is_fused;
     const bool    has_exact;
     const int32_t n_graph_chunks;
-
-    const std::unique_ptr<h2o_policy> policy;
-    const h2o_store                   store;
 
     // One for each stream of the cache. Where all sequences share one stream, cells that have several names keep their keys
     // while one of them is left, so the state goes with the cells to the next sequence that is sparse (take_state).

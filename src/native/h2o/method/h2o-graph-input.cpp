@@ -1,9 +1,8 @@
 #include "h2o-graph-input.h"
 
-#include "h2o-block.h"
-#include "h2o-cache.h"
+#include "h2o-engine.h"
 
-#include "llama-kv-cache.h"
+#include "llama-memory.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,14 +25,14 @@ static int64_t h2o_n_ones(const llm_graph_context & g, const h2o_plan & plan) {
     return res;
 }
 
-llm_graph_input_h2o::llm_graph_input_h2o(const llm_graph_context & g, const h2o_sparse_context & sparse) :
-    plan(sparse.get_plan()), cache(sparse.get_cache()), n_kv(sparse.get_attn().get_n_kv()) {
+llm_graph_input_h2o::llm_graph_input_h2o(const llm_graph_context & g, const h2o_sparse_graph & sparse) :
+    plan(sparse.get_plan()), engine(sparse.get_engine()), n_kv(sparse.get_n_kv()) {
     const bool has_intra = plan.phase != H2O_PHASE_INTER;
     const bool has_inter = plan.phase != H2O_PHASE_INTRA;
 
     // without intra and without a memory the cached intra attention passes through
     const bool has_votes =
-        cache.get_block().wants_mask_and_ones && cache.get_policy().traits.casts_votes && (has_intra || plan.n_mem(plan.ic_begin) > 0);
+        engine.block.wants_mask_and_ones && engine.policy->traits.casts_votes && (has_intra || plan.n_mem(plan.ic_begin) > 0);
     const bool has_mass = plan.trace == H2O_TRACE_MASS && has_inter;
 
     if (has_votes || has_mass) {
@@ -44,7 +43,7 @@ llm_graph_input_h2o::llm_graph_input_h2o(const llm_graph_context & g, const h2o_
 }
 
 int32_t llm_graph_input_h2o::find_owner(const ggml_tensor * k, int32_t il) const {
-    if (cache.get_store().has_layer(il)) {
+    if (engine.store.has_layer(il)) {
         owners[k->view_src] = il;
         return il;
     }
@@ -92,8 +91,8 @@ void llm_graph_input_h2o::set_input(const llama_ubatch * ubatch) {
 }
 
 bool llm_graph_input_h2o::can_reuse(const llm_graph_params & params) {
-    const auto * sparse = dynamic_cast<const h2o_sparse_context *>(params.mctx);
+    const auto * sparse = dynamic_cast<const h2o_sparse_graph *>(params.mctx);
 
-    return sparse && &sparse->get_cache() == &cache && sparse->get_plan() == plan &&
-        sparse->get_attn().get_n_kv() == n_kv;
+    return sparse && &sparse->get_engine() == &engine && sparse->get_plan() == plan &&
+        sparse->get_n_kv() == n_kv;
 }

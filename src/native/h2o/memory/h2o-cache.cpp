@@ -2,7 +2,6 @@
 
 #include "h2o-debug.h"
 #include "h2o-device.h"
-#include "h2o-exact.h"
 #include "h2o-policies.h"
 #include "h2o-two-pass.h"
 
@@ -76,14 +75,25 @@ static std::vector<h2o_state> h2o_states(const h2o_policy & policy, uint32_t n_s
 }
 
 h2o_cache::h2o_cache(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn) :
-    cparams(cparams), attn(attn), is_fused(h2o_has_fused_attn(model, cparams, attn)),
+    engine{
+        h2o_make_policy(cparams.h2o, cparams.n_ubatch),
+        h2o_store(h2o_store_layers(model, cparams, attn, *engine.policy), attn.get_n_stream(), model.hparams.no_alloc),
+        h2o_has_fused_attn(model, cparams, attn) ? h2o_fused_block() : h2o_composed_block(),
+        {} },
+    cparams(cparams), attn(attn),
     has_exact(h2o_has_exact(model, cparams, attn)),
     n_graph_chunks(h2o_n_graph_chunks(model, cparams)),
-    policy(h2o_make_policy(cparams.h2o, cparams.n_ubatch)),
-    store(h2o_store_layers(model, cparams, attn, *policy), attn.get_n_stream(), model.hparams.no_alloc),
-    states(h2o_states(*policy, attn.get_n_stream())), expected(LLAMA_MAX_SEQ, 0),
-    n_decode(store.has_signs() ? cparams.h2o.n_decode : 0), last(states.size()) {
-    trace.level = cparams.h2o.trace;
+    states(h2o_states(*engine.policy, attn.get_n_stream())), expected(LLAMA_MAX_SEQ, 0),
+    n_decode(engine.store.has_signs() ? cparams.h2o.n_decode : 0), last(states.size()) {
+    engine.trace.level = cparams.h2o.trace;
+}
+
+h2o_engine & h2o_sparse_context::get_engine() const {
+    return cache.engine;
+}
+
+uint32_t h2o_sparse_context::get_n_kv() const {
+    return get_attn().get_n_kv();
 }
 
 //
@@ -97,17 +107,17 @@ h2o_plan h2o_cache::new_plan(uint32_t n_tokens, llama_pos pos) const {
     plan.n_chunk  = cparams.n_ubatch;
     plan.n_local  = cparams.h2o.n_local;
     plan.n_heavy  = cparams.h2o.n_heavy;
-    plan.trace    = trace.level;
+    plan.trace    = engine.trace.level;
 
     plan.heavy_grows   = cparams.h2o.heavy_grows;
-    plan.is_local_near = policy->traits.has_local_near;
+    plan.is_local_near = engine.policy->traits.has_local_near;
     return plan;
 }
 
 h2o_reason h2o_cache::get_decode_reason() const {
     return
         refused != H2O_REASON_NONE       ? refused :
-        store.has_signs()                ? H2O_REASON_NONE :
+        engine.store.has_signs()                ? H2O_REASON_NONE :
         cparams.h2o.n_decode == 0        ? H2O_REASON_OFF :
         cparams.h2o.upstream_products    ? H2O_REASON_UNSUPPORTED_CONTEXT :
         has_exact                        ? H2O_REASON_UNSUPPORTED_ATTENTION : H2O_REASON_UNSUPPORTED_DEVICE; // huge heads, or a GPU
@@ -241,7 +251,7 @@ std::vector<h2o_step> h2o_cache::begin_call(const llama_batch & batch, uint32_t 
         call.n_sparse += run.n_tokens;
     }
 
-    trace.clear();
+    engine.trace.clear();
 
     call.pos      = first->pos;
     call.path     = H2O_PATH_SPARSE;
@@ -277,8 +287,8 @@ std::vector<h2o_plan> h2o_cache::reserve_plans(uint32_t n_tokens) const {
     h2o_plan plan = new_plan(n_tokens, cparams.n_ctx_seq - n_tokens);
     plan.trace = H2O_TRACE_OFF;
 
-    h2o_state full(*policy);
-    full.carry = policy->full_carry(plan);
+    h2o_state full(*engine.policy);
+    full.carry = engine.policy->full_carry(plan);
 
     const std::vector<h2o_plan> plans = full.plan(plan, cparams.h2o.schedule, n_graph_chunks);
 
@@ -359,7 +369,7 @@ void h2o_cache::copied(llama_seq_id seq_id_src, llama_seq_id seq_id_dst) {
     if (src.stream != dst.stream) {
         // the copy has other cells; an index of their keys is made again
         dst.reset();
-        if (store.copy_kept(src.stream, src.copy, dst.stream, dst.copy)) {
+        if (engine.store.copy_kept(src.stream, src.copy, dst.stream, dst.copy)) {
             dst.carry.tracked = src.carry.tracked;
             dst.n_chunks      = src.n_chunks;
         } else if (!src.empty()) {
@@ -379,20 +389,20 @@ void h2o_cache::kept(llama_seq_id seq_id) {
 }
 
 void h2o_cache::write(llama_io_write_i & io, llama_seq_id seq_id) const {
-    const h2o_state_owner owner = { *policy, cparams.h2o, cparams.n_ubatch };
+    const h2o_state_owner owner = { *engine.policy, cparams.h2o, cparams.n_ubatch };
 
     for (const h2o_state & state : states) {
         if (seq_id < 0 || stream_of(seq_id) == state.stream) {
             // where all sequences share a stream, a state of all of them goes on with sequence 0
             const llama_seq_id own = seq_id < 0 ? state.stream : seq_id;
 
-            h2o_state_write(io, owner, store, state, state.seq_id == own && !state.empty());
+            h2o_state_write(io, owner, engine.store, state, state.seq_id == own && !state.empty());
         }
     }
 }
 
 bool h2o_cache::read(llama_io_read_i & io, llama_seq_id seq_id) {
-    const h2o_state_owner owner = { *policy, cparams.h2o, cparams.n_ubatch };
+    const h2o_state_owner owner = { *engine.policy, cparams.h2o, cparams.n_ubatch };
 
     bool is_valid = true;
 
@@ -400,7 +410,7 @@ bool h2o_cache::read(llama_io_read_i & io, llama_seq_id seq_id) {
         if (is_valid && (seq_id < 0 || stream_of(seq_id) == state.stream)) {
             state = state.of(seq_id < 0 ? state.stream : seq_id);
 
-            is_valid = h2o_state_read(io, owner, store, state, attn.seq_pos_max(state.seq_id) + 1);
+            is_valid = h2o_state_read(io, owner, engine.store, state, attn.seq_pos_max(state.seq_id) + 1);
         }
     }
     return is_valid;
@@ -425,13 +435,13 @@ h2o_sparse_context::h2o_sparse_context(h2o_cache & cache, const h2o_plan & plan)
 
 void h2o_sparse_context::begin_graph() const {
     if (get_step().plan) {
-        h2o_debug_phases(get_plan(), cache.get_policy(), cache.get_n_chunks(get_plan().stream));
+        h2o_debug_phases(get_plan(), *cache.engine.policy, cache.get_n_chunks(get_plan().stream));
     }
 }
 
 bool h2o_sparse_context::next_graph() {
     if (get_step().plan) {
-        h2o_debug_cache(get_plan(), cache.get_store());
+        h2o_debug_cache(get_plan(), cache.engine.store);
     }
     return ++i_step < steps.size();
 }

@@ -42,12 +42,6 @@ private:
     mutable std::map<const ggml_tensor *, ggml_tensor *> signs; // by the tensor of the cache that holds the keys
 };
 
-// whether K and V of a layer are on the CPU, where the kernel runs
-bool h2o_is_exact_layer(const llama_model & model, const llama_cparams & cparams, uint32_t il);
-
-// whether it runs in some layer of this cache
-bool h2o_has_exact(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn);
-
 // q, k, v and the mask as build_attn hands them to build_attn_mha -> [d_v*n_head, n_tokens], or null: K and V are elsewhere,
 // or there are too many tokens, as in a graph that is only reserved
 ggml_tensor * h2o_build_exact(

@@ -1,6 +1,7 @@
 #include "h2o-exact.h"
 
 #include "h2o-cache.h"
+#include "h2o-device.h"
 #include "h2o-view.h"
 
 #include "ops/ggml-h2o.h"
@@ -42,29 +43,12 @@ ggml_tensor * llm_graph_input_h2o_exact::build_signs(ggml_context * ctx, ggml_te
     if (n_decode == 0) {
         return nullptr;
     }
-    if (ggml_tensor * own = cache.get_store().signs(il, stream)) {
+    if (ggml_tensor * own = cache.engine.store.signs(il, stream)) {
         signs[k->view_src] = ggml_h2o_signs(ctx, h2o_view_cells(ctx, k), own, range);
     }
     const auto it = signs.find(k->view_src);
 
     return it == signs.end() ? nullptr : it->second;
-}
-
-static bool h2o_is_cpu(ggml_backend_dev_t dev) {
-    return !dev || ggml_backend_dev_type(dev) == GGML_BACKEND_DEVICE_TYPE_CPU;
-}
-
-bool h2o_is_exact_layer(const llama_model & model, const llama_cparams & cparams, uint32_t il) {
-    return !cparams.offload_kqv || h2o_is_cpu(model.dev_layer(il));
-}
-
-bool h2o_has_exact(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn) {
-    if (cparams.h2o.upstream_products) {
-        return false;
-    }
-    const std::vector<uint32_t> layers = attn.get_layer_ids();
-
-    return std::any_of(layers.begin(), layers.end(), [&](uint32_t il) { return h2o_is_exact_layer(model, cparams, il); });
 }
 
 // a tensor of the cache, or a view of one

@@ -6,10 +6,6 @@
 #include "llama-cparams.h"
 #include "llama-model.h"
 
-bool h2o_is_plain(const llama_model & model) {
-    return model.hparams.swa_type == LLAMA_SWA_TYPE_NONE && !llm_arch_is_hybrid(model.arch);
-}
-
 // what the graph does not show; everything else is for the probe to find
 static bool h2o_is_denied(const llama_model & model) {
     return

@@ -8,8 +8,5 @@
 struct llama_cparams;
 struct llama_model;
 
-// whether all layers with attention see all positions, and no layer is recurrent
-bool h2o_is_plain(const llama_model & model);
-
 // why no call can be sparse, or H2O_REASON_NONE
 h2o_reason h2o_coverage(const llama_model & model, const llama_cparams & cparams);

@@ -143,7 +143,7 @@ static const llm_graph_input_h2o_exact * h2o_exact_input(const llm_graph_result 
 
 void h2o_build_inp(const llm_graph_context & g) {
     if (const h2o_sparse_context * sparse = h2o_sparse(g.mctx)) {
-        sparse->get_cache().trace.begin_graph();
+        sparse->get_engine().trace.begin_graph();
 
         g.res->add_input(std::make_unique<llm_graph_input_h2o>(g, *sparse));
     } else if (h2o_is_exact(g.mctx, g.cparams)) {
@@ -240,7 +240,7 @@ bool h2o_ubatch_done(h2o_record & h2o, llama_context & lctx, const llama_memory_
 
     if (sparse->get_plan().trace) {
         lctx.synchronize();
-        h2o.cache->trace.read();
+        h2o.cache->engine.trace.read();
     }
     return h2o_defers_outputs(mctx);
 }
@@ -268,9 +268,9 @@ void h2o_decode_done(h2o_record & h2o, const llama_batch & batch) {
         h2o.last = h2o.cache->get_call();
 
         if (h2o.last.path == H2O_PATH_DENSE) {
-            h2o.cache->trace.clear();
+            h2o.cache->engine.trace.clear();
         }
-        h2o.cache->trace.sort();
+        h2o.cache->engine.trace.sort();
     } else {
         h2o.last = {};
         h2o.last.n_tokens      = batch.n_tokens;

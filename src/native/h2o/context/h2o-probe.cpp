@@ -98,7 +98,7 @@ static void h2o_probe_graph(
     res.n_nodes = std::max(res.n_nodes, ggml_graph_n_nodes(gf));
     res.size    = std::max(res.size, std::accumulate(sizes_here.begin(), sizes_here.end(), size_t(0)));
     res.flops   = h2o_linear_flops(gf)/plan.n_graph_tokens();
-    res.reason  = h2o_coverage_of_graph(*lctx.get_gf_res_reserve(), gf, cache.get_store(), res.layers);
+    res.reason  = h2o_coverage_of_graph(*lctx.get_gf_res_reserve(), gf, cache.engine.store, res.layers);
 }
 
 h2o_probe_result h2o_probe(llama_context & lctx, h2o_cache & cache, size_t * sizes) {
@@ -130,14 +130,14 @@ uint32_t h2o_max_nodes(const llama_context & lctx, const h2o_cache & cache) {
 
     // per layer and chunk: intra (if each chunk is a batch of its own), inter, fusion and the policy's share, views
     // included
-    uint64_t n_per_chunk = 80 + cache.get_policy().n_nodes_per_chunk();
+    uint64_t n_per_chunk = 80 + cache.engine.policy->n_nodes_per_chunk();
 
     if (cparams.h2o.trace == H2O_TRACE_MASS) {
         uint32_t n_head_max = 0;
-        for (const int32_t il : cache.get_store().layer_ids()) {
+        for (const int32_t il : cache.engine.store.layer_ids()) {
             n_head_max = std::max(n_head_max, hparams.n_head(il));
         }
-        const int64_t n_per_sum = cache.get_policy().traits.has_own_sets ? GGML_H2O_BLOCK : cparams.n_ubatch;
+        const int64_t n_per_sum = cache.engine.policy->traits.has_own_sets ? GGML_H2O_BLOCK : cparams.n_ubatch;
 
         if (n_head_max > 0) { // none where all layers have windows
             n_per_chunk += h2o_mass_max_nodes(cparams.n_ubatch, n_per_sum, cparams.n_ctx_seq, n_head_max);

@@ -1,7 +1,8 @@
 #include "h2o-policy-query.h"
 
-#include "h2o-device.h"
 #include "h2o-view.h"
+
+#include "ops/ggml-h2o.h"
 
 #include <algorithm>
 
@@ -19,10 +20,6 @@ std::vector<h2o_tensor_spec> h2o_policy_query::index(const h2o_layer_shape & sha
         { "pages",     GGML_TYPE_F32, { shape.d_k, n_pages, shape.n_head_kv } },
         { "landmarks", GGML_TYPE_I32, { n_spans*GGML_H2O_LANDMARKS, shape.n_head_kv, 1 } },
     };
-}
-
-bool h2o_policy_query::runs_index_on(ggml_backend_dev_t dev, const h2o_layer_shape & shape) const {
-    return h2o_device_runs_query(dev, shape.d_k, shape.type_k);
 }
 
 namespace {

@@ -1,9 +1,8 @@
 #include "h2o-device.h"
 
-#include "h2o-coverage.h"
-
 #include "ops/ggml-h2o.h"
 
+#include "llama-arch.h"
 #include "llama-cparams.h"
 #include "llama-impl.h"
 #include "llama-kv-cache.h"
@@ -65,30 +64,6 @@ bool h2o_has_honest_devices(const llama_model & model) {
     return true;
 }
 
-bool h2o_device_runs_query(ggml_backend_dev_t dev, int64_t d_k, ggml_type type_k) {
-    if (!dev) {
-        return true;
-    }
-    if (d_k % ggml_blck_size(type_k) != 0) {
-        return false;
-    }
-    const ggml_context_ptr ctx = h2o_new_context();
-
-    const int64_t n_cells = 2*GGML_H2O_SPAN;
-
-    ggml_tensor * q         = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, 1, GGML_H2O_BLOCK);
-    ggml_tensor * lse       = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, 1, GGML_H2O_BLOCK);
-    ggml_tensor * k         = ggml_new_tensor_3d(ctx.get(), type_k, d_k, n_cells, 1);
-    ggml_tensor * pages     = ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, d_k, n_cells/GGML_H2O_PAGE, 1);
-    ggml_tensor * landmarks = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_I32, 2*GGML_H2O_LANDMARKS, 1);
-
-    pages     = ggml_h2o_pages    (ctx.get(), k, pages, 0, n_cells/GGML_H2O_PAGE);
-    landmarks = ggml_h2o_landmarks(ctx.get(), k, pages, landmarks, 0, 2);
-
-    return ggml_backend_dev_supports_op(dev, pages) && ggml_backend_dev_supports_op(dev, landmarks) &&
-        ggml_backend_dev_supports_op(dev, ggml_h2o_query(ctx.get(), q, lse, k, pages, landmarks, n_cells, 64, 64, 1.0f));
-}
-
 static bool h2o_has_sinks(const llama_model & model) {
     return std::any_of(model.layers.begin(), model.layers.end(), [](const llama_layer & l) { return l.attn_sinks; });
 }
@@ -127,6 +102,27 @@ bool h2o_has_fused_attn(const llama_model & model, const llama_cparams & cparams
         }
     }
     return true;
+}
+
+bool h2o_is_cpu(ggml_backend_dev_t dev) {
+    return !dev || ggml_backend_dev_type(dev) == GGML_BACKEND_DEVICE_TYPE_CPU;
+}
+
+bool h2o_is_exact_layer(const llama_model & model, const llama_cparams & cparams, uint32_t il) {
+    return !cparams.offload_kqv || h2o_is_cpu(model.dev_layer(il));
+}
+
+bool h2o_has_exact(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn) {
+    if (cparams.h2o.upstream_products) {
+        return false;
+    }
+    const std::vector<uint32_t> layers = attn.get_layer_ids();
+
+    return std::any_of(layers.begin(), layers.end(), [&](uint32_t il) { return h2o_is_exact_layer(model, cparams, il); });
+}
+
+bool h2o_is_plain(const llama_model & model) {
+    return model.hparams.swa_type == LLAMA_SWA_TYPE_NONE && !llm_arch_is_hybrid(model.arch);
 }
 
 // Upstream never puts more than n_ubatch tokens into a graph, and its ops have limits that only longer ones meet: 2^16

@@ -1,6 +1,6 @@
 #include "h2o-chain.h"
 
-#include "h2o-cache.h"
+#include "h2o-engine.h"
 #include "h2o-two-pass.h"
 #include "h2o-view.h"
 
@@ -85,8 +85,8 @@ static void h2o_build_chain(
         const llm_graph_input_h2o & inp,
         int32_t                     owner,
         std::vector<h2o_chunks>   & batches) {
-    const h2o_store  & store  = inp.cache.get_store();
-    const h2o_policy & policy = inp.cache.get_policy();
+    const h2o_store  & store  = inp.engine.store;
+    const h2o_policy & policy = *inp.engine.policy;
 
     std::vector<ggml_tensor *> & sets = inp.sets[owner];
 
@@ -124,7 +124,7 @@ static void h2o_build_chain(
             h2o_expand(l, { chunks.intra.o });
 
             if (plan.trace) {
-                inp.cache.trace.keep(l, plan, ic, policy.traits.has_own_sets ? l.q->ne[1] : l.k->ne[1], set, scores, inp.ones);
+                inp.engine.trace.keep(l, plan, ic, policy.traits.has_own_sets ? l.q->ne[1] : l.k->ne[1], set, scores, inp.ones);
             }
         }
     }
@@ -141,11 +141,11 @@ ggml_tensor * h2o_build_attn_layer(
         int32_t                     il,
         int32_t                     owner) {
     const h2o_plan  & plan  = inp.plan;
-    const h2o_block & block = inp.cache.get_block();
+    const h2o_block & block = inp.engine.block;
 
     q = block.take(g.ctx0, q);
 
-    const bool with_votes = owner == il && inp.cache.get_policy().traits.casts_votes;
+    const bool with_votes = owner == il && inp.engine.policy->traits.casts_votes;
 
     const h2o_layer l = {
         g.ctx0, g.gf, q, k, v, softmax, il, q->ne[1]/k->ne[1], block, with_votes,
@@ -154,7 +154,7 @@ ggml_tensor * h2o_build_attn_layer(
 
     std::vector<h2o_chunks> batches;
     if (plan.phase == H2O_PHASE_INTER) {
-        batches.push_back(h2o_load_chunk(l, plan, inp.cache.get_store().working(il)));
+        batches.push_back(h2o_load_chunk(l, plan, inp.engine.store.working(il)));
     } else {
         batches = h2o_build_chunks(l, plan, inp);
     }
@@ -163,7 +163,7 @@ ggml_tensor * h2o_build_attn_layer(
         inp.sets[il]; // phase 1 has none, and the probe looks for the layer
 
         for (const h2o_chunks & chunks : batches) {
-            h2o_store_intra(l, plan, inp.cache.get_store().working(il), chunks.ic, chunks.intra);
+            h2o_store_intra(l, plan, inp.engine.store.working(il), chunks.ic, chunks.intra);
         }
     } else {
         h2o_build_chain(l, plan, inp, owner, batches);

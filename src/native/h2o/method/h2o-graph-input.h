@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-class h2o_cache;
-class h2o_sparse_context;
+struct h2o_engine;
+class h2o_sparse_graph;
 
 class llm_graph_input_h2o : public llm_graph_input_i {
 public:
-    llm_graph_input_h2o(const llm_graph_context & g, const h2o_sparse_context & sparse);
+    llm_graph_input_h2o(const llm_graph_context & g, const h2o_sparse_graph & sparse);
 
     void set_input(const llama_ubatch * ubatch) override;
 
@@ -26,7 +26,7 @@ public:
 
     const h2o_plan plan;
 
-    h2o_cache & cache;
+    h2o_engine & engine;
 
     const uint32_t n_kv;
 

@@ -90,7 +90,7 @@ public:
 
     std::map<ggml_backend_buffer_type_t, size_t> memory_breakdown() const override {
         auto res = Memory::memory_breakdown();
-        get_store().add_to_breakdown(res);
+        engine.store.add_to_breakdown(res);
         return res;
     }
 
