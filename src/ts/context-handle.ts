@@ -1,7 +1,8 @@
 /**
- * A native context with what every operation on it shares: turns, abort, position, disposal.
+ * One sequence of a native context, with what every operation on it shares: turns, abort, position, disposal.
  *
- * An operation (a whole prefill, a whole generation) takes its turn, then makes one native call after the other.
+ * An operation (a whole prefill, a whole generation) takes its turn, then makes one native call after the other. The
+ * scheduler says when each of these runs beside those of other sequences.
  */
 
 import { ContextTokens } from './context-tokens.js'
@@ -13,13 +14,38 @@ import { OperationQueue } from './operation-queue.js'
 import { checkDecode } from './options.js'
 import { Places } from './places.js'
 import { lookBack } from './sampling.js'
+import type { Scheduler } from './scheduler.js'
 import { refuseInsideLoop } from './token-loop.js'
-import type { LoadedState } from './types.js'
+import type { H2oTraceEntry, LoadedState } from './types.js'
 
 export type LogitsMode = keyof typeof outputs
 
+/** What the sequences of a context share. */
+export interface SharedContext {
+  readonly native: NativeContext
+  readonly info: NativeContextInfo
+  readonly nVocab: number
+  /** Of a prompt: its last tokens that are to go in dense calls. */
+  readonly denseTail: number
+  readonly flashAttn: string
+  readonly scheduler: Scheduler
+  /** How many they are. */
+  readonly parallel: number
+}
+
+export interface CallOptions {
+  /** The next token is sampled from the last logits: false */
+  draw?: boolean
+  /** Those that a query head reads of the cache, if the call is short: what keysOf() gave; 0 is all. 0 */
+  keys?: number
+  /** Tokens of the prompt that this call begins, if it is one piece of it: 0 */
+  expected?: number
+  /** Among prompts of other sequences: 0 */
+  priority?: number
+}
+
 export class ContextHandle {
-  /** Tokens in the context, as of the last native call that ended. */
+  /** Tokens in the sequence, as of the last native call that ended. */
   position = 0
   readonly places = new Places()
   readonly history: History
@@ -28,14 +54,27 @@ export class ContextHandle {
   #disposal: Promise<void> | undefined
 
   constructor(
-    readonly native: NativeContext,
-    readonly info: NativeContextInfo,
-    readonly nVocab: number,
-    /** Of a prompt: its last tokens that are to go in dense calls. */
-    readonly denseTail = 0,
-    flashAttn = 'auto',
+    readonly shared: SharedContext,
+    readonly sequence: number,
   ) {
-    this.history = new History(info, flashAttn, this.#tokens)
+    this.history = new History(shared.info, shared.flashAttn, this.#tokens)
+  }
+
+  get info(): NativeContextInfo {
+    return this.shared.info
+  }
+
+  get nVocab(): number {
+    return this.shared.nVocab
+  }
+
+  get denseTail(): number {
+    return this.shared.denseTail
+  }
+
+  /** No other sequence waits for its calls. */
+  get isAlone(): boolean {
+    return this.shared.parallel === 1
   }
 
   get disposed(): boolean {
@@ -47,7 +86,7 @@ export class ContextHandle {
   }
 
   assertLive(): void {
-    if (this.disposed) throw disposedError('context')
+    if (this.disposed) throw disposedError(this.#what)
   }
 
   /** Waits for its turn, runs, and ends the turn. */
@@ -68,7 +107,7 @@ export class ContextHandle {
 
   /** Runs work of the current turn. An abort ends the running native call and rejects with the signal's reason. */
   async abortable<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-    const onAbort = () => this.native.abort()
+    const onAbort = () => this.abort()
     this.assertLive()
     signal?.throwIfAborted()
     signal?.addEventListener('abort', onAbort)
@@ -85,8 +124,19 @@ export class ContextHandle {
     }
   }
 
+  /** Ends the outstanding calls of the sequence: they reject with ERR_H2O_INTERRUPTED. */
+  abort(): void {
+    this.shared.scheduler.cancel(this.sequence)
+    this.#native.abort(this.sequence)
+  }
+
+  /** Of the running call, 0 to 1. */
+  progress(): number {
+    return this.#native.progress(this.sequence)
+  }
+
   async tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array> {
-    return this.#call(() => this.native.tokenize(text, addSpecial, parseSpecial))
+    return this.#call(() => this.#native.tokenize(this.sequence, text, addSpecial, parseSpecial))
   }
 
   /**
@@ -98,17 +148,18 @@ export class ContextHandle {
     const repeatLastN = Math.min(sampling.repeatLastN, nCtx)
     const dryPenaltyLastN = Math.min(sampling.dryPenaltyLastN, nCtx)
     const past = this.#tokens.last(Math.min(lookBack(sampling), nCtx), position, next)
-    await this.#call(() => this.native.startSampling({ ...sampling, repeatLastN, dryPenaltyLastN }, past))
+    const own = { ...sampling, repeatLastN, dryPenaltyLastN }
+    await this.#call(() => this.#native.startSampling(this.sequence, own, past))
   }
 
   /** Whether a token ends a generation. */
   isEog(token: number): boolean {
-    return callNative(() => this.native.isEog(token))
+    return callNative(() => this.#native.isEog(token))
   }
 
   /** The bytes of a token: possibly a part of a UTF-8 character; none of a special one without `special`. */
   piece(token: number, special = false): Uint8Array {
-    return callNative(() => this.native.piece(token, special))
+    return callNative(() => this.#native.piece(token, special))
   }
 
   /** Keys that a query head reads in calls that say `decode`. Throws ERR_H2O_INVALID_ARGUMENT. */
@@ -122,19 +173,20 @@ export class ContextHandle {
     return keys
   }
 
-  /**
-   * One llama_decode call; `draw` samples the next token from the last logits.
-   *
-   * @param keys those that a query head reads of the cache, if the call is short: what keysOf() gave; 0 is all
-   */
+  /** One llama_decode call. */
   async decode(
     tokens: Int32Array,
     mode: LogitsMode,
     out: Float32Array | null,
-    draw = false,
-    keys = 0,
+    { draw = false, keys = 0, expected = 0, priority = 0 }: CallOptions = {},
   ): Promise<NativeCall> {
-    const call = await this.#call(() => this.native.decode(tokens, outputs[mode], out, draw, keys))
+    const { sequence } = this
+    const work = async () => {
+      this.assertLive()
+      return this.#native.decode(sequence, tokens, outputs[mode], out, draw, keys, expected)
+    }
+    const kind = tokens.length === 1 ? 'step' : 'prompt'
+    const call = await this.#call(() => this.shared.scheduler.run(kind, sequence, priority, work))
     this.#moved(call.position)
     this.#tokens.add(tokens, call.pos)
     this.history.add(tokens.length, call.pos, call.path)
@@ -143,19 +195,21 @@ export class ContextHandle {
 
   /** Forgets the positions [from, to); without `to`, everything from there on. */
   async forget(from: number, to = -1): Promise<void> {
-    const position = await this.#call(() => this.native.forget(from, to))
+    const position = await this.#call(() => this.#native.forget(this.sequence, from, to))
     this.#cut(from)
     this.#tokens.forget(from, to < 0 ? undefined : to)
     this.#moved(position)
   }
 
   async save(): Promise<Uint8Array> {
-    return this.#call(() => this.native.save(this.history.save()))
+    return this.#call(() => this.#native.save(this.sequence, this.history.save()))
   }
 
   /** `state` must be nobody else's: another thread reads it. */
   async restore(state: Uint8Array): Promise<LoadedState> {
-    const { position, inherited, reason, note } = await this.#call(() => this.native.restore(state))
+    const { position, inherited, reason, note } = await this.#call(() =>
+      this.#native.restore(this.sequence, state),
+    )
     this.#cut(0)
     this.#tokens.forget(0)
     this.#moved(position)
@@ -163,13 +217,26 @@ export class ContextHandle {
     return this.places.add({ position, inherited, reason: reason as LoadedState['reason'] })
   }
 
-  /** Aborts what runs, rejects what waits, frees the context. Once. */
-  dispose(): Promise<void> {
+  takeTrace(): H2oTraceEntry[] {
+    return this.#native.takeTrace(this.sequence)
+  }
+
+  /** Aborts what runs, rejects what waits, then frees what the sequence holds by `free`. Once. */
+  dispose(free: () => Promise<void>): Promise<void> {
     if (!this.#disposal) {
-      this.#queue.close(disposedError('context'))
-      this.#disposal = this.native.dispose()
+      this.#queue.close(disposedError(this.#what))
+      this.abort()
+      this.#disposal = free()
     }
     return this.#disposal
+  }
+
+  get #native(): NativeContext {
+    return this.shared.native
+  }
+
+  get #what(): 'context' | 'sequence' {
+    return this.sequence === 0 ? 'context' : 'sequence'
   }
 
   #moved(position: number): void {
@@ -187,6 +254,7 @@ export class ContextHandle {
 
   /** Native failures become H2oErrors, and tell the position after a rollback. */
   async #call<T>(work: () => T | Promise<T>): Promise<T> {
+    this.assertLive()
     try {
       return await work()
     } catch (error) {

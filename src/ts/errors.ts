@@ -31,6 +31,7 @@ export type H2oErrorCode =
   | 'ERR_H2O_ADAPTER_NOT_FOUND'
   | 'ERR_H2O_ADAPTER_INVALID'
   | 'ERR_H2O_RPC'
+  | 'ERR_H2O_NO_SEQUENCE'
 
 export interface H2oErrorOptions {
   details?: Record<string, unknown>
@@ -83,6 +84,7 @@ const hints: { [code in H2oErrorCode]?: string } = {
   ERR_H2O_SAMPLING: 'loosen the grammar or the schema, or the logitBias (--logit-bias)',
   ERR_H2O_LOGITS_FILE:
     'give a whole file that llama-perplexity or this program saved for this model and text: --save-all-logits',
+  ERR_H2O_NO_SEQUENCE: 'dispose one that is no longer needed, or make the context with a larger parallel',
   ERR_H2O_RPC: 'start ggml-rpc-server there, of the same version of h2o-llama',
   ERR_H2O_BATCH_TOO_LARGE: 'raise nBatch (-b), or use prefill(), which cuts the tokens',
 }
@@ -115,7 +117,7 @@ function describe(message: string, details: Record<string, unknown> | undefined)
   return reason ? `${message}: ${reason}` : message
 }
 
-export function disposedError(what: 'model' | 'context'): H2oError {
+export function disposedError(what: 'model' | 'context' | 'sequence'): H2oError {
   return new H2oError('ERR_H2O_DISPOSED', `the ${what} was disposed`)
 }
 

@@ -177,7 +177,9 @@ async function* tokensOf(
       }
       last = token
       drawn = await clock.measure(() =>
-        context.abortable(signal, () => context.decode(Int32Array.of(token), 'none', null, true, keys)),
+        context.abortable(signal, () =>
+          context.decode(Int32Array.of(token), 'none', null, { draw: true, keys }),
+        ),
       )
       clock.count(drawn)
     }

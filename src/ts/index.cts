@@ -3,7 +3,7 @@
  *
  * The library is an ES module, which CommonJS can only import asynchronously on every Node.js that we support. So:
  * - every function is here and returns a promise, planPrefill and setLogLevel too; the module is loaded at first use;
- * - H2oError, Model, Context and Document are here for `instanceof` (objects of theirs come from the functions), and `new` refuses.
+ * - H2oError, Model, Context, Sequence and Document are here for `instanceof` (objects of theirs come from the functions), and `new` refuses.
  */
 
 import type * as library from './index.js' with { 'resolution-mode': 'import' }
@@ -59,6 +59,7 @@ const api = {
   H2oError: standIn<Library['H2oError']>('H2oError'),
   Model: standIn<Library['Model']>('Model'),
   Context: standIn<Library['Context']>('Context'),
+  Sequence: standIn<Library['Sequence']>('Sequence'),
   Document: standIn<Library['Document']>('Document'),
 }
 
@@ -110,6 +111,8 @@ declare namespace api {
   export type SamplerName = library.SamplerName
   export type SamplingOptions = library.SamplingOptions
   export type Schedule = library.Schedule
+  export type Sequence = library.Sequence
+  export type SequenceTraits = library.SequenceTraits
   export type TokenLogprob = library.TokenLogprob
   export type TokenizeAsyncOptions = library.TokenizeAsyncOptions
   export type TokenizeOptions = library.TokenizeOptions

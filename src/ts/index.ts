@@ -10,7 +10,6 @@ export type {
   ToolCall,
   ToolChoice,
 } from './chat.js'
-export type { DecodeOptions, ReadOptions } from './context.js'
 export { Context, createContext } from './context.js'
 export type { LogitsMode } from './context-handle.js'
 export type { Device } from './devices.js'
@@ -42,6 +41,8 @@ export { planPrefill } from './prefill-plan.js'
 export type { RopeOptions } from './rope.js'
 export type { SamplerName } from './samplers.js'
 export type { SamplingOptions } from './sampling.js'
+export type { DecodeOptions, ReadOptions, SequenceTraits } from './sequence.js'
+export { Sequence } from './sequence.js'
 export type {
   Call,
   ContextH2o,

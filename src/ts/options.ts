@@ -99,8 +99,11 @@ export interface ContextOptions {
    * them.
    */
   embeddings?: boolean
-  /** Sequences that the cache is divided among: 1. This API uses the first one only. */
-  nSeqMax?: number
+  /**
+   * Sequences, each with nCtx tokens of its own: 1, at most 64. Context.sequence() gives those behind the first one.
+   * Prompts are read chunk by chunk then, so that each has its turns.
+   */
+  parallel?: number
   /** process.emitWarning, unless given. */
   onWarning?(warning: H2oWarning): void
 }
@@ -121,7 +124,7 @@ const contextOptionNames = namesOf<ContextOptions>({
   h2o: true,
   upstreamProducts: true,
   embeddings: true,
-  nSeqMax: true,
+  parallel: true,
   onWarning: true,
 })
 
@@ -139,6 +142,7 @@ const h2oOptionNames = namesOf<H2oOptions>({
 export interface CheckedContextOptions {
   model: ContextOptions['model']
   nCtx: number | undefined
+  parallel: number
   native: Omit<NativeContextOptions, 'nCtx'>
   denseTail: number
   warnings: H2oWarning[]
@@ -147,12 +151,13 @@ export interface CheckedContextOptions {
 
 const maxInt = 2 ** 31 - 1
 const maxCtx = 2 ** 31 - 256
-const maxSequences = 256
+const maxSequences = 64
 
 export function checkContextOptions(given: ContextOptions): CheckedContextOptions {
   const options = readOptions('createContext', given, contextOptionNames)
   optionalFunction('onWarning', options.onWarning)
   const nCtx = options.nCtx === undefined ? undefined : integer('nCtx', options.nCtx, 0, 0, maxCtx)
+  const parallel = integer('parallel', options.parallel, 1, 1, maxSequences)
   const nThreads = integer('nThreads', options.nThreads, defaultThreads(), 1, maxThreads)
   const typeV = oneOf('typeV', options.typeV, 'f16', kvTypes)
   const flashAttn = oneOf('flashAttn', options.flashAttn, 'auto', flashAttnModes)
@@ -170,11 +175,13 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
   return {
     model: options.model,
     nCtx,
+    parallel,
     denseTail: used.denseTail,
     native: {
       nBatch,
       nUbatch,
-      nSeqMax: integer('nSeqMax', options.nSeqMax, 1, 1, maxSequences),
+      nSeq: parallel,
+      isShared: false,
       nThreads,
       nThreadsBatch: integer('nThreadsBatch', options.nThreadsBatch, nThreads, 1, maxThreads),
       flashAttn,
@@ -297,12 +304,19 @@ function warnAboutBudget(
 const maxDefaultCtx = 32768
 
 /** The training context up to a limit unless asked; padded as llama.cpp pads it, so that nBatch sees it too. */
-export function resolveContextSize(nCtx: number | undefined, nCtxTrain: number): number {
+export function resolveContextSize(nCtx: number | undefined, nCtxTrain: number, parallel: number): number {
   if ((nCtx === undefined || nCtx === 0) && nCtxTrain <= 0) {
     throw invalidArgument('the model names no training context; give nCtx')
   }
   const wanted = nCtx === undefined ? Math.min(maxDefaultCtx, nCtxTrain) : nCtx === 0 ? nCtxTrain : nCtx
-  return Math.ceil(wanted / 256) * 256
+  const padded = Math.ceil(wanted / 256) * 256
+  if (padded * parallel > maxCtx) {
+    throw invalidArgument(`${parallel} sequences of ${padded} tokens are more than ${maxCtx}`, {
+      nCtx: padded,
+      parallel,
+    })
+  }
+  return padded
 }
 
 /** As llama.cpp has it: positions that training never saw, and that no other RoPE was asked for. */

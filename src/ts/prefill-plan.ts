@@ -38,6 +38,16 @@ export function planPrefill(
   return calls
 }
 
+/**
+ * The same calls in pieces of a chunk at most, so that others have their turns between them. A call that is sparse as a
+ * whole is sparse in pieces: its first piece says how many tokens are `expected`.
+ */
+export function cutIntoPieces(plan: readonly number[], nUbatch: number): { n: number; expected: number }[] {
+  return plan.flatMap((call) =>
+    cut(call, nUbatch, nUbatch, false).map((n, i) => ({ n, expected: i === 0 && call > nUbatch ? call : 0 })),
+  )
+}
+
 function cut(n: number, nBatch: number, nUbatch: number, sparse: boolean): number[] {
   const most = sparse ? nBatch - (nBatch % nUbatch) : nBatch
   const calls: number[] = []

@@ -5,7 +5,7 @@ import { H2oError, invalidArgument } from './errors.js'
 import { hostMemory } from './host-memory.js'
 import type { NativeCall, NativeSampling } from './native/surface.js'
 import type { Place } from './places.js'
-import { planPrefill } from './prefill-plan.js'
+import { cutIntoPieces, planPrefill } from './prefill-plan.js'
 import { followProgress } from './progress.js'
 import type { Call, Path, PrefillProgress, PrefillResult, Reason, Schedule } from './types.js'
 import { boolean, integer, oneOf, optionalFunction, optionalSignal, tokenIds } from './validate.js'
@@ -50,6 +50,11 @@ export interface PrefillOptions {
   addSpecial?: boolean
   /** "<|im_start|>" in the text becomes its token: false */
   parseSpecial?: boolean
+  /**
+   * In a context of several sequences: of prompts that wait, those with the highest priority are read first, by turns.
+   * 0
+   */
+  priority?: number
   signal?: AbortSignal
   onProgress?(progress: PrefillProgress): void
 }
@@ -62,6 +67,7 @@ export const prefillNames = {
   logits: true,
   addSpecial: true,
   parseSpecial: true,
+  priority: true,
   signal: true,
   onProgress: true,
 } as const
@@ -83,6 +89,7 @@ export function checkPrefillOptions(options: PrefillOptions): void {
   boolean('addSpecial', options.addSpecial, true)
   boolean('parseSpecial', options.parseSpecial, false)
   oneOf('logits', options.logits, 'last', logitsModes)
+  integer('priority', options.priority, 0, -(2 ** 31), 2 ** 31 - 1)
   optionalFunction('onProgress', options.onProgress)
   optionalSignal(options.signal)
 }
@@ -114,17 +121,18 @@ export async function runPrefill(
   const wanted = start + known
   const { nCallMax, nUbatch } = context.info
   const plan = planPrefill(tokens.length, nCallMax, nUbatch, context.covered, denseTail)
+  const pieces = context.isAlone ? plan.map((n) => ({ n, expected: 0 })) : cutIntoPieces(plan, nUbatch)
 
   if (context.position > wanted) await context.forget(wanted)
   const base = context.position // less than was wanted where that was in a hole (removeRange)
 
-  const progress = followProgress(context.native, tokens.length, options.onProgress)
+  const progress = followProgress(context, tokens.length, options.onProgress)
   const calls: Call[] = []
   const began = performance.now()
   let done = 0
   let drawn: NativeCall | null = null
   try {
-    for (const n of plan) {
+    for (const { n, expected } of pieces) {
       options.signal?.throwIfAborted()
       const isLast = done + n === tokens.length
       progress.started(n)
@@ -132,7 +140,7 @@ export async function runPrefill(
         tokens.subarray(done, done + n),
         mode === 'last' && !isLast ? 'none' : mode,
         rowsOf(logits, mode, isLast, done, n, context.nVocab),
-        sampling !== null && isLast,
+        { draw: sampling !== null && isLast, expected, priority: options.priority ?? 0 },
       )
       calls.push(publicCall(call))
       if (isLast && sampling) drawn = call

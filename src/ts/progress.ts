@@ -6,7 +6,6 @@
  */
 
 import { Listener } from './listener.js'
-import type { NativeContext } from './native/surface.js'
 import type { Call, PrefillProgress } from './types.js'
 
 const intervalMs = 100
@@ -29,12 +28,12 @@ const nobody: ProgressFollower = {
 }
 
 export function followProgress(
-  native: Pick<NativeContext, 'progress' | 'abort'>,
+  work: { progress(): number; abort(): void },
   total: number,
   listener: ((progress: PrefillProgress) => void) | undefined,
 ): ProgressFollower {
   if (!listener) return nobody
-  const told = new Listener(listener, () => native.abort())
+  const told = new Listener(listener, () => work.abort())
   let base = 0
   let size = 0
   let reported = 0
@@ -46,7 +45,7 @@ export function followProgress(
 
   const timer = setInterval(() => {
     // the estimate may be off: never back, never to the end of the call
-    const done = base + Math.floor(native.progress() * 0.99 * size)
+    const done = base + Math.floor(work.progress() * 0.99 * size)
     if (done > reported) report(done, null)
   }, intervalMs)
 

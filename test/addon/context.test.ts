@@ -243,15 +243,6 @@ describe('memory', () => {
   })
 })
 
-describe('a context', () => {
-  it('shares its cells among sequences', async () => {
-    await using context = await tinyContext({ nSeqMax: 2 })
-    expect(context.nCtx).toBe(512)
-    expect(await context.prefill(someTokens(400))).toMatchObject({ path: 'h2o' })
-    await expect(context.prefill(someTokens(513))).rejects.toMatchObject({ code: 'ERR_H2O_PROMPT_TOO_LONG' })
-  })
-})
-
 describe('a context that H2O does not serve', () => {
   it('outputs every token when it outputs embeddings', async () => {
     await using context = await tinyContext({ embeddings: true })

@@ -29,8 +29,9 @@ describe('context options that make no sense', () => {
     ['nBatch null', { nBatch: null }],
     ['nThreads 0', { nThreads: 0 }],
     ['nThreads too many', { nThreads: 100_000 }],
-    ['nSeqMax 0', { nSeqMax: 0 }],
-    ['nSeqMax too many', { nSeqMax: 257 }],
+    ['parallel 0', { parallel: 0 }],
+    ['parallel too many', { parallel: 65 }],
+    ['parallel times nCtx beyond 31 bits', { parallel: 2, nCtx: 2 ** 30 }],
     ['flashAttn unknown', { flashAttn: 'maybe' }],
     ['typeK unknown', { typeK: 'q2_k' }],
     ['typeV of Object.prototype', { typeV: 'toString' }],
@@ -196,12 +197,12 @@ describe('sizes', () => {
     [257, 32768, 512],
     [65536, 32768, 65536],
   ])('nCtx %s of a model trained on %i is %i', (nCtx, nCtxTrain, size) => {
-    expect(resolveContextSize(nCtx, nCtxTrain)).toBe(size)
+    expect(resolveContextSize(nCtx, nCtxTrain, 1)).toBe(size)
   })
 
   it('need a training context or nCtx', () => {
-    expect(() => resolveContextSize(undefined, 0)).toThrow(/training context/)
-    expect(() => resolveContextSize(0, 0)).toThrow(/training context/)
+    expect(() => resolveContextSize(undefined, 0, 1)).toThrow(/training context/)
+    expect(() => resolveContextSize(0, 0, 1)).toThrow(/training context/)
   })
 
   it('are what the context says', async () => {

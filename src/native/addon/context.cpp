@@ -2,6 +2,7 @@
 
 #include "model.h"
 #include "context/context-open.h"
+#include "context/copy-job.h"
 #include "context/forget-job.h"
 #include "context/state-jobs.h"
 #include "model/tokenize-job.h"
@@ -12,6 +13,10 @@
 namespace addon {
 
 namespace {
+
+llama_seq_id sequence_of(const Napi::CallbackInfo & info) {
+    return info[0].As<Napi::Number>().Int32Value();
+}
 
 class free_job : public job {
 public:
@@ -45,6 +50,7 @@ Napi::Function context_object::define(Napi::Env env) {
         InstanceMethod("forget",        &context_object::forget),
         InstanceMethod("save",          &context_object::save),
         InstanceMethod("restore",       &context_object::restore),
+        InstanceMethod("copy",          &context_object::copy),
         InstanceMethod("piece",         &context_object::piece),
         InstanceMethod("isEog",         &context_object::is_eog),
         InstanceMethod("takeTrace",     &context_object::take_trace),
@@ -53,9 +59,7 @@ Napi::Function context_object::define(Napi::Env env) {
 }
 
 context_object::context_object(const Napi::CallbackInfo & info) :
-    Napi::ObjectWrap<context_object>(info),
-    draw(std::make_shared<sampler_slot>()),
-    trace(std::make_shared<trace_ptr>()) {
+    Napi::ObjectWrap<context_object>(info) {
     const model_object * model = model_object::Unwrap(info[0].As<Napi::Object>());
 
     on_gpu = model->state->on_gpu;
@@ -106,27 +110,31 @@ Napi::Value context_object::tokenize(const Napi::CallbackInfo & info) {
     vocab(info.Env());
 
     tokenize_options options;
-    options.add_special   = info[1].ToBoolean();
-    options.parse_special = info[2].ToBoolean();
+    options.add_special   = info[2].ToBoolean();
+    options.parse_special = info[3].ToBoolean();
 
     return thread->submit(
-        std::make_unique<tokenize_job>(info.Env(), state->model, info[0].ToString().Utf8Value(), options));
+        std::make_unique<tokenize_job>(info.Env(), state->model, info[1].ToString().Utf8Value(), options, sequence_of(info)));
 }
 
 Napi::Value context_object::start_sampling(const Napi::CallbackInfo & info) {
     vocab(info.Env());
 
     return thread->submit(std::make_unique<sampler_job>(info.Env(), state->model,
-        sampler_options_from_js(info[0].As<Napi::Object>()), get_int32s(info[1]), draw));
+        sampler_options_from_js(info[1].As<Napi::Object>()), get_int32s(info[2]), sequences[sequence_of(info)].draw,
+        sequence_of(info)));
 }
 
 Napi::Value context_object::decode(const Napi::CallbackInfo & info) {
     decode_input input;
-    input.tokens = get_int32s(info[0]);
-    input.logits = (outputs) info[1].As<Napi::Number>().Int32Value();
+    input.seq_id = sequence_of(info);
+    input.tokens = get_int32s(info[1]);
+    input.logits = (outputs) info[2].As<Napi::Number>().Int32Value();
 
-    if (info[2].IsTypedArray()) {
-        const Napi::Float32Array out = info[2].As<Napi::Float32Array>();
+    slots & own = sequences[input.seq_id];
+
+    if (info[3].IsTypedArray()) {
+        const Napi::Float32Array out = info[3].As<Napi::Float32Array>();
 
         const size_t n_rows = input.logits == outputs::all  ? input.tokens.size() :
                               input.logits == outputs::last ? 1 : 0;
@@ -138,15 +146,19 @@ Napi::Value context_object::decode(const Napi::CallbackInfo & info) {
             input.out_array = Napi::Reference<Napi::Float32Array>::New(out, 1);
         }
     }
-    if (info[3].ToBoolean()) {
-        input.draw = draw->current;
+    if (info[4].ToBoolean()) {
+        input.draw = own.draw->current;
     }
-    input.n_decode = info[4].As<Napi::Number>().Uint32Value();
+    input.n_decode   = info[5].As<Napi::Number>().Uint32Value();
+    input.n_expected = info[6].As<Napi::Number>().Uint32Value();
 
-    return thread->submit(std::make_unique<decode_job>(info.Env(), std::move(input), state, trace));
+    return thread->submit(std::make_unique<decode_job>(info.Env(), std::move(input), state, own.trace));
 }
 
 Napi::Value context_object::progress(const Napi::CallbackInfo & info) {
+    if (state->running_seq.load(std::memory_order_relaxed) != sequence_of(info)) {
+        return Napi::Number::New(info.Env(), 0.0);
+    }
     const double done     = (double) state->n_nodes_done.load(std::memory_order_relaxed);
     const double expected = (double) state->n_nodes_expected.load(std::memory_order_relaxed);
 
@@ -154,26 +166,33 @@ Napi::Value context_object::progress(const Napi::CallbackInfo & info) {
 }
 
 Napi::Value context_object::abort(const Napi::CallbackInfo & info) {
-    thread->abort();
+    thread->abort(sequence_of(info));
     return info.Env().Undefined();
 }
 
 Napi::Value context_object::forget(const Napi::CallbackInfo & info) {
-    const int32_t from = info[0].As<Napi::Number>().Int32Value();
-    const int32_t to   = info[1].As<Napi::Number>().Int32Value();
+    const int32_t from = info[1].As<Napi::Number>().Int32Value();
+    const int32_t to   = info[2].As<Napi::Number>().Int32Value();
 
-    return thread->submit(std::make_unique<forget_job>(info.Env(), state, from, to));
+    return thread->submit(std::make_unique<forget_job>(info.Env(), state, sequence_of(info), from, to));
 }
 
 Napi::Value context_object::save(const Napi::CallbackInfo & info) {
-    const Napi::Uint8Array note = info[0].As<Napi::Uint8Array>();
+    const Napi::Uint8Array note = info[1].As<Napi::Uint8Array>();
 
-    return thread->submit(std::make_unique<save_job>(info.Env(), state,
+    return thread->submit(std::make_unique<save_job>(info.Env(), state, sequence_of(info),
         std::vector<uint8_t>(note.Data(), note.Data() + note.ElementLength())));
 }
 
 Napi::Value context_object::restore(const Napi::CallbackInfo & info) {
-    return thread->submit(std::make_unique<restore_job>(info.Env(), state, info[0].As<Napi::Uint8Array>()));
+    return thread->submit(
+        std::make_unique<restore_job>(info.Env(), state, sequence_of(info), info[1].As<Napi::Uint8Array>()));
+}
+
+Napi::Value context_object::copy(const Napi::CallbackInfo & info) {
+    const llama_seq_id to = info[1].As<Napi::Number>().Int32Value();
+
+    return thread->submit(std::make_unique<copy_job>(info.Env(), state, sequence_of(info), to));
 }
 
 Napi::Value context_object::piece(const Napi::CallbackInfo & info) {
@@ -191,6 +210,8 @@ Napi::Value context_object::is_eog(const Napi::CallbackInfo & info) {
 
 Napi::Value context_object::take_trace(const Napi::CallbackInfo & info) {
     const Napi::Env env = info.Env();
+
+    const std::shared_ptr<trace_ptr> trace = sequences[sequence_of(info)].trace;
 
     const trace_ptr entries = std::move(*trace);
     trace->reset();
@@ -230,7 +251,7 @@ Napi::Value context_object::dispose(const Napi::CallbackInfo & info) {
     is_disposed = true;
 
     thread->abort();
-    draw->current.reset();
+    sequences.clear();
     report_freed(info.Env());
 
     if (!thread->lost().empty()) {

@@ -1,4 +1,6 @@
 // The JavaScript class NativeContext: one llama_context and the thread that works on it.
+//
+// Its functions take the sequence that they are about first. What is asked of one is aborted without the others.
 
 #pragma once
 
@@ -8,6 +10,8 @@
 #include "text/sampler-job.h"
 
 #include <napi.h>
+
+#include <map>
 
 namespace addon {
 
@@ -23,29 +27,31 @@ private:
     // (options) -> Promise<info>; once, before anything else
     Napi::Value open(const Napi::CallbackInfo & info);
 
-    // (text, addSpecial, parseSpecial) -> Promise<Int32Array>
+    // (sequence, text, addSpecial, parseSpecial) -> Promise<Int32Array>
     Napi::Value tokenize(const Napi::CallbackInfo & info);
 
-    // (options, past: Int32Array) -> Promise<undefined>: the sampler that later decode(..., draw = true) calls use;
+    // (sequence, options, past: Int32Array) -> Promise<undefined>: the sampler that its later decode(..., draw = true) calls use;
     // `past` are the tokens that its penalties know of
     Napi::Value start_sampling(const Napi::CallbackInfo & info);
 
-    // (tokens: Int32Array, outputs: 0 | 1 | 2, out: Float32Array | null, draw: boolean) -> Promise<call>
+    // (sequence, tokens: Int32Array, outputs: 0 | 1 | 2, out: Float32Array | null, draw: boolean, keys, expected) ->
+    // Promise<call>
     Napi::Value decode(const Napi::CallbackInfo & info);
 
-    // share of the running decode call, 0 to 1; 0 where the backend does not tell
+    // (sequence) -> share of its running decode call, 0 to 1; 0 where there is none, or the backend does not tell
     Napi::Value progress(const Napi::CallbackInfo & info);
 
-    // ends the outstanding jobs early: they reject with ERR_H2O_INTERRUPTED
+    // (sequence): ends its outstanding jobs early: they reject with ERR_H2O_INTERRUPTED
     Napi::Value abort(const Napi::CallbackInfo & info);
 
-    Napi::Value forget (const Napi::CallbackInfo & info); // (from, to) -> Promise<position>
-    Napi::Value save   (const Napi::CallbackInfo & info); // (note) -> Promise<Buffer>
-    Napi::Value restore(const Napi::CallbackInfo & info); // (Uint8Array that nobody changes) -> Promise<{ position, inherited, reason, note }>
+    Napi::Value forget (const Napi::CallbackInfo & info); // (sequence, from, to) -> Promise<position>
+    Napi::Value save   (const Napi::CallbackInfo & info); // (sequence, note) -> Promise<Buffer>
+    Napi::Value restore(const Napi::CallbackInfo & info); // (sequence, Uint8Array that nobody changes) -> Promise<{ position, inherited, reason, note }>
+    Napi::Value copy   (const Napi::CallbackInfo & info); // (from, to) -> Promise<position>: one sequence goes on as another
 
     Napi::Value piece     (const Napi::CallbackInfo & info); // (token, special) -> Buffer
     Napi::Value is_eog    (const Napi::CallbackInfo & info); // (token) -> boolean
-    Napi::Value take_trace(const Napi::CallbackInfo & info); // () -> the trace of the last sparse call, once
+    Napi::Value take_trace(const Napi::CallbackInfo & info); // (sequence) -> the trace of its last sparse call, once
 
     // aborts what is outstanding, frees the context on its thread, ends the thread
     Napi::Value dispose(const Napi::CallbackInfo & info);
@@ -56,8 +62,14 @@ private:
 
     std::shared_ptr<context_state> state;
     std::shared_ptr<worker>        thread;
-    std::shared_ptr<sampler_slot>  draw;
-    std::shared_ptr<trace_ptr>     trace;
+
+    // of a sequence
+    struct slots {
+        std::shared_ptr<sampler_slot> draw  = std::make_shared<sampler_slot>();
+        std::shared_ptr<trace_ptr>    trace = std::make_shared<trace_ptr>();
+    };
+    std::map<llama_seq_id, slots> sequences;
+
     bool                           on_gpu      = false;
     bool                           is_disposed = false;
 };

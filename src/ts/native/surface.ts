@@ -108,7 +108,9 @@ export interface NativeContextOptions {
   nCtx: number
   nBatch: number
   nUbatch: number
-  nSeqMax: number
+  /** Sequences, with nCtx tokens each, or with `isShared` all together. */
+  nSeq: number
+  isShared: boolean
   nThreads: number
   nThreadsBatch: number
   flashAttn: string
@@ -249,30 +251,39 @@ export interface NativeLoadedState {
   note: Uint8Array
 }
 
+/** `sequence` is one of nSeq, from 0 on; an abort ends what is asked of it alone. */
 export interface NativeContext {
   open(options: NativeContextOptions): Promise<NativeContextInfo>
-  tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array>
+  tokenize(sequence: number, text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array>
   /** `past`: the tokens before the first draw that penalties know of. */
-  startSampling(options: NativeSampling, past: Int32Array): Promise<void>
-  /** `keys`: those that a query head reads in sparse decoding, 0 is all. */
+  startSampling(sequence: number, options: NativeSampling, past: Int32Array): Promise<void>
+  /**
+   * `keys`: those that a query head reads in sparse decoding, 0 is all. `expected`: tokens of the prompt that begins
+   * here and comes in several calls, each sparse however short it is; 0 if this is no beginning of one.
+   */
   decode(
+    sequence: number,
     tokens: Int32Array,
     outputs: number,
     out: Float32Array | null,
     draw: boolean,
     keys: number,
+    expected: number,
   ): Promise<NativeCall>
-  progress(): number
-  abort(): void
+  /** Of the sequence's running call, 0 where it has none. */
+  progress(sequence: number): number
+  abort(sequence: number): void
   /** Forgets the positions from `from` to, but without, `to`; `to` < 0 means all that follow. */
-  forget(from: number, to: number): Promise<number>
-  save(note: Uint8Array): Promise<Uint8Array>
+  forget(sequence: number, from: number, to: number): Promise<number>
+  save(sequence: number, note: Uint8Array): Promise<Uint8Array>
   /** The bytes must not change until it resolves. */
-  restore(state: Uint8Array): Promise<NativeLoadedState>
+  restore(sequence: number, state: Uint8Array): Promise<NativeLoadedState>
+  /** `to` holds what `from` does; resolves with the position. */
+  copy(from: number, to: number): Promise<number>
   /** Of a special token nothing, unless `special`. */
   piece(token: number, special: boolean): Uint8Array
   isEog(token: number): boolean
-  takeTrace(): H2oTraceEntry[]
+  takeTrace(sequence: number): H2oTraceEntry[]
   dispose(): Promise<void>
 }
 

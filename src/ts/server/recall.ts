@@ -3,7 +3,8 @@
  * context, and is loaded again where that beats reading. Both are exact: an answer is that of a fresh context.
  */
 
-import { type Context, handleOf } from '../context.js'
+import type { Context } from '../context.js'
+import { handleOf } from '../sequence.js'
 import type { PrefillResult } from '../types.js'
 import type { ServedPrompt } from './prompt.js'
 import { recentMean } from './recent-mean.js'

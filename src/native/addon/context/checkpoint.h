@@ -12,11 +12,11 @@ namespace addon {
 
 class checkpoint {
 public:
-    // of sequence 0; to the host, some megabytes
-    void take(llama_context * ctx);
+    // of a sequence; to the host, some megabytes
+    void take(llama_context * ctx, llama_seq_id seq_id);
 
     // Takes the recurrent layers back to it, and lets go of it. False if there is none, or it cannot be
-    bool restore(llama_context * ctx);
+    bool restore(llama_context * ctx, llama_seq_id seq_id);
 
     void drop() { data.clear(); }
 

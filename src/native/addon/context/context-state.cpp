@@ -37,42 +37,50 @@ context_state::~context_state() {
     llama_free(ctx);
 }
 
-int32_t context_state::position() const {
-    return llama_memory_seq_pos_max(memory, 0) + 1;
+int32_t context_state::position(llama_seq_id seq_id) const {
+    return llama_memory_seq_pos_max(memory, seq_id) + 1;
 }
 
 bool context_state::is_recurrent() const {
     return llama_model_is_recurrent(model.get()) || llama_model_is_hybrid(model.get());
 }
 
-int32_t context_state::earliest() const {
+int32_t context_state::earliest(llama_seq_id seq_id) const {
     if (is_recurrent()) {
-        return position();
+        return position(seq_id);
     }
     const int32_t n_swa   = llama_model_n_swa(model.get());
-    const int32_t pos_min = llama_memory_seq_pos_min(memory, 0);
+    const int32_t pos_min = llama_memory_seq_pos_min(memory, seq_id);
 
     return n_swa > 0 && pos_min > 0 ? pos_min + n_swa - 1 : 0;
 }
 
-void context_state::begin_call(size_t n_tokens) {
-    before.drop();
-
-    if (is_recurrent() && n_tokens > 1 && position() > 0 && h2o_get_info(ctx).reason != H2O_REASON_NONE) {
-        before.take(ctx);
+void context_state::clear(llama_seq_id seq_id) const {
+    if (llama_n_seq_max(ctx) == 1) {
+        llama_memory_clear(memory, false);
+    } else {
+        llama_memory_seq_rm(memory, seq_id, -1, -1);
     }
 }
 
-int32_t context_state::rollback(int32_t base, bool is_torn) {
+void context_state::begin_call(llama_seq_id seq_id, size_t n_tokens) {
+    before.drop();
+
+    if (is_recurrent() && n_tokens > 1 && position(seq_id) > 0 && h2o_get_info(ctx).reason != H2O_REASON_NONE) {
+        before.take(ctx, seq_id);
+    }
+}
+
+int32_t context_state::rollback(llama_seq_id seq_id, int32_t base, bool is_torn) {
     if (is_recurrent()) {
-        before.restore(ctx);
+        before.restore(ctx, seq_id);
     } else if (llama_model_n_swa(model.get()) > 0 && !is_torn) {
-        return position();
+        return position(seq_id);
     }
-    if (base < earliest() || !llama_memory_seq_rm(memory, 0, base, -1)) {
-        llama_memory_clear(memory, false);
+    if (base < earliest(seq_id) || !llama_memory_seq_rm(memory, seq_id, base, -1)) {
+        clear(seq_id);
     }
-    return position();
+    return position(seq_id);
 }
 
 bool context_state::on_node(void * data) {

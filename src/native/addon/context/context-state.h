@@ -43,24 +43,27 @@ struct context_state {
 
     const llama_vocab * vocab() const { return llama_model_get_vocab(model.get()); }
 
-    // tokens in the context: one more than the last position
-    int32_t position() const;
+    // tokens of a sequence: one more than its last position
+    int32_t position(llama_seq_id seq_id) const;
 
     // layers whose state says nothing of earlier positions, in a recurrent model or in a hybrid one
     bool is_recurrent() const;
 
-    // the lowest position, besides 0, from which on everything can be forgotten: a token there needs a whole window,
+    // the lowest position of a sequence, besides 0, from which on everything can be forgotten: a token there needs a whole window,
     // and the state of recurrent layers
-    int32_t earliest() const;
+    int32_t earliest(llama_seq_id seq_id) const;
+
+    // all that a sequence holds
+    void clear(llama_seq_id seq_id) const;
 
     // Before a call of so many tokens. Recurrent layers: a call of one token is too short to keep what was before it
-    void begin_call(size_t n_tokens);
+    void begin_call(llama_seq_id seq_id, size_t n_tokens);
 
     // After a call from `base` on failed: removes what it has left. Where that cannot be (recurrent layers, after a
-    // call of one token) all is cleared. A memory with sliding windows keeps the ubatches that ended, as llama_decode
-    // leaves them: what they have pushed out of the windows is needed to go back; is_torn says that llama_decode did
-    // not get to tidy up. Returns position()
-    int32_t rollback(int32_t base, bool is_torn);
+    // call of one token) the sequence is cleared. A memory with sliding windows keeps the ubatches that ended, as
+    // llama_decode leaves them: what they have pushed out of the windows is needed to go back; is_torn says that
+    // llama_decode did not get to tidy up. Returns position()
+    int32_t rollback(llama_seq_id seq_id, int32_t base, bool is_torn);
 
     // llama.cpp asks after every node that the CPU computed: counts it, and says whether the running job was aborted
     static bool on_node(void * self);
@@ -73,6 +76,8 @@ struct context_state {
     checkpoint      before;  // the call in progress
 
     model_adapters adapters;
+
+    uint16_t n_streams = 0; // of the cache, where there are several sequences
 
     bool causal     = true;  // attention is causal
     bool embeddings = false; // every token is an output
@@ -88,7 +93,8 @@ struct context_state {
     // JavaScript thread: what V8 was told about the context's memory
     int64_t external_bytes = 0;
 
-    // JavaScript thread too: nodes computed by the running decode call, and how many it is expected to have
+    // JavaScript thread too: the sequence of the running decode call, nodes computed by it, and how many it is expected to have
+    std::atomic<llama_seq_id> running_seq{-1};
     std::atomic<int64_t> n_nodes_done{0};
     std::atomic<int64_t> n_nodes_expected{0};
 

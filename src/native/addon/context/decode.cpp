@@ -10,7 +10,7 @@ namespace addon {
 
 decode_job::decode_job(
         Napi::Env env, decode_input input, std::shared_ptr<context_state> state, std::shared_ptr<trace_ptr> trace) :
-    job(env), input(std::move(input)), state(std::move(state)), trace_target(std::move(trace)) {}
+    job(env, input.seq_id), input(std::move(input)), state(std::move(state)), trace_target(std::move(trace)) {}
 
 // llama_decode asserts on these; the TypeScript layer has checked them before
 void decode_job::check() const {
@@ -36,6 +36,10 @@ void decode_job::check() const {
             {{"nPrompt", (double) n}, {"nCtx", (double) llama_n_ctx_seq(state->ctx)}, {"position", (double) base}});
     }
 
+    if (input.n_expected > 0) {
+        h2o_expect(state->ctx, input.seq_id, input.n_expected);
+    }
+
     if (!h2o_set_decode(state->ctx, input.n_decode)) {
         throw failure("ERR_H2O_INVALID_ARGUMENT", "the context has no index for sparse decoding",
             {{"decode", (double) input.n_decode}, {"position", (double) base}});
@@ -55,6 +59,7 @@ void decode_job::expect_nodes() {
 
     state->n_nodes_expected.store((int64_t) (n_parts * (known > 0.0 ? known : guess)), std::memory_order_relaxed);
     state->n_nodes_done.store(0, std::memory_order_relaxed);
+    state->running_seq.store(input.seq_id, std::memory_order_relaxed);
 }
 
 void decode_job::learn_nodes() {
@@ -80,8 +85,13 @@ int decode_job::decode() {
     std::vector<int8_t> output(n, output_all);
     output[n - 1] = output_last;
 
-    llama_batch batch = llama_batch_get_one(input.tokens.data(), (int32_t) n);
-    batch.logits = output.data();
+    std::vector<int32_t>        n_seq_id(n, 1);
+    std::vector<llama_seq_id *> seq_id(n, &input.seq_id);
+
+    llama_batch batch = llama_batch_get_one(input.tokens.data(), (int32_t) n); // positions follow those of the sequence
+    batch.n_seq_id = n_seq_id.data();
+    batch.seq_id   = seq_id.data();
+    batch.logits   = output.data();
 
     const int status = llama_decode(state->ctx, batch);
     llama_synchronize(state->ctx);
@@ -114,7 +124,7 @@ void decode_job::copy_trace() {
 }
 
 void decode_job::run() {
-    base = position = state->position();
+    base = position = state->position(input.seq_id);
 
     if (is_aborted()) {
         throw failure_interrupted(position);
@@ -128,7 +138,7 @@ void decode_job::run() {
     bool        is_torn = false;
     std::string message = "llama_decode failed";
 
-    state->begin_call(input.tokens.size());
+    state->begin_call(input.seq_id, input.tokens.size());
 
     // A call of one token on recurrent layers runs to its end: it is short, and could not be rolled back.
     state->running = state->is_recurrent() && input.tokens.size() == 1 ? nullptr : this;
@@ -146,7 +156,7 @@ void decode_job::run() {
     state->running = nullptr;
 
     if (status != 0) {
-        position = state->rollback(base, is_torn);
+        position = state->rollback(input.seq_id, base, is_torn);
         if (is_aborted()) {
             throw failure_interrupted(position);
         }
@@ -175,7 +185,7 @@ void decode_job::draw() {
 }
 
 void decode_job::read_results() {
-    position = state->position();
+    position = state->position(input.seq_id);
 
     if (!h2o_get_last_call(state->ctx, &call)) {
         call.n_tokens      = (int32_t) input.tokens.size();

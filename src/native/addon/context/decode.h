@@ -1,4 +1,4 @@
-// One llama_decode call: tokens appended to sequence 0, logits copied out, the next token drawn if asked.
+// One llama_decode call: tokens appended to a sequence, logits copied out, the next token drawn if asked.
 //
 // A call counts as a whole or not at all: after a failure or an abort the context holds what it held before. Models
 // with sliding windows or recurrent layers are exceptions (context_state::rollback). If no token can be drawn, the
@@ -17,6 +17,7 @@ namespace addon {
 enum class outputs { none = 0, last = 1, all = 2 };
 
 struct decode_input {
+    llama_seq_id             seq_id = 0;
     std::vector<llama_token> tokens;
     outputs                  logits = outputs::last;
 
@@ -25,7 +26,8 @@ struct decode_input {
     float *                             out = nullptr;
     Napi::Reference<Napi::Float32Array> out_array;
 
-    uint32_t n_decode = 0; // keys that a query head reads in sparse decoding; 0: all
+    uint32_t n_expected = 0; // tokens of the prompt that this call begins, if it is cut into calls; 0: none
+    uint32_t n_decode   = 0; // keys that a query head reads in sparse decoding; 0: all
 
     // draws a token from the last logits; may be null
     std::shared_ptr<sampler> draw;

@@ -1,4 +1,4 @@
-// Forgetting a part of what a context has read, or all of it.
+// Forgetting a part of what a sequence has read, or all of it.
 
 #pragma once
 
@@ -13,7 +13,7 @@ namespace addon {
 // Resolves with the position afterwards
 class forget_job : public job {
 public:
-    forget_job(Napi::Env env, std::shared_ptr<context_state> state, int32_t from, int32_t to);
+    forget_job(Napi::Env env, std::shared_ptr<context_state> state, llama_seq_id seq_id, int32_t from, int32_t to);
 
 protected:
     void        run() override;
@@ -21,6 +21,7 @@ protected:
 
 private:
     std::shared_ptr<context_state> state;
+    llama_seq_id                   seq_id;
     int32_t                        from;
     int32_t                        to;
     int32_t                        position = 0;

@@ -9,9 +9,9 @@
 namespace addon {
 
 static constexpr char     magic[8] = { 'H', '2', 'O', 'S', 'T', 'A', 'T', 'E' };
-static constexpr uint32_t version  = 3;
+static constexpr uint16_t version  = 3;
 
-static_assert(sizeof(state_header) == 8 + 2*4 + 8 + 4*16 + 4*4 + 3*8, "no gaps: the checksum is over all bytes");
+static_assert(sizeof(state_header) == 8 + 2*2 + 4 + 8 + 4*16 + 4*4 + 3*8, "no gaps: the checksum is over all bytes");
 
 template <size_t n>
 static void set_name(char (&field)[n], const char * name) {
@@ -30,19 +30,20 @@ static uint64_t checksum_of(state_header header, const uint8_t * data, size_t si
 }
 
 // all but what depends on the bytes
-static state_header describe(const context_state & state) {
+static state_header describe(const context_state & state, llama_seq_id seq_id) {
     const h2o_info info = h2o_get_info(state.ctx);
 
     state_header header = {};
 
     memcpy(header.magic, magic, sizeof(magic));
     header.version     = version;
-    header.position    = state.position();
+    header.n_streams   = state.n_streams;
+    header.position    = state.position(seq_id);
     header.fingerprint = state.fingerprint;
     header.n_chunk     = info.n_chunk;
     header.n_local     = info.n_local;
     header.n_heavy     = info.n_heavy;
-    header.has_memory  = h2o_has_memory(state.ctx, 0);
+    header.has_memory  = h2o_has_memory(state.ctx, seq_id);
 
     set_name(header.type_k,    ggml_type_name(state.type_k));
     set_name(header.type_v,    ggml_type_name(state.type_v));
@@ -52,8 +53,9 @@ static state_header describe(const context_state & state) {
     return header;
 }
 
-state_header state_header_of(const context_state & state, const uint8_t * data, size_t size, size_t n_note) {
-    state_header header = describe(state);
+state_header state_header_of(
+        const context_state & state, llama_seq_id seq_id, const uint8_t * data, size_t size, size_t n_note) {
+    state_header header = describe(state, seq_id);
 
     header.n_note   = n_note;
     header.size     = size;
@@ -81,18 +83,25 @@ state_header state_header_read(const context_state & state, const uint8_t * byte
         refuse("the state is damaged", {{"bytes", (double) n_bytes}});
     }
 
-    // llama.cpp's part begins with a name and its length, and so much it allocates before it looks for the end
+    // of a whole context, llama.cpp's part begins with a name and its length, and so much it allocates before it looks for
+    // the end
     const uint64_t n_state = saved.size - std::min(saved.size, saved.n_note);
     uint32_t       n_name  = 0;
-    memcpy(&n_name, bytes + n_bytes - n_state, std::min<size_t>(n_state, sizeof(n_name)));
+    if (saved.n_streams == 0) {
+        memcpy(&n_name, bytes + n_bytes - n_state, std::min<size_t>(n_state, sizeof(n_name)));
+    }
     if (saved.n_note > saved.size || n_name > n_state) {
         refuse("the state is damaged", {{"bytes", (double) n_bytes}});
     }
 
-    const state_header here = describe(state);
+    const state_header here = describe(state, 0);
 
     if (saved.fingerprint != here.fingerprint) {
         refuse("the state was saved with another model, or with other adapters, metadata overrides or RoPE options");
+    }
+    if (saved.n_streams != here.n_streams) {
+        refuse("the state was saved in a context with another number of sequences",
+            {{"streams", (double) saved.n_streams}});
     }
     if (get_name(saved.type_k) != get_name(here.type_k) || get_name(saved.type_v) != get_name(here.type_v)) {
         refuse("the state was saved with other cache types",
@@ -107,7 +116,7 @@ state_header state_header_read(const context_state & state, const uint8_t * byte
 }
 
 const char * state_header_difference(const context_state & state, const state_header & saved) {
-    const state_header here = describe(state);
+    const state_header here = describe(state, 0);
     const h2o_info     info = h2o_get_info(state.ctx);
 
     return info.reason != H2O_REASON_NONE                          ? "off"       :

@@ -12,8 +12,9 @@ namespace addon {
 // Plain bytes without gaps. Names, so that what is added later is told from what is here
 struct state_header {
     char     magic[8];
-    uint32_t version;
-    int32_t  position;      // tokens in the context
+    uint16_t version;
+    uint16_t n_streams;     // of the cache, if it is of one sequence of several, and fits no other number; 0 in a context of one
+    int32_t  position;      // tokens
     uint64_t fingerprint;   // of the model, its adapters and overrides
     char     type_k[16];
     char     type_v[16];
@@ -28,8 +29,9 @@ struct state_header {
     uint64_t checksum;      // of the header, with 0 here, and of these bytes
 };
 
-// of what the context holds now, for `size` bytes at `data`, the first of which are a note
-state_header state_header_of(const context_state & state, const uint8_t * data, size_t size, size_t n_note);
+// of what a sequence holds now, for `size` bytes at `data`, the first of which are a note
+state_header state_header_of(
+    const context_state & state, llama_seq_id seq_id, const uint8_t * data, size_t size, size_t n_note);
 
 // Throws ERR_H2O_STATE_INVALID unless `bytes` are a whole state that this context can hold; returns the header
 state_header state_header_read(const context_state & state, const uint8_t * bytes, size_t n_bytes);

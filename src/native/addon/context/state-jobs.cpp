@@ -8,11 +8,27 @@
 
 namespace addon {
 
-save_job::save_job(Napi::Env env, std::shared_ptr<context_state> state, std::vector<uint8_t> note) :
-    job(env), state(std::move(state)), note(std::move(note)) {}
+// a state of the whole context says more than one of its only sequence, and is what parallel = 1 has always saved
+static size_t state_size(const context_state & state, llama_seq_id seq_id) {
+    return state.n_streams == 0 ? llama_state_get_size(state.ctx) : llama_state_seq_get_size(state.ctx, seq_id);
+}
+
+static size_t state_get(const context_state & state, llama_seq_id seq_id, uint8_t * data, size_t size) {
+    return state.n_streams == 0 ? llama_state_get_data(state.ctx, data, size)
+                                : llama_state_seq_get_data(state.ctx, data, size, seq_id);
+}
+
+static size_t state_set(const context_state & state, llama_seq_id seq_id, const uint8_t * data, size_t size) {
+    return state.n_streams == 0 ? llama_state_set_data(state.ctx, data, size)
+                                : llama_state_seq_set_data(state.ctx, data, size, seq_id);
+}
+
+save_job::save_job(
+        Napi::Env env, std::shared_ptr<context_state> state, llama_seq_id seq_id, std::vector<uint8_t> note) :
+    job(env, seq_id), state(std::move(state)), seq_id(seq_id), note(std::move(note)) {}
 
 void save_job::run() {
-    const size_t size = llama_state_get_size(state->ctx);
+    const size_t size = state_size(*state, seq_id);
     if (size == 0) {
         throw failure("ERR_H2O_STATE_INVALID", "llama.cpp cannot save the state");
     }
@@ -22,13 +38,13 @@ void save_job::run() {
 
     std::copy(note.begin(), note.end(), data);
 
-    const size_t n_written = llama_state_get_data(state->ctx, data + note.size(), size);
+    const size_t n_written = state_get(*state, seq_id, data + note.size(), size);
     if (n_written == 0) {
         throw failure("ERR_H2O_STATE_INVALID", "llama.cpp cannot save the state");
     }
     bytes->resize(sizeof(state_header) + note.size() + n_written);
 
-    const state_header header = state_header_of(*state, data, note.size() + n_written, note.size());
+    const state_header header = state_header_of(*state, seq_id, data, note.size() + n_written, note.size());
     memcpy(bytes->data(), &header, sizeof(header));
 }
 
@@ -39,8 +55,9 @@ Napi::Value save_job::result(Napi::Env env) {
         [](Napi::Env, uint8_t *, std::vector<uint8_t> * v) { delete v; }, owned);
 }
 
-restore_job::restore_job(Napi::Env env, std::shared_ptr<context_state> state, const Napi::Uint8Array & array) :
-    job(env), state(std::move(state)), array(Napi::Reference<Napi::Uint8Array>::New(array, 1)),
+restore_job::restore_job(
+        Napi::Env env, std::shared_ptr<context_state> state, llama_seq_id seq_id, const Napi::Uint8Array & array) :
+    job(env, seq_id), state(std::move(state)), seq_id(seq_id), array(Napi::Reference<Napi::Uint8Array>::New(array, 1)),
     data(array.Data()), size(array.ElementLength()) {}
 
 void restore_job::run() {
@@ -48,10 +65,10 @@ void restore_job::run() {
 
     n_note = saved.n_note;
 
-    const size_t n_read = llama_state_set_data(state->ctx, data + sizeof(saved) + n_note, saved.size - n_note);
+    const size_t n_read = state_set(*state, seq_id, data + sizeof(saved) + n_note, saved.size - n_note);
 
-    if (n_read == 0 || state->position() != saved.position) {
-        llama_memory_clear(state->memory, true);
+    if (n_read == 0 || state->position(seq_id) != saved.position) {
+        state->clear(seq_id);
         throw failure("ERR_H2O_STATE_INVALID", "the state was saved with other settings of the context",
             {{"position", 0.0}});
     }
@@ -61,7 +78,7 @@ void restore_job::run() {
     if (difference) {
         h2o_reset_memory(state->ctx);
     }
-    inherited = h2o_has_memory(state->ctx, 0);
+    inherited = h2o_has_memory(state->ctx, seq_id);
     reason    = inherited ? nullptr : !saved.has_memory ? "none" : difference ? difference : "other";
 }
 

@@ -4,8 +4,8 @@
 
 namespace addon {
 
-tokenize_job::tokenize_job(Napi::Env env, model_ptr model, std::string text, tokenize_options options) :
-    job(env), model(std::move(model)), text(std::move(text)), options(options) {
+tokenize_job::tokenize_job(Napi::Env env, model_ptr model, std::string text, tokenize_options options, int32_t group) :
+    job(env, group), model(std::move(model)), text(std::move(text)), options(options) {
     this->options.aborted = &aborted();
 }
 

@@ -16,7 +16,7 @@ namespace addon {
 // Resolves with an Int32Array
 class tokenize_job : public job {
 public:
-    tokenize_job(Napi::Env env, model_ptr model, std::string text, tokenize_options options);
+    tokenize_job(Napi::Env env, model_ptr model, std::string text, tokenize_options options, int32_t group = 0);
 
 protected:
     void        run() override;

@@ -10,14 +10,18 @@
 #include <napi.h>
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 
 namespace addon {
 
 class job {
 public:
-    explicit job(Napi::Env env) : deferred(Napi::Promise::Deferred::New(env)) {}
+    // group: of the jobs that are aborted together
+    explicit job(Napi::Env env, int32_t group = 0) : group(group), deferred(Napi::Promise::Deferred::New(env)) {}
     virtual ~job() = default;
+
+    const int32_t group;
 
     // its run() computes with other threads, so an assertion in it cannot be an exception
     virtual bool computes() const { return false; }

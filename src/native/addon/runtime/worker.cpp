@@ -104,15 +104,26 @@ Napi::Promise worker::submit_last(std::unique_ptr<job> j) {
     return promise;
 }
 
-void worker::abort() {
+template <class Wanted>
+void worker::abort_if(Wanted wanted) {
     std::lock_guard<std::mutex> lock(mutex);
 
-    if (running) {
+    if (running && wanted(*running)) {
         running->abort();
     }
     for (auto & j : queue) {
-        j->abort();
+        if (wanted(*j)) {
+            j->abort();
+        }
     }
+}
+
+void worker::abort() {
+    abort_if([](const job &) { return true; });
+}
+
+void worker::abort(int32_t group) {
+    abort_if([group](const job & j) { return j.group == group; });
 }
 
 void worker::shutdown() {

@@ -48,8 +48,9 @@ public:
     // like submit; the thread ends when the job is settled
     Napi::Promise submit_last(std::unique_ptr<job> j);
 
-    // asks every outstanding job to end early
+    // asks every outstanding job to end early, or every one of a group
     void abort();
+    void abort(int32_t group);
 
     // aborts, joins, and drops what is outstanding; may be called twice
     void shutdown();
@@ -70,6 +71,9 @@ private:
     void loop();
     void run(job & j);
     void lose(const std::string & message); // any thread
+
+    template <class Wanted>
+    void abort_if(Wanted wanted);
 
     void deliver_done();
     void give_up();

@@ -9,7 +9,7 @@
 
 namespace addon {
 
-// what a context draws with; JavaScript thread only
+// what a sequence draws with; JavaScript thread only
 struct sampler_slot {
     std::shared_ptr<sampler> current;
 };
@@ -18,7 +18,7 @@ struct sampler_slot {
 class sampler_job : public job {
 public:
     sampler_job(Napi::Env env, model_ptr model, sampler_options options, std::vector<llama_token> past,
-        std::shared_ptr<sampler_slot> slot);
+        std::shared_ptr<sampler_slot> slot, int32_t group);
 
 protected:
     void        run() override;

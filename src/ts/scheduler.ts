@@ -1,0 +1,102 @@
+/**
+ * The order in which the sequences of a context compute: one native call after the other, on one thread.
+ *
+ * By turns: every sequence that has asked for its next token gets it, then one call of one prompt runs, of a chunk at
+ * most. So whoever decodes waits for one chunk between two tokens, however long the prompt is. Who does not ask is not
+ * waited for.
+ */
+
+import { H2oError } from './errors.js'
+
+/** `step`: one token of a sequence that decodes. `prompt`: a part of what one reads. */
+export type CallKind = 'step' | 'prompt'
+
+interface Waiting {
+  sequence: number
+  priority: number
+  start(): Promise<void>
+  cancel(reason: unknown): void
+}
+
+export interface SchedulerCounts {
+  /** Turns in which sequences decoded, and their tokens. */
+  steps: number
+  rows: number
+  /** Calls of prompts, and those at whose end a sequence was waiting for its next token. */
+  prompts: number
+  stalls: number
+}
+
+export class Scheduler {
+  readonly counts: SchedulerCounts = { steps: 0, rows: 0, prompts: 0, stalls: 0 }
+  #steps: Waiting[] = []
+  #prompts: Waiting[] = []
+  /** When a sequence's prompt was last served: of equal priorities, the one that waits longest is next. */
+  readonly #served = new Map<number, number>()
+  #runs = false
+
+  /** What `work` gives, when it is its turn. Rejects with what cancel() or close() says. */
+  run<T>(kind: CallKind, sequence: number, priority: number, work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const start = () => work().then(resolve, reject)
+      const waiting = { sequence, priority, start, cancel: reject }
+      if (kind === 'step') this.#steps.push(waiting)
+      else this.#prompts.push(waiting)
+      if (!this.#runs) void this.#run()
+    })
+  }
+
+  /** What a sequence has not begun rejects with ERR_H2O_INTERRUPTED. */
+  cancel(sequence: number): void {
+    const reason = new H2oError('ERR_H2O_INTERRUPTED', 'it was aborted before its turn')
+    this.#reject((waiting) => waiting.sequence === sequence, reason)
+  }
+
+  /** Everything that has not begun rejects. */
+  close(reason: unknown): void {
+    this.#reject(() => true, reason)
+  }
+
+  #reject(isMeant: (waiting: Waiting) => boolean, reason: unknown): void {
+    const meant = [...this.#steps, ...this.#prompts].filter(isMeant)
+    this.#steps = this.#steps.filter((waiting) => !isMeant(waiting))
+    this.#prompts = this.#prompts.filter((waiting) => !isMeant(waiting))
+    for (const waiting of meant) waiting.cancel(reason)
+  }
+
+  async #run(): Promise<void> {
+    this.#runs = true
+    while (this.#steps.length + this.#prompts.length > 0) {
+      await this.#step()
+      await this.#prompt()
+    }
+    this.#runs = false
+  }
+
+  /** A call each: the native thread has them in its queue, and does not wait for this one between them. */
+  async #step(): Promise<void> {
+    const steps = this.#steps.splice(0)
+    if (steps.length === 0) return
+    this.counts.steps++
+    this.counts.rows += steps.length
+    await Promise.all(steps.map((waiting) => waiting.start()))
+  }
+
+  async #prompt(): Promise<void> {
+    const next = this.#nextPrompt()
+    if (!next) return
+    this.#prompts = this.#prompts.filter((waiting) => waiting !== next)
+    this.counts.prompts++
+    this.#served.set(next.sequence, this.counts.prompts)
+    await next.start()
+    if (this.#steps.length > 0) this.counts.stalls++
+  }
+
+  #nextPrompt(): Waiting | undefined {
+    const since = ({ sequence }: Waiting) => this.#served.get(sequence) ?? 0
+    return this.#prompts.reduce<Waiting | undefined>((first, other) => {
+      if (!first || other.priority > first.priority) return other
+      return other.priority === first.priority && since(other) < since(first) ? other : first
+    }, undefined)
+  }
+}

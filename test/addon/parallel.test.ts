@@ -1,0 +1,212 @@
+/** Sequences of one context: each is as if it were alone, whatever the others do, and none waits long for another. */
+
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Context, ContextOptions, Sequence } from '../../src/ts/index.js'
+import type { NativeCall } from '../../src/ts/native/surface.js'
+import { handleOf } from '../../src/ts/sequence.js'
+import { collect, someTokens, tinyContext, tinyModel } from './support.js'
+
+const S = 64
+const nOps = Number(process.env.H2O_PARALLEL_OPERATIONS ?? 60)
+const greedy = { temperature: 0, ignoreEos: true }
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+/** The context and its further sequences. */
+async function opened(options: Partial<ContextOptions> = {}): Promise<[Context, Sequence[]]> {
+  const context = await tinyContext({ parallel: 4, ...options })
+  return [context, [context, ...Array.from({ length: context.parallel - 1 }, () => context.sequence())]]
+}
+
+/** Native decode calls as they are made. */
+function logged(context: Context): { sequence: number; n: number }[] {
+  const { native } = context[handleOf]().shared
+  const log: { sequence: number; n: number }[] = []
+  const decode = native.decode.bind(native)
+  vi.spyOn(native, 'decode').mockImplementation((sequence, tokens, ...rest): Promise<NativeCall> => {
+    log.push({ sequence, n: tokens.length })
+    return decode(sequence, tokens, ...rest)
+  })
+  return log
+}
+
+const ways: [string, () => Promise<Partial<ContextOptions>>][] = [
+  ['query', async () => ({})],
+  ['votes', async () => ({ h2o: { local: 16, heavy: 16, select: 'votes' } })],
+  ['two-pass', async () => ({ h2o: { local: 16, heavy: 16, schedule: 'two-pass' } })],
+  ['Q8_0', async () => ({ typeK: 'q8_0', typeV: 'q8_0', model: await tinyModel({ headDim: 32 }) })],
+  ['dense', async () => ({ h2o: false })],
+  ['windows', async () => ({ model: await tinyModel({ arch: 'gemma3', layers: 6 }) })],
+  ['hybrid', async () => ({ model: await tinyModel({ arch: 'lfm2', layers: 6 }) })],
+]
+
+describe.each(ways)('%s', (name, way) => {
+  it('sequences that read and answer at once have the bits of contexts of their own', async () => {
+    const options = await way()
+    const [context, sequences] = await opened(options)
+    const work = async (sequence: Sequence, i: number) => {
+      const prompt = someTokens(200 + 77 * i, i)
+      const { logits, path, reason } = await sequence.prefill(prompt, { reuse: false })
+      const { tokens } = await collect(
+        sequence.generate(someTokens(30, 9), { append: true, nPredict: 12, ...greedy }),
+      )
+      const { summary } = await collect(sequence.generate(prompt, { nPredict: 3, ...greedy }))
+      return { logits, path, reason, tokens, text: summary.text, position: sequence.position }
+    }
+    const together = await Promise.all(sequences.map(work))
+    await context.dispose()
+    for (const [i, got] of together.entries()) {
+      await using alone = await tinyContext(options)
+      expect(got.path).toBe(name === 'dense' ? 'dense' : 'h2o')
+      expect(got).toEqual(await work(alone, i))
+    }
+  })
+})
+
+describe('a long prompt beside answers', () => {
+  it('lets each of them have its token after every chunk', async () => {
+    const [context, [reader, a, b]] = (await opened()) as [Context, [Sequence, Sequence, Sequence]]
+    for (const chat of [a, b]) await chat.prefill(someTokens(20, 5))
+    const log = logged(context)
+    const reading = reader.prefill(someTokens(12 * S + 5))
+    const answers = [a, b].map((chat) =>
+      collect(chat.generate(someTokens(3), { append: true, nPredict: 10, ...greedy })),
+    )
+    await Promise.all([reading, ...answers])
+    for (const chat of [1, 2]) {
+      const steps = log.flatMap(({ sequence, n }, at) => (sequence === chat && n === 1 ? [at] : []))
+      expect(steps).toHaveLength(9) // the first token is drawn with the question
+      for (const [i, at] of steps.slice(1).entries()) {
+        const between = log.slice((steps[i] as number) + 1, at).filter(({ n }) => n > 1)
+        expect(between.length).toBeLessThanOrEqual(1)
+      }
+    }
+    expect(Math.max(...log.map(({ n }) => n))).toBeLessThanOrEqual(S)
+    await context.dispose()
+  })
+
+  it('is read by turns with others of its priority, and behind those with a higher one', async () => {
+    const [context, [first, second, urgent]] = (await opened()) as [Context, [Sequence, Sequence, Sequence]]
+    const log = logged(context)
+    await Promise.all([
+      first.prefill(someTokens(6 * S), { denseTail: 0 }),
+      second.prefill(someTokens(6 * S, 2), { denseTail: 0 }),
+      urgent.prefill(someTokens(3 * S, 3), { denseTail: 0, priority: 1 }),
+    ])
+    const order = log.map(({ sequence }) => sequence)
+    expect(order.slice(order.lastIndexOf(2) + 1).length).toBeGreaterThanOrEqual(11)
+    expect(order.filter((sequence) => sequence < 2).slice(0, 8)).toEqual([0, 1, 0, 1, 0, 1, 0, 1])
+    await context.dispose()
+  })
+
+  it('does not wait for who takes no token', async () => {
+    const [context, [reader, slow]] = (await opened()) as [Context, [Sequence, Sequence]]
+    const answer = slow.generate(someTokens(20), { nPredict: 5, ...greedy })
+    await answer.next()
+    expect(await reader.prefill(someTokens(400))).toMatchObject({ path: 'h2o', tokens: 400 })
+    expect((await collect(answer)).tokens).toHaveLength(4)
+    await context.dispose()
+  })
+
+  it('that is aborted, running or waiting, leaves whole calls and the others as they are', async () => {
+    const prompt = someTokens(12 * S)
+    const question = someTokens(30, 7)
+    await using alone = await tinyContext()
+    const expected = await collect(alone.generate(question, { nPredict: 12, ...greedy }))
+    const [context, [reader, other, chat]] = (await opened()) as [Context, [Sequence, Sequence, Sequence]]
+    const log = logged(context)
+    for (const after of [1, 3, 6]) {
+      const stop = new AbortController()
+      const reading = reader.prefill(prompt, { signal: stop.signal, reuse: false })
+      const waiting = other.prefill(prompt, { signal: stop.signal, reuse: false })
+      const answer = collect(chat.generate(question, { nPredict: 12, ...greedy }))
+      const ended = [reading, waiting].map((read) => expect(read).rejects.toThrow('enough'))
+      const begun = log.length
+      await vi.waitUntil(() => log.length >= begun + after, { interval: 1 })
+      stop.abort(new Error('enough'))
+      await Promise.all(ended)
+      expect((await answer).tokens).toEqual(expected.tokens)
+      for (const sequence of [reader, other]) expect(sequence.position % S).toBe(0)
+      const { position } = reader
+      const rest = await reader.prefill(prompt.subarray(position), { from: position })
+      expect(rest.logits).toEqual((await alone.prefill(prompt)).logits)
+    }
+    await context.dispose()
+  })
+})
+
+describe('sequences', () => {
+  it('are as many as were asked for, and free again when they are disposed', async () => {
+    const [context, sequences] = await opened({ parallel: 2 })
+    const second = sequences[1] as Sequence
+    expect(() => context.sequence()).toThrow(
+      expect.objectContaining({ code: 'ERR_H2O_NO_SEQUENCE', details: { parallel: 2 } }),
+    )
+    await second.prefill(someTokens(100))
+    const reading = second.prefill(someTokens(600, 2))
+    const ended = expect(reading).rejects.toMatchObject({ code: 'ERR_H2O_DISPOSED', message: /sequence/ })
+    await Promise.all([second.dispose(), ended])
+    await expect(second.prefill([1])).rejects.toMatchObject({ code: 'ERR_H2O_DISPOSED' })
+    const third = context.sequence()
+    expect(third.position).toBe(0)
+    const { logits } = await third.prefill(someTokens(100))
+    expect((await context.prefill(someTokens(100))).logits).toEqual(logits)
+    const waiting = expect(third.prefill(someTokens(600))).rejects.toMatchObject({ code: 'ERR_H2O_DISPOSED' })
+    await context.dispose()
+    await waiting
+    expect(third.disposed).toBe(true)
+    expect(() => context.sequence()).toThrow(expect.objectContaining({ code: 'ERR_H2O_DISPOSED' }))
+  })
+
+  it('have states that go from one to another of the context, and to no context of another number', async () => {
+    const [context, [first, second]] = (await opened()) as [Context, [Sequence, Sequence]]
+    const prompt = someTokens(300)
+    await first.prefill(prompt)
+    const state = await first.saveState()
+    expect(await second.loadState(state)).toMatchObject({ position: 300, inherited: true })
+    const question = someTokens(20, 3)
+    const answers = [first, second].map((sequence) => sequence.prefill(question, { append: true }))
+    const [a, b] = await Promise.all(answers)
+    expect(b?.logits).toEqual(a?.logits)
+    await using alone = await tinyContext()
+    await alone.prefill(prompt)
+    await expect(alone.loadState(state)).rejects.toMatchObject({ code: 'ERR_H2O_STATE_INVALID' })
+    expect(alone.position).toBe(300)
+    await expect(second.loadState(await alone.saveState())).rejects.toMatchObject({
+      code: 'ERR_H2O_STATE_INVALID',
+    })
+    expect(second.position).toBe(320)
+    await context.dispose()
+  })
+
+  it('are read, asked, cut and disposed at random as contexts of their own', async () => {
+    const [context, sequences] = await opened({ parallel: 3 })
+    const alone = await Promise.all(sequences.map(() => tinyContext()))
+    let state = 7
+    const draw = (n: number) => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+      return (state >>> 8) % n
+    }
+    const act = async (sequence: Sequence, kind: number, seed: number, at: number) => {
+      const text = someTokens(1 + (seed % 300), seed)
+      if (kind === 0) return sequence.truncate(Math.min(at, sequence.position))
+      if (kind === 1) return (await sequence.prefill(text)).logits
+      if (sequence.position + text.length + 6 > sequence.nCtx) return sequence.clear()
+      if (kind === 2) return (await sequence.prefill(text, { append: true })).logits
+      return (await collect(sequence.generate(text, { append: kind === 3, nPredict: 5, ...greedy }))).tokens
+    }
+    for (let round = 0; round < nOps / 3; round++) {
+      const drawn = sequences.map(() => [draw(5), draw(1000), draw(400)] as const)
+      const together = await Promise.all(
+        sequences.map((sequence, i) => act(sequence, ...(drawn[i] ?? [0, 0, 0]))),
+      )
+      for (const [i, context] of alone.entries()) {
+        expect(together[i]).toEqual(await act(context, ...(drawn[i] ?? [0, 0, 0])))
+        expect(sequences[i]?.position).toBe(context.position)
+      }
+    }
+    for (const one of [context, ...alone]) await one.dispose()
+  })
+})

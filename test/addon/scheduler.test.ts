@@ -1,0 +1,68 @@
+/** Who computes when: turns of steps and prompts, without a native context. */
+
+import { expect, it } from 'vitest'
+import { type CallKind, Scheduler } from '../../src/ts/scheduler.js'
+
+/** Calls that end when they are told to. */
+function calls() {
+  const scheduler = new Scheduler()
+  const begun: string[] = []
+  const ends = new Map<string, () => void>()
+  return {
+    scheduler,
+    begun,
+    ask(name: string, kind: CallKind, sequence: number, priority = 0): Promise<string> {
+      return scheduler.run(kind, sequence, priority, () => {
+        begun.push(name)
+        return new Promise((resolve) => ends.set(name, () => resolve(name)))
+      })
+    },
+    async end(...names: string[]) {
+      for (const name of names) ends.get(name)?.()
+      await new Promise(setImmediate)
+    },
+  }
+}
+
+it('serves every sequence that asks for a token between two calls of prompts', async () => {
+  const { scheduler, begun, ask, end } = calls()
+  void ask('book 1', 'prompt', 0)
+  await end()
+  void ask('chat a', 'step', 1)
+  void ask('chat b', 'step', 2)
+  void ask('book 2', 'prompt', 3)
+  expect(begun).toEqual(['book 1'])
+  await end('book 1')
+  expect(begun.slice(1)).toEqual(['chat a', 'chat b'])
+  await end('chat a')
+  expect(begun).toHaveLength(3)
+  await end('chat b')
+  expect(begun.slice(3)).toEqual(['book 2'])
+  await end('book 2')
+  expect(scheduler.counts).toEqual({ steps: 1, rows: 2, prompts: 2, stalls: 1 })
+})
+
+it('takes prompts by priority, and by turns among equals', async () => {
+  const { begun, ask, end } = calls()
+  for (const name of ['a1', 'a2', 'b1', 'c1'])
+    void ask(name, 'prompt', name.charCodeAt(0), name === 'c1' ? 1 : 0)
+  await end()
+  for (let i = 0; i < 4; i++) await end(begun.at(-1) as string)
+  expect(begun).toEqual(['c1', 'a1', 'b1', 'a2'])
+})
+
+it('rejects what has not begun, and goes on with the others', async () => {
+  const { scheduler, begun, ask, end } = calls()
+  const first = ask('a', 'prompt', 1)
+  await end()
+  const second = ask('b', 'prompt', 1)
+  const third = ask('c', 'prompt', 2)
+  scheduler.cancel(1)
+  await expect(second).rejects.toMatchObject({ code: 'ERR_H2O_INTERRUPTED' })
+  await end('a')
+  expect(await first).toBe('a')
+  scheduler.close(new Error('closed'))
+  await end('c')
+  expect(await third).toBe('c')
+  expect(begun).toEqual(['a', 'c'])
+})
