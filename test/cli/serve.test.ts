@@ -139,7 +139,7 @@ it.each([
 describe('what cannot be', () => {
   it.each([
     ['a prompt', ['-p', 'x'], 2],
-    ['no contexts', ['-np', '0'], 2],
+    ['no slots', ['-np', '0'], 2],
     ['a file of keys that is not there', ['--api-key-file', '/no/such/file'], 2],
     ['a key that is empty', ['--api-key', ','], 2],
     ['a grammar that cannot be parsed', ['--grammar', 'root ::= ('], 2],
@@ -147,7 +147,7 @@ describe('what cannot be', () => {
     ['a bias of a token that is none', ['-l', '99999999+1'], 2],
     ['a template that is none', ['--chat-template', 'chatml'], 2],
     ['no model', ['-m', '/no/such/model'], 3],
-    ['contexts that do not fit', ['-np', '64', '-c', '2000000000'], 5],
+    ['slots that do not fit', ['-np', '64', '-c', '30000000'], 5],
   ])('%s', async (_, argv, expected) => {
     const { code, err } = await spawnCli(['serve', '--port', '0', '-m', f.model, ...argv])
     expect(code, err).toBe(expected)

@@ -49,7 +49,7 @@ it('aborts', async () => {
   await until(async () =>
     (await (await fetch(`${s.url}/metrics`, { headers })).text()).includes('h2o_requests_left_total 1'),
   )
-  expect(s.contexts[0]?.position).toBeLessThan(7000)
+  expect(s.slots[0]?.position).toBeLessThan(7000)
 })
 
 it('is told what is wrong', async () => {

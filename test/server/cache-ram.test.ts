@@ -6,7 +6,7 @@ import type { Context } from '../../src/ts/index.js'
 import { Recall } from '../../src/ts/server/recall.js'
 import { StateCache } from '../../src/ts/server/state-cache.js'
 import { someTokens, tinyContext } from '../addon/support.js'
-import { someText, startServer, type TestServer, type TestServerOptions } from './support.js'
+import { someText, startServer, type TestServer, type TestServerOptions, until } from './support.js'
 
 const user = (content: string) => ({ role: 'user' as const, content })
 const said = (content: string) => ({ role: 'assistant' as const, content })
@@ -33,7 +33,7 @@ async function conversations(s: TestServer, { users = 4, questions = 3, length =
 }
 
 describe('four users with a text each and three questions each', () => {
-  it.each([1, 2])('read their texts once, with %i contexts', async (parallel) => {
+  it.each([1, 2])('read their texts once, with %i slots', async (parallel) => {
     await using s = await startServer({ parallel })
     const { tokens, cached } = await conversations(s)
     expect(cached / tokens).toBeGreaterThan(0.55) // two of three prompts, but for chunks at their ends
@@ -137,9 +137,9 @@ describe('of several keys', () => {
     const tokens = someTokens(1500)
     await context.prefill(tokens)
     const prompt = { tokens, denseTail: 20 }
-    await recall.prepare({ context, owner: 'two', heldBy: 'one' }, prompt)
+    await recall.prepare({ slot: context, owner: 'two', heldBy: 'one', others: [] }, prompt)
     expect([context.position, recall.saved, recall.loaded]).toEqual([0, 1, 0])
-    await recall.prepare({ context, owner: 'one', heldBy: 'two' }, prompt)
+    await recall.prepare({ slot: context, owner: 'one', heldBy: 'two', others: [] }, prompt)
     expect([context.position, recall.saved, recall.loaded]).toEqual([1500, 1, 1])
     expect(recall.cache.size).toBe(0) // it is in the context now
   })
@@ -148,7 +148,7 @@ describe('of several keys', () => {
 describe('two contexts', () => {
   const context = () => tinyContext({ nCtx: 2048, h2o: { local: 16, heavy: 16, select: 'query' } })
   const prompt = { tokens: someTokens(1500, 7), denseTail: 20 }
-  const mine = { owner: 'one', heldBy: 'one' }
+  const mine = { owner: 'one', heldBy: 'one', others: [] }
 
   it('that are saved at once keep the bound', async () => {
     await using one = await context()
@@ -157,9 +157,9 @@ describe('two contexts', () => {
     await two.prefill(someTokens(1500, 2))
     const { byteLength } = await one.saveState()
     const recall = new Recall(1.5 * byteLength, (error) => expect.unreachable(String(error)))
-    await Promise.all([one, two].map((context) => recall.prepare({ context, ...mine }, prompt)))
+    await Promise.all([one, two].map((slot) => recall.prepare({ slot, ...mine }, prompt)))
     expect([recall.saved, recall.cache.size, recall.cache.evicted]).toEqual([1, 1, 0])
-    await recall.prepare({ context: two, ...mine }, prompt) // the other one's room is its own again
+    await recall.prepare({ slot: two, ...mine }, prompt) // the other one's room is its own again
     expect([recall.saved, recall.cache.size, recall.cache.evicted]).toEqual([2, 1, 1])
   })
 
@@ -168,10 +168,28 @@ describe('two contexts', () => {
     const failures: unknown[] = []
     const recall = new Recall(2 ** 30, (error) => failures.push(error))
     recall.cache.put({ owner: 'one', tokens: prompt.tokens, state: new Uint8Array(1000) })
-    await recall.prepare({ context: broken, ...mine }, prompt)
+    await recall.prepare({ slot: broken, ...mine }, prompt)
     expect([failures.length, broken.position, recall.loaded, recall.cache.size]).toEqual([1, 0, 0, 0])
     await broken.prefill(prompt.tokens)
     expect(broken.position).toBe(1500)
+  })
+})
+
+describe('two slots', () => {
+  it('share what one of them holds, while it goes on answering', async () => {
+    await using s = await startServer({ parallel: 2 })
+    const prompt = someText(1500, 1)
+    const body = { prompt, max_tokens: 40 }
+    const expected = await s.fresh(body)
+    const first = await s.post('/v1/completions', { ...body, max_tokens: 400, stream: true })
+    const events = (first.body as ReadableStream<Uint8Array>).getReader()
+    await events.read()
+    await until(() => (s.slots[0]?.position ?? 0) > 1400)
+    const { choices, usage } = await s.openai.completions.create({ model: 'any', ...body })
+    expect(choices[0]?.text).toBe(expected.text)
+    expect(usage?.prompt_tokens_details?.cached_tokens).toBeGreaterThan(1300)
+    expect(await s.metric('h2o_tokens_copied_total')).toBeGreaterThan(1300)
+    await events.cancel()
   })
 })
 
@@ -188,11 +206,11 @@ describe('the memory', () => {
     ['off', 0, 64 * gib, 0],
     ['without a bound', -1, gib, Number.POSITIVE_INFINITY],
   ])('%s', (_, asked, machine, bytes) => {
-    expect(cacheBytes(asked, [context(gib)], machine)).toBe(bytes)
+    expect(cacheBytes(asked, context(gib), machine)).toBe(bytes)
   })
 
   it('takes everything where it has no bound', () => {
-    const cache = new StateCache(cacheBytes(-1, [context(gib)], gib))
+    const cache = new StateCache(cacheBytes(-1, context(gib), gib))
     const done = cache.reserve(100 * gib)
     expect(done).toBeDefined()
     done?.()

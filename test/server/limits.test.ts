@@ -28,14 +28,14 @@ async function reading(s: TestServer, stream: boolean) {
     body: JSON.stringify({ prompt: long, max_tokens: 2, stream }),
   })
   const text = asked.then((response) => response.text()).catch((error: Error) => error)
-  await until(() => s.contexts.some(({ position }) => position > 0 && position < 3000))
+  await until(() => s.slots.some(({ position }) => position > 0 && position < 3000))
   return { text, leave: () => controller.abort() }
 }
 
 describe('a client that leaves', () => {
   it.each([false, true])('in mid-prefill frees the context within a chunk, stream: %s', async (stream) => {
     await using s = await slowServer()
-    const [context] = s.contexts
+    const [context] = s.slots
     const client = await reading(s, stream)
     const before = context?.position ?? 0
     client.leave()
@@ -80,7 +80,7 @@ describe('a client that leaves', () => {
     })
     for await (const { choices } of stream) if (choices[0]?.text) break
     await until(async () => (await s.metric('llamacpp:requests_processing')) === 0)
-    expect(s.contexts[0]?.position).toBeLessThan(8000)
+    expect(s.slots[0]?.position).toBeLessThan(8000)
   })
 
   it('while it waits gives up its place', async () => {

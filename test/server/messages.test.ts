@@ -250,6 +250,6 @@ describe('errors', () => {
     stream.abort()
     await aborted
     await until(async () => (await s.metric('llamacpp:requests_processing')) === 0)
-    expect(s.contexts[0]?.position).toBeLessThan(8000)
+    expect(s.slots[0]?.position).toBeLessThan(8000)
   })
 })

@@ -3,7 +3,7 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { predictGainOf } from '../../src/ts/gain.js'
-import type { Context } from '../../src/ts/index.js'
+import type { Sequence } from '../../src/ts/index.js'
 import { someText, startServer, type TestServer } from './support.js'
 
 let s: TestServer
@@ -59,7 +59,7 @@ describe('a chat completion', () => {
     }
     const body = { messages: [user(someText(4000, 4))] }
     const { prefill } = await onCpu.fresh(body)
-    const gain = predictGainOf(prefill, (onCpu.contexts[0] as Context).h2o)
+    const gain = predictGainOf(prefill, (onCpu.slots[0] as Sequence).h2o)
     expect(gain).toBeGreaterThan(1)
     expect(await gainOf(body)).toBe(gain)
     expect(await gainOf({ ...body, h2o: false })).toBeNull()
@@ -193,7 +193,7 @@ it('names the model', async () => {
   expect(data).toMatchObject([{ id: 'tiny', object: 'model' }])
 })
 
-describe.each([1, 2])('with %i contexts', (parallel) => {
+describe.each([1, 2])('with %i slots', (parallel) => {
   it('three users at once get their own answers', async () => {
     await using server = await startServer({ parallel })
     const bodies = [10, 11, 12].map((seed) => ({ model, messages: [user(someText(700, seed))] }))
@@ -229,7 +229,7 @@ it('goes to the context that was used longest ago where it is to be read as a wh
   const prompt = someText(700, 22)
   await server.post('/v1/completions', { prompt, max_tokens: 1 })
   await server.post('/v1/completions', { prompt: `${prompt}more`, max_tokens: 1, cache_prompt: false })
-  expect(server.contexts.map(({ position }) => position)).toEqual([700, 704])
+  expect(server.slots.map(({ position }) => position)).toEqual([700, 704])
 })
 
 describe('errors', () => {

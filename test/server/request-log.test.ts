@@ -63,7 +63,7 @@ it('says how far a request came whose client left, and counts it', async () => {
   const headers = { ...key, 'content-type': 'application/json' }
   const asked = fetch(`${s.url}/v1/completions`, { method: 'POST', headers, body, signal })
   const failed = asked.then((response) => response.text()).catch(() => 'left')
-  await until(() => (s.contexts[0]?.position ?? 0) > 1000)
+  await until(() => (s.slots[0]?.position ?? 0) > 1000)
   controller.abort()
   expect(await failed).toBe('left')
   const [line] = await logged(1)

@@ -44,7 +44,7 @@ it('retrieves the model, and no other', async () => {
 })
 
 it('/props has the context, the template and the defaults', async () => {
-  const [context] = s.contexts
+  const [context] = s.slots
   const { body } = await get('/props')
   expect(body).toMatchObject({
     total_slots: 1,
@@ -82,7 +82,7 @@ it('/slots says which context works', async () => {
 
 describe('/tokenize and /detokenize', () => {
   it('are each the other backwards', async () => {
-    const { model } = s.contexts[0] as (typeof s.contexts)[0]
+    const { model } = s.slots[0] as (typeof s.slots)[0]
     const content = 'one, two\nthree'
     const { body } = await post('/tokenize', { content })
     expect(body.tokens).toEqual([...model.tokenize(content, { addSpecial: false, parseSpecial: true })])

@@ -3,7 +3,7 @@
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import OpenAI from 'openai'
-import type { Context, ContextOptions, GenerateSummary } from '../../src/ts/index.js'
+import type { ContextOptions, GenerateSummary, Sequence } from '../../src/ts/index.js'
 import type { RequestBody } from '../../src/ts/server/fields.js'
 import { optionsOf } from '../../src/ts/server/fields.js'
 import { chatPrompt, promptOptions, textPrompt } from '../../src/ts/server/prompt.js'
@@ -24,7 +24,7 @@ const settings = {
 export interface TestServer extends AsyncDisposable {
   url: string
   server: Server
-  contexts: Context[]
+  slots: readonly Sequence[]
   openai: OpenAI
   /** Of a body, as it is. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
@@ -33,7 +33,7 @@ export interface TestServer extends AsyncDisposable {
   fresh(body: RequestBody): Promise<GenerateSummary>
 }
 
-export interface TestServerOptions extends Partial<Omit<ServerOptions, 'contexts'>> {
+export interface TestServerOptions extends Partial<Omit<ServerOptions, 'context'>> {
   parallel?: number
   context?: Partial<ContextOptions>
 }
@@ -46,12 +46,12 @@ const makeContext = async (options: Partial<ContextOptions> = {}) =>
   })
 
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
-  const { parallel = 1, context, ...given } = options
+  const { parallel = 1, context: settings, ...given } = options
   const ownTemplate = given.template === undefined ? {} : { template: given.template }
-  const contexts = await Promise.all(Array.from({ length: parallel }, () => makeContext(context)))
+  const context = await makeContext({ ...settings, parallel })
   const defaults = { nPredict: 16, temperature: 0, ignoreEos: true }
   const server = await makeServer({
-    contexts: contexts as [Context],
+    context,
     alias: 'tiny',
     version: '0',
     defaults,
@@ -74,7 +74,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   return {
     url,
     server,
-    contexts,
+    slots: server.slots,
     openai: new OpenAI({ baseURL: `${url}/v1`, apiKey: given.apiKeys?.[0] ?? 'none', maxRetries: 0 }),
     post,
     async metric(name) {
@@ -83,16 +83,16 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       return Number(line?.split(' ')[1])
     },
     async fresh(body) {
-      await using alone = await makeContext(context)
+      await using alone = await makeContext(settings)
       const read = 'messages' in body ? chatPrompt : textPrompt
       const options = { ...defaults, ...optionsOf(body) }
-      const settings = { model: alone.model, context: alone, prefillAssistant: true, ...ownTemplate }
-      const prompt = await read(body, settings, new AbortController().signal, options)
+      const asked = { model: alone.model, context: alone, prefillAssistant: true, ...ownTemplate }
+      const prompt = await read(body, asked, new AbortController().signal, options)
       return (await collect(alone.generate(prompt.tokens, promptOptions(prompt, options)))).summary
     },
     async [Symbol.asyncDispose]() {
       await server.app.close()
-      for (const one of contexts) await one.dispose()
+      await context.dispose()
     },
   }
 }

@@ -1,4 +1,4 @@
-/** Answering one request: its place in the queue, its context, its tokens. */
+/** Answering one request: its place in the queue, its slot, its tokens. */
 
 import type { FastifyReply } from 'fastify'
 import type { AssistantMessage, MessageDelta } from '../chat.js'
@@ -14,7 +14,7 @@ import { optionsOf, type RequestBody, refuseFields } from './fields.js'
 import { timingsOf, usageOf } from './figures.js'
 import { type LimitSettings, type Limits, limited } from './limits.js'
 import { type LikelyToken, likelyToken } from './logprobs.js'
-import type { ContextPool, Turn } from './pool.js'
+import type { SlotPool, Turn } from './pool.js'
 import { type PromptSettings, promptOptions, type ServedPrompt } from './prompt.js'
 import { type PromptProgress, promptProgress } from './prompt-progress.js'
 import { readingOf } from './reading.js'
@@ -23,7 +23,7 @@ import type { RequestLog } from './request-log.js'
 import type { MakeShape, ServerEvent, Shape, Told } from './shapes/shape.js'
 
 export interface Service extends PromptSettings, LimitSettings {
-  pool: ContextPool
+  pool: SlotPool
   recall: Recall
   log: RequestLog
   /** What is generated with where a request does not say. */
@@ -59,7 +59,7 @@ interface Answered {
 /**
  * Throws what toApiError() takes, unless a stream had begun: then the error is its last event.
  *
- * @param owner shares what contexts hold with nobody else
+ * @param owner shares what slots hold with nobody else
  */
 export async function answer(
   service: Service,
@@ -159,8 +159,7 @@ class Job {
     onProgress?: (progress: PromptProgress) => void,
   ): Promise<Answered> {
     const { service, prompt, signal, options } = this
-    const taken = await this.turn.context(prompt, signal, options.reuse)
-    const { context } = taken
+    const taken = await this.turn.slot(prompt, signal, options.reuse)
     await service.recall.prepare(taken, prompt, options.reuse)
     const toProgress = promptProgress(prompt.tokens.length)
     const course = new Course(prompt.tokens.length)
@@ -173,7 +172,7 @@ class Job {
       },
       signal,
     }
-    const generation = context.generate(prompt.tokens, given)
+    const generation = taken.slot.generate(prompt.tokens, given)
     try {
       let ttftMs: number | undefined
       let offset = 0
@@ -196,7 +195,7 @@ class Job {
       service.metrics.brokenOff(course)
       throw error
     } finally {
-      await generation.return(undefined as never) // the context is free when it is left
+      await generation.return(undefined as never) // the slot is free when it is left
     }
   }
 

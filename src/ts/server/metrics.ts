@@ -1,9 +1,10 @@
 /** /metrics: llama.cpp's names where it has one, ours for what it does not know. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { SchedulerCounts } from '../scheduler.js'
 import type { GenerateSummary } from '../types.js'
 import type { Course } from './course.js'
-import type { ContextPool } from './pool.js'
+import type { SlotPool } from './pool.js'
 import type { Recall } from './recall.js'
 
 const seconds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640]
@@ -16,7 +17,8 @@ export class Metrics {
   readonly #tokens: { prompt: Counter; cached: Counter; predicted: Counter }
   readonly #seconds: { prompt: Counter; predicted: Counter }
 
-  constructor(pool: ContextPool, recall: Recall) {
+  /** @param turns of the context: how its sequences took them */
+  constructor(pool: SlotPool, recall: Recall, turns: SchedulerCounts) {
     const registers = [this.registry]
     collectDefaultMetrics({ register: this.registry })
     const counter = (name: string, help: string) => new Counter({ name, help, registers })
@@ -66,12 +68,17 @@ export class Metrics {
       registers,
     })
     const { cache } = recall
-    gauge('h2o_cache_ram_bytes', 'Memory for what contexts held (--cache-ram).', () => cache.bytes)
-    gauge('h2o_cache_ram_states', 'States of contexts in that memory.', () => cache.size)
+    gauge('h2o_cache_ram_bytes', 'Memory for what slots held (--cache-ram).', () => cache.bytes)
+    gauge('h2o_cache_ram_states', 'States of slots in that memory.', () => cache.size)
     total('h2o_cache_ram_saved_total', 'States saved.', () => recall.saved)
     total('h2o_cache_ram_loaded_total', 'States loaded.', () => recall.loaded)
     total('h2o_cache_ram_evicted_total', 'States that made room for others.', () => cache.evicted)
-    gauge('llamacpp:requests_processing', 'Requests with a context.', () => pool.processing)
+    total('h2o_tokens_copied_total', 'Prompt tokens copied from other slots.', () => recall.copied)
+    total('h2o_steps_total', 'Turns in which slots decoded a token each.', () => turns.steps)
+    total('h2o_rows_total', 'Tokens decoded in these turns.', () => turns.rows)
+    total('h2o_prompt_calls_total', 'Calls that read a part of a prompt.', () => turns.prompts)
+    total('h2o_stalls_total', 'Those at whose end another slot waited to decode.', () => turns.stalls)
+    gauge('llamacpp:requests_processing', 'Requests with a slot.', () => pool.processing)
     gauge('llamacpp:requests_deferred', 'Requests that wait for one.', () => pool.deferred)
   }
 

@@ -1,8 +1,10 @@
 /**
- * The contexts of the server: a bounded queue before them, and for each request the one that holds most of its prompt.
+ * The slots of the server, which are sequences of its context: a bounded queue before them, and for each request the one
+ * that holds most of its prompt.
  */
 
 import type { Context } from '../context.js'
+import type { Sequence } from '../sequence.js'
 import type { ServedPrompt } from './prompt.js'
 import type { Recalling } from './recall.js'
 import { recentMean } from './recent-mean.js'
@@ -14,14 +16,14 @@ export class QueueFull extends Error {
   }
 }
 
-/** A request's place: first in the queue, then with a context of its own. */
+/** A request's place: first in the queue, then with a slot of its own. */
 export interface Turn {
   /**
-   * Waits for a context. An abort gives up the place and rejects with the signal's reason.
+   * Waits for a slot. An abort gives up the place and rejects with the signal's reason.
    *
    * @param reuse false: the one that was used least recently, whatever the others hold
    */
-  context(prompt: ServedPrompt, signal: AbortSignal, reuse?: boolean): Promise<Recalling>
+  slot(prompt: ServedPrompt, signal: AbortSignal, reuse?: boolean): Promise<Recalling>
   /** Ends it, however far it came. */
   leave(): void
 }
@@ -33,40 +35,45 @@ interface Waiting {
   start(taken: Recalling): void
 }
 
-export class ContextPool {
+/** A context of the server's own as slots. */
+export function slotsOf(context: Context): [Sequence, ...Sequence[]] {
+  return [context, ...Array.from({ length: context.parallel - 1 }, () => context.sequence())]
+}
+
+export class SlotPool {
   /** The one that was used least recently is first. */
-  #idle: Context[]
+  #idle: Sequence[]
   #waiting: Waiting[] = []
   #admitted = 0
   /** Of turns: Retry-After is made of it. */
   #meanMs = 1000
-  /** Who has read what a context holds. */
-  readonly #owners = new WeakMap<Context, unknown>()
-  /** Requests with a context and without one. */
+  /** Who has read what a slot holds. */
+  readonly #owners = new WeakMap<Sequence, unknown>()
+  /** Requests with a slot and without one. */
   readonly most: number
 
   /** @param queue how many requests may wait beside those that are served */
   constructor(
-    readonly contexts: readonly Context[],
+    readonly slots: readonly Sequence[],
     queue: number,
   ) {
-    this.#idle = [...contexts]
-    this.most = contexts.length + queue
+    this.#idle = [...slots]
+    this.most = slots.length + queue
   }
 
   get size(): number {
-    return this.contexts.length
+    return this.slots.length
   }
 
-  isBusy(context: Context): boolean {
-    return !this.#idle.includes(context)
+  isBusy(slot: Sequence): boolean {
+    return !this.#idle.includes(slot)
   }
 
   get isFull(): boolean {
     return this.#admitted >= this.most
   }
 
-  /** Requests with a context. */
+  /** Requests with a slot. */
   get processing(): number {
     return this.size - this.#idle.length
   }
@@ -76,16 +83,16 @@ export class ContextPool {
     return this.#admitted - this.processing
   }
 
-  /** @param owner shares what contexts hold with nobody else. Throws QueueFull. */
+  /** @param owner shares what slots hold with nobody else. Throws QueueFull. */
   enter(owner?: unknown): Turn {
     if (this.isFull) throw new QueueFull(this.#retryAfter())
     this.#admitted++
-    let taken: { context: Context; since: number } | undefined
+    let taken: { slot: Sequence; since: number } | undefined
     let left = false
     return {
-      context: async (prompt, signal, reuse = true) => {
+      slot: async (prompt, signal, reuse = true) => {
         const given = await this.#take({ prompt, reuse, owner }, signal)
-        taken = { context: given.context, since: performance.now() }
+        taken = { slot: given.slot, since: performance.now() }
         return given
       },
       leave: () => {
@@ -94,7 +101,7 @@ export class ContextPool {
         this.#admitted--
         if (!taken) return
         this.#meanMs = recentMean(this.#meanMs, performance.now() - taken.since)
-        this.#idle.push(taken.context)
+        this.#idle.push(taken.slot)
         this.#next()
       },
     }
@@ -126,12 +133,13 @@ export class ContextPool {
     if (!first) return
     const { reuse, owner } = first
     const { tokens, denseTail } = first.prompt
-    const mayReuse = (context: Context) => reuse && this.#owners.get(context) === owner
-    const held = this.#idle.map((context) => (mayReuse(context) ? context.reusable(tokens, denseTail) : 0))
-    const [context] = this.#idle.splice(held.indexOf(Math.max(...held)), 1) as [Context]
-    const heldBy = this.#owners.get(context)
-    this.#owners.set(context, owner)
-    first.start({ context, owner, heldBy })
+    const mayReuse = (slot: Sequence) => reuse && this.#owners.get(slot) === owner
+    const held = this.#idle.map((slot) => (mayReuse(slot) ? slot.reusable(tokens, denseTail) : 0))
+    const [slot] = this.#idle.splice(held.indexOf(Math.max(...held)), 1) as [Sequence]
+    const heldBy = this.#owners.get(slot)
+    const others = this.slots.filter((other) => other !== slot && this.#owners.get(other) === owner)
+    this.#owners.set(slot, owner)
+    first.start({ slot, owner, heldBy, others })
   }
 
   #retryAfter(): number {

@@ -2,11 +2,11 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Chat, ChatMessage, ChatOptions } from '../chat.js'
-import type { Context } from '../context.js'
 import type { GenerateOptions } from '../generate.js'
 import type { Model, TokenizeOptions } from '../model.js'
 import { OperationQueue } from '../operation-queue.js'
 import type { DecodeKeys } from '../options.js'
+import type { Sequence } from '../sequence.js'
 import { tokenIds } from '../validate.js'
 import { ApiError } from './api-error.js'
 import { continued, lastQuestion, toChatMessages } from './chat-messages.js'
@@ -25,8 +25,8 @@ export interface ServedPrompt {
 
 export interface PromptSettings {
   model: Model
-  /** Of the server's contexts, which are alike. */
-  context: Context
+  /** Of the server. */
+  context: Sequence
   /** In place of the model's own. */
   template?: string
   /** A last message of the assistant is continued. */

@@ -1,28 +1,44 @@
 /**
- * What was read is kept (--cache-ram): what a context holds is saved to memory before another conversation takes the
- * context, and is loaded again where that beats reading. Both are exact: an answer is that of a fresh context.
+ * What was read is not read again. What a slot holds is saved to memory (--cache-ram) before another conversation takes
+ * the slot, and is loaded again where that beats reading. What another slot holds now, busy or not, is copied. All of it
+ * is exact: an answer is that of a fresh context.
  */
 
-import type { Context } from '../context.js'
-import { handleOf } from '../sequence.js'
+import { handleOf, type Sequence } from '../sequence.js'
 import type { PrefillResult } from '../types.js'
 import type { ServedPrompt } from './prompt.js'
 import { recentMean } from './recent-mean.js'
-import { StateCache } from './state-cache.js'
+import { type SavedState, StateCache } from './state-cache.js'
 
-/** A context that has just been given to a request. */
+/** A slot that has just been given to a request. */
 export interface Recalling {
-  context: Context
+  slot: Sequence
   /** Who asks now. */
   owner: unknown
-  /** Whose prompts the context holds. */
+  /** Whose prompts the slot holds. */
   heldBy: unknown
+  /** Other slots that hold prompts of the owner. */
+  others: readonly Sequence[]
+}
+
+/** Where a state can be had that a prompt begins as, and how much of the prompt that is. */
+interface Source {
+  tokens: number
+  /** About so many. */
+  bytes: number
+  /** What has to be moved of them: a copy is saved and loaded. */
+  moves: 1 | 2
+  take(): Promise<Uint8Array>
+  /** The slot holds it now. */
+  restored(): void
 }
 
 export class Recall {
   readonly cache: StateCache
   saved = 0
   loaded = 0
+  /** Tokens that were copied from other slots. */
+  copied = 0
   /** What a byte took that was saved or loaded, and a token that was read; undefined until there was one. */
   #msPerByte: number | undefined
   #msPerToken: number | undefined
@@ -36,34 +52,71 @@ export class Recall {
   }
 
   /**
-   * Makes the context as ready for the prompt as it can be without reading. What is in it afterwards is of the owner
+   * Makes the slot as ready for the prompt as it can be without reading. What is in it afterwards is of the owner
    * who asks, or nothing.
    *
    * @param reuse false: the prompt is read as a whole, whatever there is of it
    */
-  async prepare(
-    { context, owner, heldBy }: Recalling,
-    { tokens, denseTail }: ServedPrompt,
-    reuse = true,
-  ): Promise<void> {
-    const handle = context[handleOf]()
+  async prepare(recalling: Recalling, { tokens, denseTail }: ServedPrompt, reuse = true): Promise<void> {
+    const { slot, owner, heldBy } = recalling
+    const handle = slot[handleOf]()
     const isOwn = heldBy === owner
-    const kept = isOwn && reuse ? context.reusable(tokens, denseTail) : 0
-    const best = reuse && this.cache.best(owner, (held) => handle.history.reusableOf(held, tokens, denseTail))
-    const found = best && this.#beatsReading(best.saved.state, best.tokens - kept) ? best.saved : undefined
-    if (found) this.cache.take(found) // before another state needs its room
-    await this.#save(context, heldBy, found ? 0 : kept)
-    if (!isOwn) await context.clear()
-    if (!found) return
+    const kept = isOwn && reuse ? slot.reusable(tokens, denseTail) : 0
+    const offers = (held: Int32Array) => handle.history.reusableOf(held, tokens, denseTail)
+    const found = reuse ? this.#best(recalling, offers, kept) : undefined
+    const state = await found?.take().catch((error) => this.onFailure(error)) // before another one needs its room
+    await this.#save(slot, heldBy, state ? 0 : kept)
+    if (!isOwn) await slot.clear()
+    if (!state) return
     try {
       const began = performance.now()
-      await handle.operate(undefined, () => handle.restore(found.state))
-      this.#moved(found.state, performance.now() - began)
-      this.loaded++
+      await handle.operate(undefined, () => handle.restore(state))
+      this.#moved(state, performance.now() - began)
+      found?.restored()
     } catch (error) {
       this.onFailure(error) // it is read
-      await context.clear()
+      await slot.clear()
     }
+  }
+
+  /** The state that offers a prompt most, if it beats reading what `kept` tokens leave of it. */
+  #best(
+    { owner, others }: Recalling,
+    offers: (held: Int32Array) => number,
+    kept: number,
+  ): Source | undefined {
+    const sources: Source[] = others.map((other) => this.#inSlot(other, offers))
+    const cached = this.cache.best(owner, offers)
+    if (cached) sources.push(this.#inMemory(cached.saved, cached.tokens))
+    const best = sources.sort((a, b) => b.tokens - a.tokens)[0]
+    return best && this.#beatsReading(best.bytes * best.moves, best.tokens - kept) ? best : undefined
+  }
+
+  #inMemory(saved: SavedState, tokens: number): Source {
+    const take = async () => {
+      this.cache.take(saved)
+      return saved.state
+    }
+    const restored = () => {
+      this.loaded++
+    }
+    return { tokens, bytes: saved.state.byteLength, moves: 1, take, restored }
+  }
+
+  /** Between two native calls of a slot that is busy. */
+  #inSlot(slot: Sequence, offers: (held: Int32Array) => number): Source {
+    const handle = slot[handleOf]()
+    const tokens = offers(handle.history.held())
+    const take = async () => {
+      const began = performance.now()
+      const state = await handle.save()
+      this.#moved(state, performance.now() - began)
+      return state
+    }
+    const restored = () => {
+      this.copied += tokens
+    }
+    return { tokens, bytes: stateBytes(slot), moves: 2, take, restored }
   }
 
   /** What a prompt took to read: loading has to beat it. */
@@ -71,16 +124,15 @@ export class Recall {
     this.#msPerToken = recentMean(this.#msPerToken, timings.promptMs / tokens)
   }
 
-  /** If more than `kept` tokens of what the context holds are worth it: a chat's next turn leaves two chunks itself. */
-  async #save(context: Context, owner: unknown, kept: number): Promise<void> {
-    const held = context[handleOf]().history.held()
-    if (held.length - kept <= 2 * context.h2o.chunk || this.cache.covers(owner, held)) return
-    const expected = (context.memory.kvBytes / context.nCtx) * context.position
-    const release = this.cache.reserve(expected)
+  /** If more than `kept` tokens of what the slot holds are worth it: a chat's next turn leaves two chunks itself. */
+  async #save(slot: Sequence, owner: unknown, kept: number): Promise<void> {
+    const held = slot[handleOf]().history.held()
+    if (held.length - kept <= 2 * slot.h2o.chunk || this.cache.covers(owner, held)) return
+    const release = this.cache.reserve(stateBytes(slot))
     if (!release) return
     try {
       const began = performance.now()
-      const state = await context.saveState()
+      const state = await slot.saveState()
       this.#moved(state, performance.now() - began)
       release()
       this.cache.put({ tokens: held, owner, state })
@@ -92,13 +144,17 @@ export class Recall {
     }
   }
 
-  #beatsReading({ byteLength }: Uint8Array, tokens: number): boolean {
+  #beatsReading(bytes: number, tokens: number): boolean {
     if (tokens <= 0) return false
     if (this.#msPerByte === undefined || this.#msPerToken === undefined) return true
-    return byteLength * this.#msPerByte < tokens * this.#msPerToken
+    return bytes * this.#msPerByte < tokens * this.#msPerToken
   }
 
   #moved({ byteLength }: Uint8Array, ms: number): void {
     this.#msPerByte = recentMean(this.#msPerByte, ms / byteLength)
   }
 }
+
+/** Of a state with all that the slot holds. */
+const stateBytes = ({ memory, nCtx, parallel, position }: Sequence) =>
+  (memory.kvBytes / (nCtx * parallel)) * position

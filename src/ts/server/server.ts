@@ -6,6 +6,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Context } from '../context.js'
 import type { GenerateOptions } from '../generate.js'
 import { checkSampling } from '../sampling.js'
+import { handleOf, type Sequence } from '../sequence.js'
 import type { Service } from './answer.js'
 import { ApiError, toApiError } from './api-error.js'
 import { ApiKeys } from './api-keys.js'
@@ -14,7 +15,7 @@ import { type RequestBody, withoutNulls } from './fields.js'
 import { addJsonBody } from './json-body.js'
 import { Metrics } from './metrics.js'
 import { OpenResponses } from './open-responses.js'
-import { ContextPool, QueueFull } from './pool.js'
+import { QueueFull, SlotPool, slotsOf } from './pool.js'
 import { Recall } from './recall.js'
 import { RequestLog } from './request-log.js'
 import { addAbout } from './routes/about.js'
@@ -25,8 +26,8 @@ import { addTokens } from './routes/tokens.js'
 import { messageError } from './shapes/messages.js'
 
 export interface ServerOptions {
-  /** Alike, and of one model. */
-  contexts: readonly [Context, ...Context[]]
+  /** Its sequences are the slots. */
+  context: Context
   /** The name of the model. */
   alias: string
   version: string
@@ -43,11 +44,11 @@ export interface ServerOptions {
   maxBodyBytes: number
   /** None: everybody may ask. */
   apiKeys: readonly string[]
-  /** Of memory for what contexts held; 0: it is read again. */
+  /** Of memory for what slots held; 0: it is read again. */
   cacheBytes: number
-  /** What contexts hold of one key's prompts serves no other key. */
+  /** What slots hold of one key's prompts serves no other key. */
   separateKeys?: boolean
-  /** The contexts have no device but the processor; timings have a prediction of dense attention then. */
+  /** The context has no device but the processor; timings have a prediction of dense attention then. */
   onCpu?: boolean
   /** Origins whose pages may ask; '*' is all of them. */
   corsOrigins: readonly string[]
@@ -61,6 +62,7 @@ export interface ServerOptions {
 
 export interface Server {
   readonly app: FastifyInstance
+  readonly slots: readonly Sequence[]
   /** Answers 503 from now on, and resolves when clients have the answers of those that there are. */
   drain(): Promise<void>
 }
@@ -79,11 +81,11 @@ const open = new Set([
 /** Throws ERR_H2O_INVALID_ARGUMENT and ERR_H2O_TOKEN_OUT_OF_RANGE for defaults that cannot be. */
 export async function makeServer(options: ServerOptions): Promise<Server> {
   const { stalledMs = 30_000 } = options
-  const [context] = options.contexts
+  const { context } = options
   const sampling = checkSampling(options.defaults, context.model.nVocab)
-  const pool = new ContextPool(options.contexts, options.queue)
+  const pool = new SlotPool(slotsOf(context), options.queue)
   const recall = new Recall(options.cacheBytes, (error) => options.onFailure?.(error))
-  const metrics = new Metrics(pool, recall)
+  const metrics = new Metrics(pool, recall, context[handleOf]().shared.scheduler.counts)
   const log = new RequestLog((line) => options.onRequest?.(line))
   const keys = new ApiKeys(options.apiKeys)
   const service: Service = {
@@ -162,6 +164,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
 
   return {
     app,
+    slots: pool.slots,
     async drain() {
       draining = true
       responses.leaveUnasked(stalledMs)

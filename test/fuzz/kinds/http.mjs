@@ -181,10 +181,10 @@ export function recipe(draw, seed) {
 const servers = new Map()
 
 async function serve(name) {
-  const contexts = [await tinyContext(), await tinyContext()]
+  const context = await tinyContext({ parallel: 2 })
   const failures = []
   const server = await makeServer({
-    ...{ contexts, alias: 'tiny', version: '0', template, queue: 16, timeoutMs: 10_000, stalledMs: 300 },
+    ...{ context, alias: 'tiny', version: '0', template, queue: 16, timeoutMs: 10_000, stalledMs: 300 },
     defaults: { nPredict: 8, temperature: 0 },
     ...{ apiKeys: name === 'open' ? [] : KEYS, separateKeys: name === 'separate keys' },
     ...{

@@ -1,4 +1,4 @@
-// `h2o-prefill serve`: an OpenAI-compatible server on contexts of one model.
+// `h2o-prefill serve`: an OpenAI-compatible server on the sequences of a context.
 
 import { once } from 'node:events'
 import { basename, join } from 'node:path'
@@ -58,30 +58,27 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
   if (flags.verbose) api.setLogLevel('info')
   const onWarning = ({ message }: H2oWarning) => warn(message)
   const model = await api.loadModel({ ...modelOptions({ ...flags, model: path }), onWarning, signal })
-  const contexts: Context[] = []
+  let context: Context | undefined
   try {
-    for (let i = 0; i < flags.parallel; i++) {
-      contexts.push(await api.createContext(serverContext(flags, model, onWarning)))
-    }
-    const [first] = contexts as [Context]
-    if (flags.verbose) for (const line of memoryLines(first)) say(line)
-    if (first.h2o.reason !== null) warn(`prompts are dense: ${first.h2o.reason}`)
+    context = await api.createContext(serverContext(flags, model, onWarning))
+    if (flags.verbose) for (const line of memoryLines(context)) say(line)
+    if (context.h2o.reason !== null) warn(`prompts are dense: ${context.h2o.reason}`)
     if (template === undefined && model.chatTemplate === null) {
       warn('this model has no chat template: /v1/chat/completions needs --chat-template-file')
     }
     const defaults = { ...generateOptions(flags), ...constraint }
     if (Object.keys(constraint).length > 0) {
-      for await (const _ of first.generate([0], { ...defaults, nPredict: 1 })); // parses it
+      for await (const _ of context.generate([0], { ...defaults, nPredict: 1 })); // parses it
     }
     const server = await makeServer({
-      contexts: contexts as [Context],
+      context,
       alias: flags.alias ?? basename(path),
       version: packageVersion(),
       ...(template !== undefined && { template }),
       prefillAssistant: flags.prefillAssistant,
       defaults,
       queue: flags.queue,
-      cacheBytes: cacheBytes(flags.cacheRam, contexts as [Context], hostMemory()),
+      cacheBytes: cacheBytes(flags.cacheRam, context, hostMemory()),
       timeoutMs: flags.timeout * 1000,
       maxBodyBytes: flags.maxBody * 2 ** 20,
       apiKeys,
@@ -105,7 +102,7 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
     await server.drain()
     return ExitCode.ok
   } finally {
-    for (const context of contexts) await context.dispose()
+    await context?.dispose()
     await model.dispose()
   }
 }
@@ -117,5 +114,5 @@ function serverContext(
   onWarning: (warning: H2oWarning) => void,
 ): ContextOptions {
   const { nCtx: _, ...options } = contextOptions(flags, model, 0, onWarning)
-  return { ...options, ...(flags.ctxSize !== undefined && { nCtx: flags.ctxSize }) }
+  return { ...options, parallel: flags.parallel, ...(flags.ctxSize !== undefined && { nCtx: flags.ctxSize }) }
 }

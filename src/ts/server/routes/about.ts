@@ -27,12 +27,12 @@ export const addAbout: AddRoutes = ({ app, service, isDraining }) => {
     const { fail_on_no_slot } = query as { fail_on_no_slot?: string }
     if (fail_on_no_slot && pool.processing === pool.size)
       throw new ApiError(503, 'no_slot', 'no slot is free')
-    return pool.contexts.map((context, id) => ({
+    return pool.slots.map((slot, id) => ({
       id,
-      n_ctx: context.nCtx,
+      n_ctx: slot.nCtx,
       speculative: false,
-      is_processing: pool.isBusy(context),
-      n_prompt_tokens: context.position,
+      is_processing: pool.isBusy(slot),
+      n_prompt_tokens: slot.position,
     }))
   })
   for (const url of ['/health', '/v1/health']) app.get(url, async () => ({ status: 'ok' }))

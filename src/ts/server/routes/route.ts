@@ -8,7 +8,7 @@ export interface Serving {
   app: FastifyInstance
   service: Service
   isDraining(): boolean
-  /** Who shares what contexts hold with nobody else. */
+  /** Who shares what slots hold with nobody else. */
   ownerOf(request: FastifyRequest): unknown
 }
 

@@ -118,7 +118,7 @@ async function writtenInTurns(tokens: Int32Array, write: (some: Int32Array) => s
 /** Characters of answers that clients have not taken; beyond, the next request gets 429. */
 const mostUntaken = 2 ** 25
 
-/** One is worked on at a time, since each takes a thread and the memory of its text. As many may wait as for contexts. */
+/** One is worked on at a time, since each takes a thread and the memory of its text. As many may wait as for slots. */
 export const addTokens: AddRoutes = (serving) => {
   const { app, service } = serving
   const queue = new OperationQueue()
