@@ -2,10 +2,11 @@
  * The order in which the sequences of a context compute: one native call after the other, on one thread.
  *
  * By turns: every sequence that has asked for its next token gets it, then one call of one prompt runs, of a chunk at
- * most. So whoever decodes waits for one chunk between two tokens, however long the prompt is. Who does not ask is not
- * waited for.
+ * most. So whoever decodes waits for one chunk between two tokens, however long the prompt is. A chunk takes as long as
+ * many tokens, so behind one there are tokens for as long as it took. Who does not ask is not waited for.
  */
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { H2oError } from './errors.js'
 
 /** `step`: one token of a sequence that decodes. `prompt`: a part of what one reads. */
@@ -34,6 +35,11 @@ export class Scheduler {
   /** When a sequence's prompt was last served: of equal priorities, the one that waits longest is next. */
   readonly #served = new Map<number, number>()
   #runs = false
+  /** Milliseconds of tokens that are due before the next call of a prompt. */
+  #owedMs = 0
+
+  /** @param share of the time that is for tokens, where sequences decode and others read */
+  constructor(readonly share = 0.5) {}
 
   /** What `work` gives, when it is its turn. Rejects with what cancel() or close() says. */
   run<T>(kind: CallKind, sequence: number, priority: number, work: () => Promise<T>): Promise<T> {
@@ -67,7 +73,9 @@ export class Scheduler {
   async #run(): Promise<void> {
     this.#runs = true
     while (this.#steps.length + this.#prompts.length > 0) {
+      const until = performance.now() + this.#owedMs
       await this.#step()
+      while (this.#steps.length > 0 && performance.now() < until) await this.#step()
       await this.#prompt()
     }
     this.#runs = false
@@ -80,6 +88,7 @@ export class Scheduler {
     this.counts.steps++
     this.counts.rows += steps.length
     await Promise.all(steps.map((waiting) => waiting.start()))
+    await nextTurn() // who has taken a token asks for the next one
   }
 
   async #prompt(): Promise<void> {
@@ -88,7 +97,9 @@ export class Scheduler {
     this.#prompts = this.#prompts.filter((waiting) => waiting !== next)
     this.counts.prompts++
     this.#served.set(next.sequence, this.counts.prompts)
+    const began = performance.now()
     await next.start()
+    this.#owedMs = ((performance.now() - began) * this.share) / (1 - this.share)
     if (this.#steps.length > 0) this.counts.stalls++
   }
 

@@ -68,7 +68,7 @@ export interface SequenceTraits {
 
 /**
  * Operations run one at a time, in the order in which they were called, off the main thread. Those of other sequences of
- * the context run beside them, by turns: one token of each that asks for one, one chunk of a prompt, and again.
+ * the context run beside them, by turns: one chunk of a prompt, tokens of those that ask for one, and again.
  *
  * An abort rejects with the signal's reason, and what it interrupts leaves whole native calls only: `position` says how
  * many tokens are in the context, and going on from there gives what never aborting would have given.

@@ -19,7 +19,7 @@ function calls() {
     },
     async end(...names: string[]) {
       for (const name of names) ends.get(name)?.()
-      await new Promise(setImmediate)
+      for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
     },
   }
 }
