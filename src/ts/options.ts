@@ -181,7 +181,6 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
       nBatch,
       nUbatch,
       nSeq: parallel,
-      isShared: false,
       nThreads,
       nThreadsBatch: integer('nThreadsBatch', options.nThreadsBatch, nThreads, 1, maxThreads),
       flashAttn,

@@ -2,7 +2,6 @@
 
 #include "model.h"
 #include "context/context-open.h"
-#include "context/copy-job.h"
 #include "context/forget-job.h"
 #include "context/state-jobs.h"
 #include "model/tokenize-job.h"
@@ -50,7 +49,6 @@ Napi::Function context_object::define(Napi::Env env) {
         InstanceMethod("forget",        &context_object::forget),
         InstanceMethod("save",          &context_object::save),
         InstanceMethod("restore",       &context_object::restore),
-        InstanceMethod("copy",          &context_object::copy),
         InstanceMethod("piece",         &context_object::piece),
         InstanceMethod("isEog",         &context_object::is_eog),
         InstanceMethod("takeTrace",     &context_object::take_trace),
@@ -187,12 +185,6 @@ Napi::Value context_object::save(const Napi::CallbackInfo & info) {
 Napi::Value context_object::restore(const Napi::CallbackInfo & info) {
     return thread->submit(
         std::make_unique<restore_job>(info.Env(), state, sequence_of(info), info[1].As<Napi::Uint8Array>()));
-}
-
-Napi::Value context_object::copy(const Napi::CallbackInfo & info) {
-    const llama_seq_id to = info[1].As<Napi::Number>().Int32Value();
-
-    return thread->submit(std::make_unique<copy_job>(info.Env(), state, sequence_of(info), to));
 }
 
 Napi::Value context_object::piece(const Napi::CallbackInfo & info) {

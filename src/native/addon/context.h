@@ -47,7 +47,6 @@ private:
     Napi::Value forget (const Napi::CallbackInfo & info); // (sequence, from, to) -> Promise<position>
     Napi::Value save   (const Napi::CallbackInfo & info); // (sequence, note) -> Promise<Buffer>
     Napi::Value restore(const Napi::CallbackInfo & info); // (sequence, Uint8Array that nobody changes) -> Promise<{ position, inherited, reason, note }>
-    Napi::Value copy   (const Napi::CallbackInfo & info); // (from, to) -> Promise<position>: one sequence goes on as another
 
     Napi::Value piece     (const Napi::CallbackInfo & info); // (token, special) -> Buffer
     Napi::Value is_eog    (const Napi::CallbackInfo & info); // (token) -> boolean

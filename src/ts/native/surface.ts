@@ -108,9 +108,8 @@ export interface NativeContextOptions {
   nCtx: number
   nBatch: number
   nUbatch: number
-  /** Sequences, with nCtx tokens each, or with `isShared` all together. */
+  /** Sequences, with nCtx tokens each. */
   nSeq: number
-  isShared: boolean
   nThreads: number
   nThreadsBatch: number
   flashAttn: string
@@ -278,8 +277,6 @@ export interface NativeContext {
   save(sequence: number, note: Uint8Array): Promise<Uint8Array>
   /** The bytes must not change until it resolves. */
   restore(sequence: number, state: Uint8Array): Promise<NativeLoadedState>
-  /** `to` holds what `from` does; resolves with the position. */
-  copy(from: number, to: number): Promise<number>
   /** Of a special token nothing, unless `special`. */
   piece(token: number, special: boolean): Uint8Array
   isEog(token: number): boolean

@@ -18,7 +18,6 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.n_batch         = (uint32_t) get_number(object, "nBatch",        o.n_batch);
     o.n_ubatch        = (uint32_t) get_number(object, "nUbatch",       o.n_ubatch);
     o.n_seq           = (uint32_t) get_number(object, "nSeq",          o.n_seq);
-    o.is_shared       = get_bool  (object, "isShared",   o.is_shared);
     o.n_threads       = (int32_t)  get_number(object, "nThreads",      o.n_threads);
     o.n_threads_batch = (int32_t)  get_number(object, "nThreadsBatch", o.n_threads_batch);
     o.memory_limit    =            get_number(object, "memoryLimit",   o.memory_limit);
@@ -135,11 +134,10 @@ void context_open_job::run() {
 
     llama_context_params params = llama_context_default_params();
 
-    params.n_ctx           = options.n_ctx*(options.is_shared ? 1 : options.n_seq);
+    params.n_ctx           = options.n_ctx*options.n_seq;
     params.n_batch         = options.n_batch;
     params.n_ubatch        = options.n_ubatch;
     params.n_seq_max       = options.n_seq;
-    params.kv_unified      = options.is_shared;
     params.n_threads       = options.n_threads;
     params.n_threads_batch = options.n_threads_batch;
     params.flash_attn_type = flash_attn_type(options.flash_attn);
@@ -178,7 +176,7 @@ void context_open_job::run() {
             {{"architecture", model_meta(state->model.get(), "general.architecture")}});
     }
 
-    state->n_streams  = options.n_seq == 1 ? 0 : options.is_shared ? 1 : options.n_seq;
+    state->n_streams  = options.n_seq == 1 ? 0 : options.n_seq;
     state->embeddings = options.embeddings;
     state->type_k     = type_k;
     state->type_v     = type_v;

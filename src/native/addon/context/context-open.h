@@ -16,8 +16,7 @@ struct context_options {
     uint32_t    n_ctx           = 0;
     uint32_t    n_batch         = 2048;
     uint32_t    n_ubatch        = 512;
-    uint32_t    n_seq           = 1;     // sequences
-    bool        is_shared       = false; // they share n_ctx cells; else each has n_ctx of its own
+    uint32_t    n_seq           = 1; // sequences of n_ctx tokens each
     int32_t     n_threads       = 1;
     int32_t     n_threads_batch = 1;
     std::string flash_attn      = "auto";
