@@ -1,0 +1,138 @@
+#!/usr/bin/env node
+// How long answers wait for their next token while a long prompt is read: sequences of one context, and contexts of
+// their own on the same cores, by turns. Prints a table: gaps between the tokens of all chats, the tokens they got
+// meanwhile, the seconds of the reader, and memory.
+
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { percentile } from '../../dist/cli/statistics.js'
+import { createContext, loadModel } from '../../dist/index.js'
+import { table } from '../quality/markdown.mjs'
+
+const HELP = `usage: node bench/serve/gaps.mjs -m MODEL [options]
+
+  -m, --model FILE   any model
+  --tokens N         of the prompt that is read (16000)
+  --chats N          answers beside it, behind 500 tokens each (3)
+  --runs N           of each way (3)
+  -b N, -u N, -t N   batch, chunk and threads (2048, 512, all cores)
+`
+
+const { values } = parseArgs({
+  options: {
+    model: { type: 'string', short: 'm' },
+    tokens: { type: 'string', default: '16000' },
+    chats: { type: 'string', default: '3' },
+    runs: { type: 'string', default: '3' },
+    batch: { type: 'string', short: 'b', default: '2048' },
+    ubatch: { type: 'string', short: 'u', default: '512' },
+    threads: { type: 'string', short: 't', default: String(availableParallelism()) },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+})
+if (values.help || values.model === undefined) {
+  console.log(HELP)
+  process.exit(values.help ? 0 : 2)
+}
+
+const nTokens = Number(values.tokens)
+const nChats = Number(values.chats)
+const model = await loadModel(values.model)
+const settings = {
+  model,
+  nCtx: nTokens + 512,
+  nBatch: Number(values.batch),
+  nUbatch: Number(values.ubatch),
+  nThreads: Number(values.threads),
+}
+
+const WAYS = {
+  'one context': async () => {
+    const context = await createContext({ ...settings, parallel: nChats + 1 })
+    const others = Array.from({ length: nChats }, () => context.sequence())
+    return { contexts: [context], sequences: [context, ...others] }
+  },
+  'contexts of their own': async () => {
+    const contexts = []
+    for (let i = 0; i <= nChats; i++) contexts.push(await createContext(settings))
+    return { contexts, sequences: contexts }
+  },
+}
+
+function someTokens(n, seed) {
+  let state = seed
+  return Int32Array.from({ length: n }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return (state >>> 8) % model.nVocab
+  })
+}
+
+/** Milliseconds between the tokens of a chat, until it is told to end. */
+async function gapsOf(chat, seed, signal) {
+  const gaps = []
+  let last
+  const answer = chat.generate(someTokens(500, seed), { ignoreEos: true, temperature: 0, signal })
+  try {
+    for await (const _ of answer) {
+      const now = performance.now()
+      if (last !== undefined) gaps.push(now - last)
+      last = now
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+  return gaps
+}
+
+async function run(make) {
+  const { contexts, sequences } = await make()
+  const [reader, ...chats] = sequences
+  const stop = new AbortController()
+  const cpu = process.cpuUsage()
+  const began = performance.now()
+  const all = chats.map((chat, i) => gapsOf(chat, i + 2, stop.signal))
+  await reader.prefill(someTokens(nTokens, 1), { logits: 'none' })
+  const seconds = (performance.now() - began) / 1000
+  stop.abort()
+  const gaps = (await Promise.all(all)).flat()
+  const { user, system } = process.cpuUsage(cpu)
+  const bytes = contexts.reduce((sum, { memory }) => sum + memory.kvBytes + memory.computeBytes, 0)
+  for (const context of contexts) await context.dispose()
+  return { gaps, seconds, cpu: (user + system) / 1e6, bytes }
+}
+
+const names = Object.keys(WAYS)
+const runs = new Map(names.map((name) => [name, []]))
+for (let turn = 0; turn < Number(values.runs); turn++) {
+  for (let i = 0; i < names.length; i++) {
+    const name = names[(turn + i) % names.length]
+    runs.get(name).push(await run(WAYS[name]))
+  }
+}
+await model.dispose()
+
+const at = (fraction, numbers) =>
+  percentile(
+    numbers.toSorted((a, b) => a - b),
+    fraction,
+  )
+const median = (numbers) => at(0.5, numbers)
+console.log(
+  table(
+    ['', 'gap p50, ms', 'p99', 'longest', 'tokens', 'reader, s', 'CPU, s', 'MiB'],
+    names.map((name) => {
+      const own = runs.get(name)
+      const gaps = own.flatMap((one) => one.gaps)
+      return [
+        name,
+        at(0.5, gaps).toFixed(0),
+        at(0.99, gaps).toFixed(0),
+        Math.max(...gaps).toFixed(0),
+        median(own.map((one) => one.gaps.length)).toFixed(0),
+        median(own.map((one) => one.seconds)).toFixed(1),
+        median(own.map((one) => one.cpu)).toFixed(1),
+        (own[0].bytes / 2 ** 20).toFixed(0),
+      ]
+    }),
+  ),
+)
