@@ -14,27 +14,48 @@ export function predictedSettings({ select, heavy }: Pick<Predicted, 'select' | 
   return { chunk: CHUNK, local: defaults.local, heavy: policyOf(select).hasMemory ? defaults.heavy : heavy }
 }
 
-/**
- * What a floating-point operation of attention costs, as one of a product with weights: 1 on a good GPU, 4 on a CPU.
- */
-export const RATIOS = [1, 4] as const
-const ON_A_CPU = RATIOS[1]
+/** What a floating-point operation of attention costs, as one of a product with weights. */
+export interface AttentionCost {
+  /** llama.cpp's attention over all positions. */
+  dense: number
+  /** The kernels of a sparse prefill, with the search for what they read. */
+  own: number
+}
+
+/** Of a good GPU, as it should be: none has been measured. */
+export const onGpu: AttentionCost = { dense: 1, own: 1 }
+
+/** Measured: docs/models.md. Faster products with weights make attention the larger share. */
+const onCpu = {
+  /** llama.cpp's own products. */
+  upstream: { dense: 4, own: 4 },
+  /** Our products in 8-bit integers without AVX-512; what is not x64 counts as this. */
+  avx2: { dense: 7, own: 5 },
+  /** AVX-512 with VNNI, AMX. */
+  avx512: { dense: 11, own: 6 },
+} as const satisfies Record<string, AttentionCost>
+
+/** @param features llama.cpp's line: "CPU : AVX2 = 1 | ..." */
+export function attentionCosts(features: string, upstreamProducts = false): AttentionCost {
+  if (upstreamProducts) return onCpu.upstream
+  return /\b(AVX512_VNNI|AMX_INT8) = 1\b/.test(features) ? onCpu.avx512 : onCpu.avx2
+}
 
 export const LENGTHS = [8192, 32768, 131072] as const
 
 export interface Gain {
   tokens: number
-  /** Dense time over sparse time for each of RATIOS. */
-  times: number[]
+  /** Dense time over sparse time. */
+  times: number
 }
 
 /** Empty if the context is not covered. */
-export function predictGains(h2o: Predicted): Gain[] {
+export function predictGains(h2o: Predicted, attention: AttentionCost): Gain[] {
   if (!h2o.covered) return []
   const as = { ...h2o, ...predictedSettings(h2o) }
   return LENGTHS.map((tokens) => {
     const whole = [{ pos: 0, n: tokens, path: 'h2o' }] as const
-    return { tokens, times: RATIOS.map((ratio) => gainOf(whole, as, ratio)) }
+    return { tokens, times: gainOf(whole, as, attention) }
   })
 }
 
@@ -45,19 +66,25 @@ export function predictGains(h2o: Predicted): Gain[] {
 export function predictGainOf(
   { path, schedule, calls }: Pick<PrefillResult, 'path' | 'schedule' | 'calls'>,
   h2o: ContextH2o,
+  attention: AttentionCost,
 ): number | undefined {
   if (path !== 'h2o' || schedule !== 'single-pass' || h2o.layers.includes('recurrent')) return undefined
-  return gainOf(calls, h2o, ON_A_CPU)
+  return gainOf(calls, h2o, attention)
 }
 
 type Settings = Pick<ContextH2o, 'cost' | 'chunk' | 'local' | 'heavy' | 'heavyGrows'>
 
-function gainOf(calls: readonly Pick<Call, 'pos' | 'n' | 'path'>[], h2o: Settings, ratio: number): number {
+function gainOf(
+  calls: readonly Pick<Call, 'pos' | 'n' | 'path'>[],
+  h2o: Settings,
+  attention: AttentionCost,
+): number {
   let [dense, own] = [0, 0]
   for (const { pos, n, path } of calls) {
     const before = pos + n / 2 // on average
-    dense += n * timeOf(h2o, ratio, before)
-    own += n * timeOf(h2o, ratio, path === 'dense' ? before : keysOf(h2o, pos, n))
+    const all = n * timeOf(h2o, attention, attention.dense * before)
+    dense += all
+    own += path === 'dense' ? all : n * timeOf(h2o, attention, attention.own * keysOf(h2o, pos, n))
   }
   return dense / own
 }
@@ -69,8 +96,8 @@ function keysOf({ chunk, local, heavy, heavyGrows }: Settings, pos: number, n: n
   return chunk / 2 + Math.min(local + set, before) * (pos === 0 ? 1 - chunk / n : 1)
 }
 
-/** Of one token that reads `keys` keys, in operations of a product with weights. */
-function timeOf({ cost, chunk }: Settings, ratio: number, keys: number): number {
+/** Of one token, in operations of a product with weights. Windows are llama.cpp's on both paths. */
+function timeOf({ cost, chunk }: Settings, { dense }: AttentionCost, costOfKeys: number): number {
   const { linear, pair, windowPair, window } = cost
-  return linear + ratio * (pair * keys + windowPair * (window + chunk))
+  return linear + pair * costOfKeys + dense * windowPair * (window + chunk)
 }

@@ -1,6 +1,6 @@
 // What doctor predicts, against the shapes it comes from and against what was measured.
 import { describe, expect, it } from 'vitest'
-import { LENGTHS, predictGainOf, predictGains, RATIOS } from '../../src/ts/gain.js'
+import { attentionCosts, LENGTHS, onGpu, predictGainOf, predictGains } from '../../src/ts/gain.js'
 import type { Call } from '../../src/ts/index.js'
 import { presets } from '../../src/ts/model-maker/index.js'
 import { denseCall, h2oInfo, sparseCall } from './support/fake-api.js'
@@ -15,19 +15,38 @@ const demo = {
   windowPair: 0,
   window: 0,
 }
+/** Six layers of Gemma 3 1B's, of which one is sparse. */
+const gemma = {
+  linear: 6 * 2 * 1152 * 256 * 10 + 5 * 6 * 1152 * 6912,
+  pair: 4 * 4 * 256,
+  windowPair: 5 * 4 * 4 * 256,
+  window: 512,
+}
 
 const defaults = { covered: true, select: 'query', heavy: 640, heavyGrows: false } as const
+const vnni = attentionCosts('CPU : AVX2 = 1 | AVX512_VNNI = 1 | ')
+const upstream = attentionCosts('CPU : AVX512_VNNI = 1 | ', true)
 
-const cpu = RATIOS.indexOf(4)
+it('knows the kinds of processors', () => {
+  expect(attentionCosts('CPU : AVX512_VNNI = 1 | AMX_INT8 = 1 | REPACK = 1 | ')).toBe(vnni)
+  expect(attentionCosts('CPU : AMX_INT8 = 1 | ')).toBe(vnni)
+  expect(attentionCosts('CPU : AVX2 = 1 | AVX512_VNNI = 0 | ')).not.toBe(vnni)
+  expect(upstream).not.toBe(vnni)
+})
 
-it('is near what was measured on a CPU without AMX', () => {
-  const [at8k, at32k] = predictGains({ ...defaults, heavy: 384, cost: demo }).map(
-    ({ times }) => times[cpu] as number,
-  )
-  expect(at8k).toBeGreaterThan(2.59 / 1.2)
-  expect(at8k).toBeLessThan(2.59 * 1.2)
-  expect(at32k).toBeGreaterThan(8.26 / 1.2)
-  expect(at32k).toBeLessThan(8.26 * 1.2)
+/** Of docs/models.md, which has the commands. */
+it.each([
+  ["llama.cpp's own products", demo, upstream, { heavy: 384 }, [2.59, 8.26]],
+  ['AMX', demo, vnni, {}, [4.14, 15.2]],
+  ['AMX, with windows', gemma, vnni, {}, [1.26, 1.99]],
+])('is near what was measured: %s', (_, cost, attention, sets, measured) => {
+  for (const [i, { times }] of predictGains({ ...defaults, ...sets, cost }, attention)
+    .slice(0, 2)
+    .entries()) {
+    const was = measured[i] as number
+    expect(times).toBeGreaterThan(was / 1.2)
+    expect(times).toBeLessThan(was * 1.2)
+  }
 })
 
 describe('of a run', () => {
@@ -35,49 +54,63 @@ describe('of a run', () => {
   const sparse = (pos: number, n: number) => ({ ...sparseCall, pos, n })
   const run = (...calls: Call[]) => ({ path: 'h2o', schedule: 'single-pass', calls }) as const
 
+  const gainOf = (prefill: ReturnType<typeof run>) => predictGainOf(prefill, h2o, vnni)
+
   it('is that of doctor for a whole prompt of the same sizes, in however many calls', () => {
-    const [at8k] = predictGains({ ...defaults, cost: demo }).map(({ times }) => times[cpu] as number)
-    expect(predictGainOf(run(sparse(0, 8192)), h2o)).toBeCloseTo(at8k as number, 9)
-    expect(predictGainOf(run(sparse(0, 4096), sparse(4096, 4096)), h2o)).toBeCloseTo(at8k as number, 9)
+    const [at8k] = predictGains({ ...defaults, cost: demo }, vnni).map(({ times }) => times)
+    expect(gainOf(run(sparse(0, 8192)))).toBeCloseTo(at8k as number, 9)
+    expect(gainOf(run(sparse(0, 4096), sparse(4096, 4096)))).toBeCloseTo(at8k as number, 9)
+  })
+
+  it.each([
+    ['AVX2', attentionCosts('CPU : AVX2 = 1 | '), [2048, 4096], [1.38, 2.12]],
+    ['AVX-512', vnni, [2048, 4096], [1.67, 2.7]],
+  ])('is near what SmolLM2 took with %s', (_, attention, lengths, measured) => {
+    const smol = { linear: 30 * 2 * 576 * 64 * 24 + 29 * 6 * 576 * 1536, pair: 30 * 9 * 256 }
+    const own = { ...h2o, chunk: 512, cost: { ...smol, windowPair: 0, window: 0 } }
+    for (const [i, n] of lengths.entries()) {
+      const tail = { ...denseCall, pos: n - 64, n: 64 }
+      const gain = predictGainOf(run(sparse(0, n - 64), tail), own, attention) as number
+      expect(gain).toBeGreaterThan((measured[i] as number) / 1.1)
+      expect(gain).toBeLessThan((measured[i] as number) * 1.1)
+    }
   })
 
   it('is less with a dense tail, and more behind a long text', () => {
-    const plain = predictGainOf(run(sparse(0, 8192)), h2o) as number
+    const plain = gainOf(run(sparse(0, 8192))) as number
     const tail = { ...denseCall, pos: 8192, n: 64 }
-    expect(predictGainOf(run(sparse(0, 8192), tail), h2o)).toBeLessThan(plain)
-    expect(predictGainOf(run(sparse(8192, 8192)), h2o)).toBeGreaterThan(plain)
-    expect(predictGainOf(run({ ...denseCall, pos: 8192, n: 64 }), h2o)).toBe(1)
+    expect(gainOf(run(sparse(0, 8192), tail))).toBeLessThan(plain)
+    expect(gainOf(run(sparse(8192, 8192)))).toBeGreaterThan(plain)
+    expect(gainOf(run({ ...denseCall, pos: 8192, n: 64 }))).toBe(1)
   })
 
   it('is not known where doctor has no basis', () => {
     const prefill = run(sparse(0, 8192))
-    expect(predictGainOf({ ...prefill, path: 'dense' }, h2o)).toBeUndefined()
-    expect(predictGainOf({ ...prefill, schedule: 'two-pass' }, h2o)).toBeUndefined()
-    expect(predictGainOf(prefill, { ...h2o, layers: ['sparse', 'recurrent'] })).toBeUndefined()
+    expect(predictGainOf({ ...prefill, path: 'dense' }, h2o, vnni)).toBeUndefined()
+    expect(predictGainOf({ ...prefill, schedule: 'two-pass' }, h2o, vnni)).toBeUndefined()
+    expect(predictGainOf(prefill, { ...h2o, layers: ['sparse', 'recurrent'] }, vnni)).toBeUndefined()
   })
 })
 
 it('grows with the length, and with what attention costs', () => {
-  const gains = predictGains({ ...defaults, cost: demo })
-  expect(gains.map(({ tokens }) => tokens)).toEqual([...LENGTHS])
-  for (const [i, { times }] of gains.entries()) {
-    expect(times).toEqual([...times].sort((a, b) => a - b))
-    if (i > 0) expect(times[0]).toBeGreaterThan(gains[i - 1]?.times[0] as number)
-  }
+  const [gpu, cpu] = [onGpu, vnni].map((attention) =>
+    predictGains({ ...defaults, cost: demo }, attention).map(({ times }) => times),
+  ) as [number[], number[]]
+  expect(gpu).toHaveLength(LENGTHS.length)
+  for (const times of [gpu, cpu]) expect(times).toEqual([...times].sort((a, b) => a - b))
+  for (const [i, times] of gpu.entries()) expect(cpu[i]).toBeGreaterThan(times)
 })
 
 it('is less where sets grow, which they do beyond 4096 candidates', () => {
-  const fixed = predictGains({ ...defaults, cost: demo })
-  const grown = predictGains({ ...defaults, heavyGrows: true, cost: demo })
+  const fixed = predictGains({ ...defaults, cost: demo }, vnni)
+  const grown = predictGains({ ...defaults, heavyGrows: true, cost: demo }, vnni)
   for (const [i, { tokens, times }] of fixed.entries()) {
-    const less = times.map((time, j) => (grown[i]?.times[j] as number) < time)
-    expect(less).toEqual(times.map(() => tokens / 2 > 4096))
+    expect((grown[i]?.times as number) < times).toBe(tokens / 2 > 4096)
   }
 })
 
 it('knows nothing to gain where little attention is over all positions', () => {
   const cost = { ...demo, pair: 1, windowPair: demo.pair, window: 1024 }
-  for (const { times } of predictGains({ ...defaults, cost }))
-    for (const time of times) expect(time).toBeCloseTo(1, 2)
-  expect(predictGains({ ...defaults, covered: false, cost: demo })).toEqual([])
+  for (const { times } of predictGains({ ...defaults, cost }, vnni)) expect(times).toBeCloseTo(1, 2)
+  expect(predictGains({ ...defaults, covered: false, cost: demo }, vnni)).toEqual([])
 })

@@ -52,14 +52,15 @@ describe('a chat completion', () => {
   })
 
   it('says what dense attention should take, where it is known to run on the processor', async () => {
-    await using onCpu = await startServer({ onCpu: true })
+    const attention = { dense: 11, own: 6 }
+    await using onCpu = await startServer({ attention })
     const gainOf = async (body: { messages: ReturnType<typeof user>[]; h2o?: boolean }) => {
       const answer = await onCpu.openai.chat.completions.create({ model, ...body })
       return (answer as unknown as Figures).timings.h2o.gain_predicted
     }
     const body = { messages: [user(someText(4000, 4))] }
     const { prefill } = await onCpu.fresh(body)
-    const gain = predictGainOf(prefill, (onCpu.slots[0] as Sequence).h2o)
+    const gain = predictGainOf(prefill, (onCpu.slots[0] as Sequence).h2o, attention)
     expect(gain).toBeGreaterThan(1)
     expect(await gainOf(body)).toBe(gain)
     expect(await gainOf({ ...body, h2o: false })).toBeNull()

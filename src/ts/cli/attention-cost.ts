@@ -1,8 +1,13 @@
-// Whether a model runs on the processor alone. No GPU has been measured, so nothing is known of what dense takes there.
+// What attention costs where a model runs on the processor alone. No GPU has been measured: nothing is known there.
+import { type AttentionCost, attentionCosts } from '../gain.js'
 import type { Device } from '../index.js'
+import { native } from '../native/binding.js'
 import type { ModelFlags } from './flags/model-flags.js'
 
-export const isOnCpu = (
-  { device }: Pick<ModelFlags, 'device'>,
+export function attentionCostOf(
+  { device, upstreamProducts }: Pick<ModelFlags, 'device'> & { upstreamProducts?: boolean },
   { listDevices }: { listDevices(): readonly Device[] },
-): boolean => device?.length === 0 || listDevices().length === 0
+): AttentionCost | undefined {
+  if (device?.length !== 0 && listDevices().length > 0) return undefined
+  return attentionCosts(native().systemInfo().features, upstreamProducts === true)
+}

@@ -2,7 +2,7 @@
 
 import type { FastifyReply } from 'fastify'
 import type { AssistantMessage, MessageDelta } from '../chat.js'
-import { predictGainOf } from '../gain.js'
+import { type AttentionCost, predictGainOf } from '../gain.js'
 import type { GenerateOptions } from '../generate.js'
 import type { NativeSampling } from '../native/surface.js'
 import { checkSampling } from '../sampling.js'
@@ -34,8 +34,8 @@ export interface Service extends PromptSettings, LimitSettings {
   stalledMs: number
   alias: string
   fingerprint: string
-  /** No device but the processor: what dense attention would take can be predicted. */
-  onCpu: boolean
+  /** Without it there is no prediction of what dense attention would take. */
+  attention?: AttentionCost
   onFailure(error: unknown): void
 }
 
@@ -200,8 +200,9 @@ class Job {
   }
 
   #told({ summary, ttftMs }: Answered, message: AssistantMessage): Told {
-    const { h2o } = this.service.context
-    const gain = this.service.onCpu ? predictGainOf(summary.prefill, h2o) : undefined
+    const { context, attention } = this.service
+    const { h2o } = context
+    const gain = attention && predictGainOf(summary.prefill, h2o, attention)
     const timings = timingsOf(summary, h2o, { ttftMs, gain, wasOff: this.body.h2o === false })
     return { summary, message, usage: usageOf(summary), timings }
   }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Context } from '../context.js'
+import type { AttentionCost } from '../gain.js'
 import type { GenerateOptions } from '../generate.js'
 import { checkSampling } from '../sampling.js'
 import { handleOf, type Sequence } from '../sequence.js'
@@ -48,8 +49,8 @@ export interface ServerOptions {
   cacheBytes: number
   /** What slots hold of one key's prompts serves no other key. */
   separateKeys?: boolean
-  /** The context has no device but the processor; timings have a prediction of dense attention then. */
-  onCpu?: boolean
+  /** What attention costs on the processor that the context runs on: timings have a prediction of dense attention then. */
+  attention?: AttentionCost
   /** Origins whose pages may ask; '*' is all of them. */
   corsOrigins: readonly string[]
   /** With the files of the page at `/`; none: there is no page. */
@@ -101,9 +102,9 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     timeoutMs: options.timeoutMs,
     stalledMs,
     alias: options.alias,
-    onCpu: options.onCpu === true,
     onFailure: (error) => options.onFailure?.(error),
     fingerprint: `h2o-llama-${options.version}`,
+    ...(options.attention && { attention: options.attention }),
     ...(options.template !== undefined && { template: options.template }),
   }
   const owners = new WeakMap<FastifyRequest, number>()

@@ -2,6 +2,7 @@
 
 import type { Context, Model } from '../../index.js'
 import { binaryPath, native } from '../../native/binding.js'
+import { attentionCostOf } from '../attention-cost.js'
 import { modelPath } from '../built-in-model.js'
 import { commandMain } from '../command.js'
 import { type DoctorFlags, doctorOptions } from '../doctor/options.js'
@@ -13,7 +14,7 @@ import { abortable } from '../shell/abortable.js'
 import { ExitCode } from '../shell/exit-codes.js'
 import type { CliIo } from '../shell/io.js'
 
-type Api = Pick<typeof import('../../index.js'), 'createContext'>
+type Api = Pick<typeof import('../../index.js'), 'createContext' | 'listDevices'>
 
 /** Enough for four chunks, and small for any model. */
 const SMALL = { batchSize: 192, ubatchSize: 64, h2o: true, predict: 0 }
@@ -70,7 +71,8 @@ async function tryOut(api: Api, model: Model, flags: DoctorFlags, signal: AbortS
   const context = await open(TRIAL)
   try {
     const result = await context.prefill(tokens, { signal })
-    return { context, h2o, result, finite: result.logits?.every(Number.isFinite) ?? false }
+    const finite = result.logits?.every(Number.isFinite) ?? false
+    return { context, h2o, result, finite, attention: attentionCostOf(flags, api) }
   } finally {
     await context.dispose()
   }

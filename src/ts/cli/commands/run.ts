@@ -9,12 +9,12 @@ import type {
   SamplingOptions,
 } from '../../index.js'
 import { statePosition } from '../../state-position.js'
+import { attentionCostOf } from '../attention-cost.js'
 import { modelPath } from '../built-in-model.js'
 import { commandMain } from '../command.js'
 import { contextOptions, generateOptions } from '../flags/flags.js'
 import { type RunFlags, runOptions } from '../flags/options.js'
 import { constraintOf } from '../flags/sampling-flags.js'
-import { isOnCpu } from '../on-cpu.js'
 import { conversationOf } from '../run/conversation.js'
 import { toJson } from '../run/json.js'
 import { readPrompt } from '../run/prompt.js'
@@ -109,7 +109,8 @@ async function answerPrompt(
   signal.throwIfAborted()
   const summary = await generate(session, flags, context, tokens, constraint, done)
   await writePromptCache(flags, context, summary.prefill.position)
-  const gain = isOnCpu(flags, api) ? predictGainOf(summary.prefill, context.h2o) : undefined
+  const attention = attentionCostOf(flags, api)
+  const gain = attention && predictGainOf(summary.prefill, context.h2o, attention)
   if (flags.json) {
     await output.write(`${JSON.stringify(toJson({ model: flags.model, loadMs, context, summary, gain }))}\n`)
   }

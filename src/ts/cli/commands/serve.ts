@@ -5,12 +5,12 @@ import { basename, join } from 'node:path'
 import { hostMemory } from '../../host-memory.js'
 import type { Context, ContextOptions, H2oWarning, Model } from '../../index.js'
 import { packageRoot } from '../../native/binding.js'
+import { attentionCostOf } from '../attention-cost.js'
 import { modelPath } from '../built-in-model.js'
 import { commandMain } from '../command.js'
 import { contextOptions, generateOptions } from '../flags/flags.js'
 import { modelOptions } from '../flags/model-flags.js'
 import { constraintOf } from '../flags/sampling-flags.js'
-import { isOnCpu } from '../on-cpu.js'
 import { chatTemplateOf } from '../run/conversation.js'
 import { memoryLines } from '../run/summary.js'
 import { readApiKeys } from '../serve/api-keys.js'
@@ -70,6 +70,7 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
     if (Object.keys(constraint).length > 0) {
       for await (const _ of context.generate([0], { ...defaults, nPredict: 1 })); // parses it
     }
+    const attention = attentionCostOf(flags, api)
     const server = await makeServer({
       context,
       alias: flags.alias ?? basename(path),
@@ -82,7 +83,7 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
       timeoutMs: flags.timeout * 1000,
       maxBodyBytes: flags.maxBody * 2 ** 20,
       apiKeys,
-      onCpu: isOnCpu(flags, api),
+      ...(attention && { attention }),
       separateKeys: flags.separateKeys === true,
       corsOrigins: (flags.corsOrigins ?? '')
         .split(',')

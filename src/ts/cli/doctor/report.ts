@@ -1,6 +1,6 @@
 // What doctor has found, for a person and for a program.
 import { basename } from 'node:path'
-import { predictedSettings, predictGains, RATIOS } from '../../gain.js'
+import { type AttentionCost, onGpu, predictedSettings, predictGains } from '../../gain.js'
 import type { Context, ContextH2o, LayerKind, Model, PrefillResult } from '../../index.js'
 import type { NativeDevice, NativeSystemInfo } from '../../native/surface.js'
 import type { Machine } from '../machine.js'
@@ -23,6 +23,8 @@ export interface Trial {
   result: PrefillResult
   /** Whether every logit of the last token is a number. */
   finite: boolean
+  /** Of the processor that it ran on; undefined where there was another device. */
+  attention: AttentionCost | undefined
 }
 
 export function renderText({ machine, binary, system, model, trial }: Report): string {
@@ -35,7 +37,7 @@ export function renderText({ machine, binary, system, model, trial }: Report): s
     ['model', model && `${basename(model.path)}: ${model.description}, trained on ${model.nCtxTrain} tokens`],
     ['trial', trial && describeTrial(trial)],
     ['layers', trial && describeLayers(trial.context.h2o)],
-    ['gain', trial && describeGains(trial.h2o)],
+    ['gain', trial && describeGains(trial)],
   ]
   return rows
     .filter(([, text]) => text !== undefined)
@@ -72,13 +74,14 @@ function describeLayers({ layers }: ContextH2o): string {
   return `${layers.length}: ${parts.join(', ')}`
 }
 
-/** `predicted, ...: 1.8 to 2.6 times as fast at 8192 tokens, ...` */
-function describeGains(h2o: ContextH2o): string {
-  const gains = predictGains(h2o)
+/** `predicted for ..., against dense: 4.4 at 8192, ...` */
+function describeGains({ h2o, attention }: Trial): string {
+  const gains = predictGains(h2o, attention ?? onGpu)
   if (gains.length === 0) return 'none'
   const { chunk, local, heavy } = predictedSettings(h2o)
-  const times = gains.map(({ tokens, times }) => `${times.map(factor).join(' to ')} at ${tokens}`)
-  return `predicted for -ub ${chunk}, L=${local} H=${heavy}, against dense: ${times.join(', ')} tokens`
+  const times = gains.map(({ tokens, times }) => `${factor(times)} at ${tokens}`)
+  const where = attention ? '' : ' on a GPU, where nothing was measured'
+  return `predicted for -ub ${chunk}, L=${local} H=${heavy}, against dense${where}: ${times.join(', ')} tokens`
 }
 
 const factor = (n: number) => n.toFixed(n < 10 ? 1 : 0)
@@ -110,9 +113,9 @@ export function toJson({ machine, binary, system, model, trial }: Report): objec
       : null,
     layers: trial?.context.h2o.layers ?? [],
     gains: trial
-      ? predictGains(trial.h2o).map(({ tokens, times }) => ({
+      ? predictGains(trial.h2o, trial.attention ?? onGpu).map(({ tokens, times }) => ({
           n_prompt: tokens,
-          predicted: Object.fromEntries(times.map((time, i) => [`ratio_${RATIOS[i]}`, time])),
+          predicted: times,
         }))
       : [],
   }
