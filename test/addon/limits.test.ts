@@ -17,7 +17,7 @@ describe.skipIf(process.platform !== 'linux')('a limit on addresses', () => {
   })
 
   it('refuses a context before its addresses run out', async () => {
-    const limits = ['-c', 'ulimit -v 2000000 && exec "$0" "$@"', process.execPath]
+    const limits = ['-c', 'ulimit -v 2600000 && exec "$0" "$@"', process.execPath]
     const model = await tinyModel({ layers: 4 })
     const run = (nCtx: number) =>
       runFixture('address-space.mjs', [model, String(nCtx)], [], ['sh', ...limits])
@@ -27,14 +27,12 @@ describe.skipIf(process.platform !== 'linux')('a limit on addresses', () => {
     )
     const [small, middle, large] = ended.map(({ stdout }) => JSON.parse(stdout))
     for (const { code, details, objects } of [small, middle, large]) {
-      expect({ code, limit: details.limit, objects }).toEqual({
-        code: 'ERR_H2O_CONTEXT_MEMORY',
-        limit: 'ulimit -v',
-        objects: 200_000,
-      })
+      expect({ code, objects }).toEqual({ code: 'ERR_H2O_CONTEXT_MEMORY', objects: 200_000 })
       expect(details.bytes).toBeGreaterThan(details.memory)
-      expect(details.memory).toBeLessThan(2000000 * 1024)
+      expect(details.memory).toBeLessThanOrEqual(2600000 * 1024)
     }
+    // from Node 24 on the limit is the memory of the machine, which the largest is refused for
+    for (const { details } of [small, middle]) expect(details.limit).toBe('ulimit -v')
     expect(small.opened).toBeGreaterThan(middle.opened)
     expect(middle.opened).toBeGreaterThan(0)
     expect(large.opened).toBe(0)

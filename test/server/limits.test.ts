@@ -359,8 +359,10 @@ describe('drain', () => {
     await sleep(1500)
     expect(isDrained).toBe(false)
     const parts: Buffer[] = []
+    const ended = once(client, 'close')
     client.on('data', (part) => parts.push(part)).resume()
     await drained
+    await ended
     const text = Buffer.concat(parts).toString()
     expect(JSON.parse(text.slice(text.indexOf('{')))).toMatchObject({
       model: alias,
