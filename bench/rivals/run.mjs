@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// npm run bench:rivals: questions inside of a prompt, here and in OpenVINO GenAI, by turns. `--help` lists the options.
+// npm run bench:rivals: questions inside of a prompt, here and in other engines, by turns. `--help` lists the options.
 
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -12,6 +12,7 @@ import { books } from '../language/books.mjs'
 import { insideTasks, makeInside } from '../language/inside.mjs'
 import { table } from '../quality/markdown.mjs'
 import { genaiPython, openGenai } from './genai.mjs'
+import { hasNodeLlamaCpp, openNodeLlamaCpp } from './node-llama-cpp.mjs'
 import { hasStock, openStock } from './stock.mjs'
 
 /** Each opens a contender, or gives nothing where its program is missing. */
@@ -20,6 +21,7 @@ const CONTENDERS = {
   query: ({ model, ...limits }) => openOurs(model, { select: 'query' }, limits),
   'stock -fa on': (run) => hasStock() && openStock({ ...run, flashAttn: 'on' }),
   'stock -fa off': (run) => hasStock() && openStock({ ...run, flashAttn: 'off' }),
+  'node-llama-cpp': (run) => hasNodeLlamaCpp() && openNodeLlamaCpp(run),
   'OpenVINO dense': (run) => run.program && openGenai(run.program, { ...run, mode: 'dense' }),
   'OpenVINO xattention': (run) => run.program && openGenai(run.program, { ...run, mode: 'xattention' }),
   'OpenVINO trishape': (run) => run.program && openGenai(run.program, { ...run, mode: 'trishape' }),
@@ -36,7 +38,8 @@ const HELP = `usage: npm run bench:rivals -- -m FILE.gguf [options]
 
 Every contender reads the same tokens up to a question, and answers it. Its answer is right where its tokens are.
 Stock llama.cpp, both with -fa on and off, only tells its time; \`npm run bench:stock\` builds it. OpenVINO is skipped
-where Python (PYTHON names it) lacks openvino-genai and openvino-tokenizers.
+where Python (PYTHON names it) lacks openvino-genai and openvino-tokenizers, and node-llama-cpp where it is not installed
+(npm install --no-save node-llama-cpp).
 `
 
 /** @returns {{ task: string, ids: number[], answer: number[] }[]} */
@@ -114,6 +117,7 @@ await main(async () => {
   const model = await api.loadModel(file)
   const program = genaiPython()
   if (!program) console.error('skipped: OpenVINO GenAI, which this Python does not have (--help)')
+  if (!hasNodeLlamaCpp()) console.error('skipped: node-llama-cpp, which is not installed (--help)')
   if (!hasStock()) console.error('skipped: stock llama.cpp, which `npm run bench:stock` builds')
 
   const { cpu, cores } = describeMachine()

@@ -123,7 +123,7 @@ function howFar({ total, cache, processed, time_ms, path }: Progress): string {
     `${count(processed)} of ${count(total)} tokens`,
     ...(path ? [pathName[path]] : []),
     seconds(time_ms),
-    ...(time_ms > 500 ? [`${count(1000 * perMs)} tokens/s`, `${seconds(left)} left`] : []),
+    ...(time_ms > 500 ? [`${count(1000 * perMs)} tokens/s`, `${seconds(Math.max(left, 1000))} left`] : []),
   ].join(' · ')
 }
 
