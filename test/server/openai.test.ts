@@ -321,6 +321,18 @@ describe('errors', () => {
     expect(await response.json()).toMatchObject({ error: { code, message: expect.stringMatching(/./) } })
   })
 
+  it.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    '',
+  ])('of a body that is no JSON: %s', async (type) => {
+    const refused = await s.post('/v1/completions', { prompt: 'x' }, { 'content-type': type })
+    expect(refused.status).toBe(415)
+    const { error } = (await refused.json()) as { error: { code: string; message: string } }
+    expect(error.code).toBe('unsupported_media_type')
+    expect(error.message).toContain('content-type: application/json')
+  })
+
   it('takes what clients send that changes nothing', async () => {
     const neutral = {
       ...{ n: 1, logprobs: false, presence_penalty: 0, response_format: { type: 'text' }, logit_bias: {} },

@@ -11,7 +11,7 @@ const most = { levels: 1000, brackets: 100_000, names: 100_000, items: 1_500_000
 
 export function addJsonBody(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
-  app.removeContentTypeParser('application/json')
+  app.removeContentTypeParser(['application/json', 'text/plain'])
   app.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer' },
