@@ -13,17 +13,17 @@ import { vendor } from './lib/vendor.mjs'
 const KINDS = ['address,undefined', 'thread']
 
 /**
- * All kernels of a processor with AMX: its tiles, products of 16 bits, F32. Another one has fewer, and runs those
+ * All kernels of a processor with AMX: its tiles, products of integers, F32. Another one has fewer, and runs those
  * again.
  */
 const AMX = {}
-const INT16 = { H2O_AMX: '0' }
-const F32 = { H2O_AMX: '0', H2O_INT8: '0' }
+const INTEGERS = { H2O_AMX: '0' }
+const F32 = { H2O_AMX: '0', H2O_INT8: '0', H2O_INT16: '0' }
 
 /** Test, how many random cases (sanitized code is ten times slower), and the kernels that its ops have. */
 const TESTS = [
-  ['test-h2o-fused-attn', 40, [AMX, F32]],
-  ['test-h2o-query-op', 20, [AMX, INT16, F32]],
+  ['test-h2o-fused-attn', 40, [AMX, INTEGERS, F32]],
+  ['test-h2o-query-op', 20, [AMX, INTEGERS, F32]],
   ['test-h2o-linear-op', 1, [AMX, F32]],
   ['test-h2o-select-op', 500, [F32]],
 ]

@@ -41,9 +41,10 @@ int main(int argc, char ** argv) {
     }
     // stock sums products of F16 weights in F16; that is its choice, and no matter of what is checked here
     setenv("GGML_CUDA_CUBLAS_COMPUTE_TYPE", "f32", 1);
-    // the CPU searches keys in F32, not rounded
-    setenv("H2O_AMX",  "0", 1);
-    setenv("H2O_INT8", "0", 1);
+    // the CPU searches keys and attends in F32, not rounded
+    setenv("H2O_AMX",   "0", 1);
+    setenv("H2O_INT8",  "0", 1);
+    setenv("H2O_INT16", "0", 1);
 
     setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); // what was found is out before anything aborts
     llama_log_set(log_problems, nullptr);

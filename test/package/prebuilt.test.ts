@@ -37,14 +37,17 @@ interface Result {
 }
 
 /**
- * A small prefill by `command` in front of Node's arguments, with nothing but Node on PATH. Keys are searched in F32 for
- * logits that are compared: how the default rounds them depends on the processor.
+ * A small prefill by `command` in front of Node's arguments, with nothing but Node on PATH. Search and attention are in F32 for
+ * logits that are compared: how the default rounds depends on the processor.
  */
 function prefill(command: readonly [string, ...string[]], which: 'recall' | 'f32'): Result {
   const [program, ...args] = command
   const { status, stdout, stderr, signal } = spawnSync(program, [...args, 'prefill.mjs', which, TEXT], {
     cwd: project,
-    env: { PATH: join(project, 'path'), ...(which === 'f32' ? { H2O_AMX: '0', H2O_INT8: '0' } : {}) },
+    env: {
+      PATH: join(project, 'path'),
+      ...(which === 'f32' ? { H2O_AMX: '0', H2O_INT8: '0', H2O_INT16: '0' } : {}),
+    },
     encoding: 'utf8',
   })
   expect({ status, signal }, stderr).toEqual({ status: 0, signal: null })

@@ -135,7 +135,7 @@ export class Build {
 
 export function run(program: string, args: readonly (string | number)[]): Result {
   // what the CPU computes is in F32, as what it is compared with
-  const env = { ...process.env, H2O_AMX: '0', H2O_INT8: '0' }
+  const env = { ...process.env, H2O_AMX: '0', H2O_INT8: '0', H2O_INT16: '0' }
   const { status, signal, stdout, stderr } = spawnSync(program, args.map(String), { encoding: 'utf8', env })
   return { status: status ?? -1, output: `${stdout}${stderr}${signal ?? ''}` }
 }

@@ -5,6 +5,7 @@ set(H2O_SOURCES
     ${H2O_DIR}/ops/cpu/h2o-amx.cpp
     ${H2O_DIR}/ops/cpu/h2o-attn-amx.cpp
     ${H2O_DIR}/ops/cpu/h2o-attn-blocks.cpp
+    ${H2O_DIR}/ops/cpu/h2o-attn-int16.cpp
     ${H2O_DIR}/ops/cpu/h2o-attn-kernel.cpp
     ${H2O_DIR}/ops/cpu/h2o-cpu.cpp
     ${H2O_DIR}/ops/cpu/h2o-index.cpp

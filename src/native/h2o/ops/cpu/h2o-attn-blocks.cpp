@@ -1,8 +1,7 @@
 #include "h2o-attn-blocks.h"
 
-#include "h2o-attn-inputs.h"
+#include "h2o-attn-cells.h"
 #include "h2o-columns.h"
-#include "h2o-rows.h"
 
 #include "ggml-cpu-impl.h"
 
@@ -36,24 +35,6 @@ struct h2o_blocks_op : h2o_attn_inputs {
 
 }
 
-// values of n members, whatever the layout
-static void h2o_gather_v(const h2o_blocks_op & op, int64_t ih, const int32_t * set, int64_t n, float * out) {
-    if (!op.p.v_trans) {
-        h2o_cells(op.v, op.kv_head(ih)).read_each(set, n, out, op.ld_v);
-        return;
-    }
-
-    const char * src = (const char *) op.v->data + op.kv_head(ih)*op.v->nb[2];
-
-    for (int64_t j = 0; j < op.d_v; ++j) {
-        const char * channel = src + j*op.v->nb[1];
-
-        for (int64_t i = 0; i < n; ++i) {
-            h2o_row_to_float(op.v->type, channel + set[i]*op.v->nb[0], out + i*op.ld_v + j, 1);
-        }
-    }
-}
-
 namespace {
 
 // what a thread works with: [H2O_KEYS][d_k], [H2O_KEYS][ld_v], [d_k][H2O_PANEL], [H2O_KEYS][H2O_PANEL], [H2O_PANEL][ld_v]
@@ -76,12 +57,14 @@ struct h2o_panel_state {
 
 }
 
-// n members more, for the n_rows rows of the panel
+// n members more from key0 on, for the n_rows rows of the panel
 static void h2o_attn_to_keys(
-        const h2o_blocks_op & op, const h2o_blocks_work & w, int64_t ih, const int32_t * set, int64_t n, int64_t n_rows,
-        bool is_first, h2o_panel_state & state) {
-    h2o_cells(op.k, op.kv_head(ih)).read_each(set, n, w.k, op.d_k);
-    h2o_gather_v(op, ih, set, n, w.v);
+        const h2o_blocks_op & op, const h2o_blocks_work & w, const h2o_attn_cells & cells, int64_t key0, int64_t n, int64_t n_rows,
+        h2o_panel_state & state) {
+    const bool is_first = key0 == 0;
+
+    cells.read_k(op, key0, n, w.k, op.d_k);
+    cells.read_v(op, key0, n, w.v, op.ld_v);
 
     h2o_gemm(n, H2O_PANEL, op.d_k, { w.k, op.d_k, 1 }, w.q, H2O_PANEL, w.logits, H2O_PANEL);
 
@@ -108,7 +91,7 @@ static void h2o_attn_to_keys(
 }
 
 static void h2o_attn_of_block(const h2o_blocks_op & op, const h2o_blocks_work & w, ggml_tensor * dst, int64_t ih, int64_t ib) {
-    const int32_t * set = (const int32_t *) ((const char *) op.set->data + ih*op.set->nb[1] + ib*op.set->nb[2]);
+    const h2o_attn_cells cells = h2o_attn_cells::of_set(op, ih, ib);
 
     const int64_t row_end = std::min((ib + 1)*GGML_H2O_BLOCK, op.n_queries)*op.n_group;
 
@@ -124,7 +107,7 @@ static void h2o_attn_of_block(const h2o_blocks_op & op, const h2o_blocks_work & 
         std::fill(state.sum, state.sum + H2O_PANEL, 0.0f);
 
         for (int64_t key = 0; key < op.n_keys; key += H2O_KEYS) {
-            h2o_attn_to_keys(op, w, ih, set + key, std::min(H2O_KEYS, op.n_keys - key), n, key == 0, state);
+            h2o_attn_to_keys(op, w, cells, key, std::min(H2O_KEYS, op.n_keys - key), n, state);
         }
         for (int64_t i = 0; i < n; ++i) {
             h2o_write_row(op, dst, op.index(0, ih, row0 + i), w.o + i*op.ld_v, 1.0f/state.sum[i],

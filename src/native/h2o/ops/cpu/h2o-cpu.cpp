@@ -4,6 +4,7 @@
 #include "decode/h2o-signs.h"
 #include "h2o-attn-amx.h"
 #include "h2o-attn-blocks.h"
+#include "h2o-attn-int16.h"
 #include "h2o-attn-kernel.h"
 #include "h2o-index.h"
 #include "h2o-query.h"
@@ -12,6 +13,9 @@
 #include "../ggml-h2o.h"
 
 #include "ggml-cpu-impl.h"
+
+#include <algorithm>
+#include <iterator>
 
 // one KV head of the three sources that every sub-op reads
 static h2o_tracked_head h2o_tracked_at(const ggml_tensor * dst, int64_t ih) {
@@ -59,21 +63,28 @@ static bool h2o_has_blocks(const ggml_tensor * dst) {
     return dst->src[3] && dst->src[3]->ne[2] > 1;
 }
 
-static void h2o_forward_attn_any(const ggml_compute_params * params, ggml_tensor * dst) {
-    if (h2o_attn_amx_supported(dst)) {
-        h2o_forward_attn_amx(params, dst);
-    } else if (h2o_has_blocks(dst)) {
-        h2o_forward_attn_blocks(params, dst);
-    } else {
-        h2o_forward_attn(params, dst);
-    }
+struct h2o_attn_path {
+    bool   (*supported)(const ggml_tensor * dst);
+    void   (*forward)  (const ggml_compute_params * params, ggml_tensor * dst);
+    size_t (*work_size)(const ggml_tensor * dst, int n_tasks);
+};
+
+// the first that supports an op takes it
+static const h2o_attn_path & h2o_attn_path_of(const ggml_tensor * dst) {
+    static const h2o_attn_path paths[] = {
+        { h2o_attn_amx_supported,             h2o_forward_attn_amx,    h2o_attn_amx_work_size    },
+        { h2o_attn_int16_supported,           h2o_forward_attn_int16,  h2o_attn_int16_work_size  },
+        { h2o_has_blocks,                     h2o_forward_attn_blocks, h2o_attn_blocks_work_size },
+        { [](const ggml_tensor *) { return true; }, h2o_forward_attn,  h2o_attn_work_size        },
+    };
+    return *std::find_if(std::begin(paths), std::end(paths), [&](const h2o_attn_path & path) { return path.supported(dst); });
 }
 
 void ggml_compute_forward_h2o(const ggml_compute_params * params, ggml_tensor * dst) {
     switch (ggml_h2o_get_op(dst)) {
         case GGML_H2O_OP_SELECT:    h2o_forward_select   (params, dst); break;
         case GGML_H2O_OP_LOOKUP:    h2o_forward_lookup   (params, dst); break;
-        case GGML_H2O_OP_ATTN:      h2o_forward_attn_any (params, dst); break;
+        case GGML_H2O_OP_ATTN:      h2o_attn_path_of(dst).forward(params, dst); break;
         case GGML_H2O_OP_PAGES:     h2o_forward_pages    (params, dst); break;
         case GGML_H2O_OP_LANDMARKS: h2o_forward_landmarks(params, dst); break;
         case GGML_H2O_OP_QUERY:     h2o_forward_query    (params, dst); break;
@@ -85,10 +96,7 @@ void ggml_compute_forward_h2o(const ggml_compute_params * params, ggml_tensor * 
 
 size_t ggml_h2o_work_size(const ggml_tensor * dst, int n_tasks) {
     switch (ggml_h2o_get_op(dst)) {
-        case GGML_H2O_OP_ATTN:
-            return h2o_attn_amx_supported(dst) ? h2o_attn_amx_work_size   (dst, n_tasks)
-                 : h2o_has_blocks(dst)         ? h2o_attn_blocks_work_size(dst, n_tasks)
-                                               : h2o_attn_work_size       (dst, n_tasks);
+        case GGML_H2O_OP_ATTN:   return h2o_attn_path_of(dst).work_size(dst, n_tasks);
         case GGML_H2O_OP_PAGES:
         case GGML_H2O_OP_LANDMARKS: return h2o_index_work_size(dst, n_tasks);
         case GGML_H2O_OP_QUERY:  return h2o_query_work_size(dst, n_tasks);
