@@ -15,7 +15,7 @@ const HELP = `usage: node bench/serve/load.mjs -m MODEL [options]
   --seconds N         how long (600), and
   --requests N        at least so many requests (200)
   --concurrency N     clients at once (16)
-  --parallel N        contexts of the server (1)
+  --parallel N        slots of the server (1)
   --leaving SHARE     of the clients leave before the answer ends (0.2)
   --longest N         tokens of the longest prompt (8000)
   -b N, -u N          batch and chunk (2048, 512)
