@@ -68,32 +68,29 @@ export async function askInside(ctx, { ids, asks }) {
 }
 
 /**
- * The last questions of such a prompt, each alone: the text before it is read for it.
+ * The last questions of such a prompt, each alone. Of the text before it, whole chunks that the question before has read
+ * the same way are not read again.
  *
  * @param {ReturnType<typeof import('./inside.mjs').makeInside>} item
  * @param {number} count  questions
  * @param {'end' | 'turn'} place  the end of the prompt, or a call of its own behind it
- * @returns {Promise<{ answers: boolean[], seconds: number, tokens: number }>} seconds: of all prefills
+ * @returns {Promise<{ answers: boolean[], tokens: number }>}
  */
 export async function askAlone(ctx, { ids, asks }, count, place) {
   const answers = []
-  let seconds = 0
   for (const { from, at, answer } of asks.slice(-count)) {
-    const start = performance.now()
-    if (place === 'turn') await ctx.prefill(ids.slice(0, from), { reuse: false, logits: 'none' })
+    if (place === 'turn') await ctx.prefill(ids.slice(0, from), { logits: 'none' })
     const { logits } = await ctx.prefill(ids.slice(place === 'turn' ? from : 0, at), {
       append: place === 'turn',
-      reuse: false,
       logits: 'last',
     })
-    seconds += (performance.now() - start) / 1000
     const rest = answer.slice(0, -1)
     const behind = rest.length > 0 ? (await ctx.prefill(rest, { append: true, logits: 'all' })).logits : null
     answers.push(
       answer.every((token, i) => argmax(i === 0 ? logits : rowOf(behind, i - 1, rest.length)) === token),
     )
   }
-  return { answers, seconds, tokens: ids.length }
+  return { answers, tokens: ids.length }
 }
 
 function rowOf(logits, i, n) {
