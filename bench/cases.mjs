@@ -4,7 +4,7 @@
 /** Chunk of every run: kS+1 and kS+S/2 below are of this S. L, H and the dense tail are the defaults of the policy. */
 export const S = 1024
 
-const method = `-b ${4 * S} -ub ${S} -t 2`
+const method = `-n 1 -b ${4 * S} -ub ${S} -t 2`
 
 /** `name` is what tables and targets know a run by; they take what they need from the runs that are there. */
 export const sets = {

@@ -1,15 +1,17 @@
-// prefill-bench: how long llama.cpp takes from a prompt to its first token. Built as stock-bench on the unpatched pin,
+// prefill-bench: how long llama.cpp takes from a prompt to its first token, and for the answer behind it. Built as stock-bench on the unpatched pin,
 // and with BENCH_H2O as h2o-bench on the patched tree. Run by `h2o-prefill bench` (src/ts/cli/bench/measure.ts).
 //
 //   stock-bench MODEL TOKENS [-n N] [-c N] [-b N] [-ub N] [-t N] [-fa on|off|auto] [-ctk TYPE] [-ctv TYPE] [-ngl N]
-//               [-r N] [-w N] [--calls N,N,...] [--profile]
+//               [-r N] [-w N] [--predict N] [--calls N,N,...] [--profile]
 //   h2o-bench, as stock-bench, and
 //               [--h2o-local N] [--h2o-heavy N] [--h2o-schedule single-pass|two-pass] [--h2o-select votes|query]
+//               [--h2o-decode N]
 //     What is not given is the engine's default; with L = H = 0 H2O is off.
 //
 // TOKENS holds int32 ids, of which the first -n are the prompt (0: all). It is decoded in calls of --calls tokens, or
 // of at most -b, -r times over, after a warm-up with the first -w of them. The clock runs from the first llama_decode
-// to the argmax of the last token's logits. Prints one JSON object; a repetition is one entry of its arrays.
+// to the argmax of the last token's logits, and then again until there are --predict tokens: each is the argmax behind the
+// one before. Prints one JSON object; a repetition is one entry of its arrays.
 //
 // --profile adds where the time goes: two more prefills (profile.h), in none of which anything else is measured.
 
@@ -31,9 +33,10 @@
 
 static const char * const USAGE =
     "usage: MODEL TOKENS [-n N] [-c N] [-b N] [-ub N] [-t N] [-fa on|off|auto] [-ctk TYPE] [-ctv TYPE] [-ngl N]"
-    " [-r N] [-w N] [--calls N,N,...] [--profile]"
+    " [-r N] [-w N] [--predict N] [--calls N,N,...] [--profile]"
 #ifdef BENCH_H2O
     " [--h2o-local N] [--h2o-heavy N] [--h2o-schedule single-pass|two-pass] [--h2o-select votes|query]"
+    " [--h2o-decode N]"
 #endif
     ;
 
@@ -42,13 +45,14 @@ struct options {
     std::string tokens;
 
     uint32_t n_prompt     = 0;
-    uint32_t n_ctx        = 0; // 0: as many as there are tokens
+    uint32_t n_ctx        = 0; // 0: as many as prompt and answer take
     uint32_t n_batch      = 2048;
     uint32_t n_ubatch     = 512;
     int32_t  n_threads    = 2;
     int32_t  n_gpu_layers = -1;
     uint32_t n_rep        = 1;
     uint32_t n_warmup     = 32;
+    uint32_t n_predict    = 1;
     bool     profile      = false;
 
     std::vector<uint32_t> calls; // empty: as many as fit
@@ -63,12 +67,19 @@ struct options {
     uint32_t        n_heavy  = H2O_AUTO;
     h2o_schedule    schedule = H2O_SCHEDULE_SINGLE_PASS;
     h2o_policy_type policy   = h2o_default_params().policy;
+    uint32_t        n_decode = 0;
 #endif
 };
 
+// CPU time is of all threads; below 0 where the system does not say
+struct elapsed {
+    double wall_ms;
+    double cpu_ms;
+};
+
 struct repetition {
-    double      ttft_ms;
-    double      cpu_ms; // of all threads; below 0 where the system does not say
+    elapsed     prompt;
+    elapsed     answer; // without its first token
     llama_token token;
 };
 
@@ -164,12 +175,14 @@ static options parse(int argc, char ** argv) {
         else if (arg == "-fa")  { opt.fa           = fa_by_name(value);       }
         else if (arg == "-ctk") { opt.type_k       = type_by_name(value);     }
         else if (arg == "-ctv") { opt.type_v       = type_by_name(value);     }
+        else if (arg == "--predict") { opt.n_predict = integer(arg, value, 1); }
         else if (arg == "--calls") { opt.calls     = integers(arg, value);    }
 #ifdef BENCH_H2O
         else if (arg == "--h2o-local")    { opt.n_local  = integer(arg, value, 0); }
         else if (arg == "--h2o-heavy")    { opt.n_heavy  = integer(arg, value, 0); }
         else if (arg == "--h2o-schedule") { opt.schedule = schedule_by_name(value); }
         else if (arg == "--h2o-select")   { opt.policy   = policy_by_name(value);   }
+        else if (arg == "--h2o-decode")   { opt.n_decode = value == "auto" ? H2O_AUTO : integer(arg, value, 0); }
 #endif
         else                    { die("unknown option " + arg + "\n" + USAGE); }
     }
@@ -217,45 +230,68 @@ struct session {
     llama_batch batch;
 };
 
+// decodes tokens at a position, with logits for the last one of them if is_last
+static void decode(session & s, const llama_token * tokens, uint32_t n, uint32_t pos, bool is_last) {
+    s.batch.n_tokens = n;
+    for (uint32_t i = 0; i < n; i++) {
+        s.batch.token   [i]    = tokens[i];
+        s.batch.pos     [i]    = pos + i;
+        s.batch.n_seq_id[i]    = 1;
+        s.batch.seq_id  [i][0] = 0;
+        s.batch.logits  [i]    = is_last && i + 1 == n;
+    }
+    const int32_t status = llama_decode(s.ctx, s.batch);
+    if (status != 0) {
+        die("llama_decode at position " + std::to_string(pos) + " returned " + std::to_string(status));
+    }
+}
+
+// waits for the device
+static llama_token likeliest(session & s) {
+    const float * logits  = llama_get_logits_ith(s.ctx, -1);
+    const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(llama_get_model(s.ctx)));
+    return std::max_element(logits, logits + n_vocab) - logits;
+}
+
 // clears the cache and decodes the first n tokens of the prompt; gives the argmax of the last one's logits
 static llama_token first_token(session & s, uint32_t n) {
     llama_memory_clear(llama_get_memory(s.ctx), false);
 
     uint32_t pos = 0;
     for (const uint32_t n_call : plan_calls(s.opt, n)) {
-        s.batch.n_tokens = n_call;
-        for (uint32_t i = 0; i < n_call; i++) {
-            s.batch.token   [i]    = s.prompt[pos + i];
-            s.batch.pos     [i]    = pos + i;
-            s.batch.n_seq_id[i]    = 1;
-            s.batch.seq_id  [i][0] = 0;
-            s.batch.logits  [i]    = pos + i + 1 == n;
-        }
-        const int32_t status = llama_decode(s.ctx, s.batch);
-        if (status != 0) {
-            die("llama_decode at position " + std::to_string(pos) + " returned " + std::to_string(status));
-        }
+        decode(s, s.prompt.data() + pos, n_call, pos, pos + n_call == n);
         pos += n_call;
     }
-
-    // waits for the device
-    const float * logits  = llama_get_logits_ith(s.ctx, -1);
-    const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(llama_get_model(s.ctx)));
-    return std::max_element(logits, logits + n_vocab) - logits;
+    return likeliest(s);
 }
 
-static repetition measure(session & s) {
+// the rest of the answer behind the whole prompt
+static void next_tokens(session & s, llama_token token) {
+    for (uint32_t i = 1; i < s.opt.n_predict; i++) {
+        decode(s, &token, 1, s.prompt.size() + i - 1, true);
+        token = likeliest(s);
+    }
+}
+
+template <typename F> static elapsed measure_time(F work) {
     using clock = std::chrono::steady_clock;
 
     const double cpu_start  = process_cpu_ms();
     const auto   wall_start = clock::now();
 
-    const llama_token token = first_token(s, s.prompt.size());
+    work();
 
     const std::chrono::duration<double, std::milli> wall = clock::now() - wall_start;
     const double cpu_end = process_cpu_ms();
 
-    return { wall.count(), cpu_end < 0 ? -1 : cpu_end - cpu_start, token };
+    return { wall.count(), cpu_end < 0 ? -1 : cpu_end - cpu_start };
+}
+
+static repetition measure(session & s) {
+    repetition res;
+    res.prompt = measure_time([&] { res.token = first_token(s, s.prompt.size()); });
+    res.answer = measure_time([&] { next_tokens(s, res.token); });
+    return res;
 }
 
 static void print_value(double value) {
@@ -277,14 +313,16 @@ template <typename F> static void print_array(const char * name, const std::vect
 
 // {"plainMs": without cuts, "totalMs": with them, "partsMs": {kind: ...}}
 static void print_profile(session & s, profiler & prof) {
+    const auto prefill = [&] { first_token(s, s.prompt.size()); };
+
     prof.start_learning();
-    const repetition plain = measure(s);
+    const elapsed plain = measure_time(prefill);
     prof.start_measuring();
-    const repetition cut = measure(s);
+    const elapsed cut = measure_time(prefill);
     if (!prof.stop()) {
         die("the profiled prefill was not the one that was learnt");
     }
-    printf("\"profile\":{\"plainMs\":%.3f,\"totalMs\":%.3f,\"partsMs\":{", plain.ttft_ms, cut.ttft_ms);
+    printf("\"profile\":{\"plainMs\":%.3f,\"totalMs\":%.3f,\"partsMs\":{", plain.wall_ms, cut.wall_ms);
     for (int kind = 0; kind < NODE_KIND_COUNT; kind++) {
         printf("%s\"%s\":%.3f", kind ? "," : "", node_kind_name((node_kind) kind), prof.get_ms((node_kind) kind));
     }
@@ -326,7 +364,7 @@ int main(int argc, char ** argv) {
 
     llama_context_params params = llama_context_default_params();
     params.swa_full = false; // as llama.cpp's tools have it
-    params.n_ctx           = opt.n_ctx ? opt.n_ctx : prompt.size();
+    params.n_ctx           = opt.n_ctx ? opt.n_ctx : prompt.size() + opt.n_predict - 1;
     params.n_batch         = opt.n_batch;
     params.n_ubatch        = std::min(opt.n_ubatch, opt.n_batch);
     params.n_threads       = opt.n_threads;
@@ -341,6 +379,7 @@ int main(int argc, char ** argv) {
     h2o.n_heavy  = opt.n_heavy;
     h2o.schedule = opt.schedule;
     h2o.policy   = opt.policy;
+    h2o.n_decode = opt.n_decode;
     params.h2o = &h2o;
 #endif
 
@@ -366,9 +405,11 @@ int main(int argc, char ** argv) {
     }
 
     printf("{");
-    print_array("ttftMs", reps, [](const repetition & r) { print_value(r.ttft_ms); });
-    print_array("cpuMs",  reps, [](const repetition & r) { print_value(r.cpu_ms);  });
-    print_array("token",  reps, [](const repetition & r) { printf("%d", r.token);  });
+    print_array("ttftMs",      reps, [](const repetition & r) { print_value(r.prompt.wall_ms); });
+    print_array("cpuMs",       reps, [](const repetition & r) { print_value(r.prompt.cpu_ms);  });
+    print_array("token",       reps, [](const repetition & r) { printf("%d", r.token);         });
+    print_array("answerMs",    reps, [](const repetition & r) { print_value(r.answer.wall_ms); });
+    print_array("answerCpuMs", reps, [](const repetition & r) { print_value(r.answer.cpu_ms);  });
 #ifdef BENCH_H2O
     print_h2o(ctx);
 #endif

@@ -43,6 +43,7 @@ describe('flags', () => {
     expect(parse('-r 5')).toMatchObject({
       repetitions: 5,
       nPrompt: [2048, 4096, 8192],
+      nGen: 128,
       batchSize: [2048],
       ubatchSize: [512],
       stockUbatchSize: [512, 1024],
@@ -119,7 +120,9 @@ describe('the argument list of a native program', () => {
 
   it('of stock', () => {
     const argv = nativeArgv(setup, job('stock-fa-on', 512, 4097)).join(' ')
-    expect(argv).toBe('M T -n 4097 -c 4352 -b 2048 -ub 512 -t 2 -fa on -ctk f16 -ctv q8_0 -ngl -1 -w 32')
+    expect(argv).toBe(
+      'M T -n 4097 -c 4352 -b 2048 -ub 512 -t 2 -fa on -ctk f16 -ctv q8_0 -ngl -1 -w 32 --predict 1',
+    )
   })
 
   it('of H2O: with the calls of the addon', () => {
@@ -127,5 +130,9 @@ describe('the argument list of a native program', () => {
     expect(argv).toContain('-b 2048 ')
     expect(argv).toContain('--calls 2048,1536,513 --h2o-schedule single-pass --h2o-select votes')
     expect(nativeArgv(setup, job('h2o-query')).slice(-2)).toEqual(['--h2o-select', 'query'])
+    const answering = nativeArgv({ ...setup, decode: 'auto' }, job('h2o', 512, 4097, 256)).join(' ')
+    expect(answering).toContain('-c 4352 ') // 255 of the 256 tokens are decoded
+    expect(answering).toContain('--predict 256')
+    expect(answering).toContain('--h2o-decode auto')
   })
 })

@@ -9,6 +9,7 @@ import { addonSample, job, profile, sample } from './support/bench.js'
 const heading: Heading = {
   model: 'm.gguf',
   repetitions: 2,
+  answer: false,
   profile: false,
   machine: { cpu: 'CPU', cores: 2, memory_bytes: 2 ** 34, system: 'OS', node: 'v20', h2o_llama: '1' },
 }
@@ -47,6 +48,35 @@ describe('formats', () => {
     expect(body[1]).toContain('| h2o, 8 chunks | 2 | 0.51 (0.50 .. 0.51) |')
     expect(body[1]).toMatch(/\| stock-fa-on -b 2048 -ub 512 \|$/)
     expect(print('md', { ...heading, profile: true })).toContain('| 60.0 | 10.0 | 5.0 | 2.0 | 3.0 | 20.0 |')
+  })
+
+  it('tell the answer where one was measured, against whoever answers first', () => {
+    const measured = (name: string, ttftMs: number, answerMs: number) => ({
+      job: job(name, 512, 4096, 101),
+      samples: new Map([[0, sample(ttftMs, null, answerMs)]]),
+    })
+    const own = addonSample(500)
+    own.answerMs = 2000
+    if (own.addon) own.addon.predictedSparse = 100
+    const answers = rowsOf([
+      measured('stock-fa-on', 900, 9000),
+      measured('stock-fa-off', 1000, 4000),
+      { job: job('h2o-query', 512, 4096, 101), samples: new Map([[0, own]]) },
+    ])
+    expect(answers[2]).toMatchObject({
+      n_gen: 101,
+      answer_tokens_per_second: 50,
+      request_ms: { median: 2500 },
+      against: 'stock-fa-on -b 2048 -ub 512',
+      request_speedup: { median: 2 },
+      request_against: 'stock-fa-off -b 2048 -ub 512',
+    })
+    const formatter = formatters.md()
+    const text = formatter.begin({ ...heading, answer: true }) + formatter.group(answers)
+    expect(text.trimEnd()).toMatch(
+      /\| 101 \| 50\.0 \(100 sparse\) \| 2\.50 \| 2\.00 \| stock-fa-off -b 2048 -ub 512 \|$/,
+    )
+    expect(print('md')).not.toContain('request')
   })
 
   it('csv has a header and numbers', () => {

@@ -1,6 +1,7 @@
 // Alternating, pruning, failing; and the rows that come of it.
 import { describe, expect, it } from 'vitest'
-import type { Group, Job } from '../../src/ts/cli/bench/plan.js'
+import type { Measurer } from '../../src/ts/cli/bench/measure.js'
+import { describeJob, type Group, type Job } from '../../src/ts/cli/bench/plan.js'
 import type { Row } from '../../src/ts/cli/bench/rows.js'
 import { type RunnerOptions, runGroups } from '../../src/ts/cli/bench/runner.js'
 import { pairedRatio, spread } from '../../src/ts/cli/statistics.js'
@@ -22,6 +23,7 @@ async function run(
   table: Record<string, (number | Error)[]>,
   options: Partial<RunnerOptions> = {},
   jobs: readonly Job[] = group.jobs,
+  other?: Measurer,
 ) {
   const failed: string[] = []
   const { measurer, ran } = tableMeasurer(table)
@@ -34,7 +36,10 @@ async function run(
     onProgress: () => {},
     onFailure: (_, error) => void failed.push((error as Error).message),
   }
-  for await (const part of runGroups([{ ...group, jobs: [...jobs] }], measurer, { ...defaults, ...options }))
+  for await (const part of runGroups([{ ...group, jobs: [...jobs] }], other ?? measurer, {
+    ...defaults,
+    ...options,
+  }))
     rows.push(...part)
   const row = (contender: string, ubatch = 512) =>
     rows.find((one) => one.contender === contender && one.n_ubatch === ubatch) as Row
@@ -54,6 +59,19 @@ describe('runGroups', () => {
     const all = { ...table, [off]: [200, 200, 200] }
     expect((await run(all, { prune: 0 })).row('stock-fa-off').n).toBe(3)
     expect((await run(all)).row('stock-fa-off').n).toBe(1)
+  })
+
+  it('keeps a setting of stock that answers soonest', async () => {
+    const slow = { ...table, [off]: [200, 200, 200] }
+    const { measurer } = tableMeasurer(slow)
+    const answering: Measurer = {
+      ...measurer,
+      measure: async (one, signal) => {
+        const own = await measurer.measure(one, signal)
+        return { ...own, answerMs: describeJob(one) === off ? 100 : 1000 }
+      },
+    }
+    expect((await run(slow, {}, group.jobs, answering)).row('stock-fa-off').n).toBe(3)
   })
 
   it('gives medians with their spread, and paired ratios to the best of stock', async () => {

@@ -10,12 +10,14 @@ export function contender(name: string): Contender {
   return found
 }
 
-export function job(name: string, nUbatch = 512, nPrompt = 4096): Job {
-  return { contender: contender(name), nPrompt, nBatch: 2048, nUbatch, nThreads: 2, flashAttn: 'on' }
+export function job(name: string, nUbatch = 512, nPrompt = 4096, nGen = 1): Job {
+  const sizes = { nPrompt, nGen, nBatch: 2048, nUbatch }
+  return { contender: contender(name), ...sizes, nThreads: 2, flashAttn: 'on' }
 }
 
-export function sample(ttftMs: number, cpuMs: number | null = 2 * ttftMs): Sample {
-  return { ttftMs, cpuMs, token: 7, peakRssBytes: 100 * 2 ** 20, path: 'dense', addon: null }
+export function sample(ttftMs: number, cpuMs: number | null = 2 * ttftMs, answerMs = 0): Sample {
+  const answer = { answerMs, answerCpuMs: 2 * answerMs }
+  return { ttftMs, cpuMs, token: 7, ...answer, peakRssBytes: 100 * 2 ** 20, path: 'dense', addon: null }
 }
 
 export function addonSample(ttftMs: number): Sample {
@@ -31,6 +33,7 @@ export function addonSample(ttftMs: number): Sample {
     kvBytes: 2 ** 26,
     computeBytes: 2 ** 27,
     sparseGraphNodes: 1000,
+    predictedSparse: 0,
     warnings: [],
   }
   return { ...sample(ttftMs), path: 'h2o', addon }

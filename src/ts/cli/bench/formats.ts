@@ -11,6 +11,8 @@ import { profileParts } from './sample.js'
 export interface Heading {
   model: string
   repetitions: number
+  /** with columns for the answer */
+  answer: boolean
   /** with columns for where the time goes */
   profile: boolean
   machine: Machine
@@ -27,7 +29,11 @@ export const formatters: Record<OutputFormat, () => Formatter> = {
     let shown = columns
     return {
       begin: (heading) => {
-        if (heading.profile) shown = [...columns, ...profileColumns]
+        shown = [
+          ...columns,
+          ...(heading.answer ? answerColumns : []),
+          ...(heading.profile ? profileColumns : []),
+        ]
         const alignment = shown.map(([, , align]) => (align === 'left' ? '---' : '---:'))
         return `${caption(heading)}\n\n${markdownRow(shown.map(([title]) => title))}${markdownRow(alignment)}`
       },
@@ -81,6 +87,15 @@ const columns: readonly Column[] = [
   ['against',        (row) => row.against ?? '', 'left'],
 ]
 
+// biome-ignore format: a table
+const answerColumns: readonly Column[] = [
+  ['answer',           (row) => String(row.n_gen)],
+  ['answer tok/s',     answerRate],
+  ['request s',        (row) => spreadText(row.request_ms, 1e-3, 2)],
+  ['request speed-up', (row) => row.request_speedup ? spreadText(row.request_speedup, 1, 2) : ''],
+  ['against',          (row) => row.request_against ?? '', 'left'],
+]
+
 // their sum is 100; the attention of stock has no parts
 const profileColumns: readonly Column[] = profileParts.map((part) => [
   part === 'attention' ? 'rest of attention %' : `${part} %`,
@@ -93,6 +108,12 @@ function caption({ model, repetitions, machine }: Heading): string {
   const { cpu, cores, memory_bytes, system } = machine
   const memory = gibibytes(memory_bytes, 0)
   return `${model}; ${cpu}, ${cores} cores, ${memory}, ${system}; median (lowest .. highest) of ${repetitions}`
+}
+
+/** `20.1`, and with sparse decoding how many tokens were: `20.1 (127 sparse)` */
+function answerRate({ answer_tokens_per_second: rate, predicted_sparse: n }: Row): string {
+  if (rate === null) return ''
+  return `${rate.toFixed(1)}${n > 0 ? ` (${n} sparse)` : ''}`
 }
 
 function pathOf({ path, reason, chunks, dense_tail, contender }: Row): string {
@@ -114,6 +135,11 @@ const csvColumns: readonly (readonly [string, (row: Row) => string | number | nu
   ['sparse_graph_nodes', (row) => row.sparse_graph_nodes], ['against', (row) => row.against],
   ['speedup', (row) => row.speedup?.median ?? null], ['speedup_min', (row) => row.speedup?.min ?? null],
   ['speedup_max', (row) => row.speedup?.max ?? null], ['cpu_speedup', (row) => row.cpu_speedup?.median ?? null],
+  ['n_gen', (row) => row.n_gen], ['answer_ms', (row) => row.answer_ms?.median ?? null],
+  ['answer_cpu_ms', (row) => row.answer_cpu_ms?.median ?? null],
+  ['answer_tokens_per_second', (row) => row.answer_tokens_per_second], ['predicted_sparse', (row) => row.predicted_sparse],
+  ['request_ms', (row) => row.request_ms.median], ['request_speedup', (row) => row.request_speedup?.median ?? null],
+  ['request_against', (row) => row.request_against],
   ...profileParts.map((part) => [`share_${part}`, (row: Row) => row.profile?.shares[part] ?? null] as const),
 ]
 

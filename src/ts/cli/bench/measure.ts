@@ -1,5 +1,5 @@
 // One job, one child process, one sample.
-import type { ContextOptions, ModelOptions } from '../../index.js'
+import type { ContextOptions, DecodeKeys, ModelOptions } from '../../index.js'
 import { resolvedH2o } from '../../options.js'
 import { planPrefill } from '../../prefill-plan.js'
 import { runChild } from './child.js'
@@ -29,6 +29,7 @@ export interface Setup {
   local?: number
   heavy?: number
   denseTail?: number
+  decode?: DecodeKeys
 }
 
 export interface Measurer {
@@ -52,11 +53,13 @@ export function measurer(setup: Setup): Measurer {
 
 async function measureNative(setup: Setup, job: Job, signal: AbortSignal): Promise<Sample> {
   const result = (await runChild(programOf(setup, job), nativeArgv(setup, job), signal)) as NativeResult
-  const { ttftMs, cpuMs, token, peakRssBytes, h2o } = result
+  const { ttftMs, cpuMs, token, answerMs, answerCpuMs, peakRssBytes, h2o } = result
   return {
     ttftMs: ttftMs[0],
     cpuMs: cpuMs[0],
     token: token[0],
+    answerMs: answerMs[0],
+    answerCpuMs: answerCpuMs[0],
     peakRssBytes,
     path: h2o && h2o.sparseCalls > 0 ? 'h2o' : 'dense',
     addon: null,
@@ -68,6 +71,8 @@ interface NativeResult {
   ttftMs: [number]
   cpuMs: [number | null]
   token: [number]
+  answerMs: [number]
+  answerCpuMs: [number | null]
   peakRssBytes: number | null
   h2o?: { sparseCalls: number }
   profile?: Profile
@@ -79,7 +84,7 @@ function programOf(setup: Setup, { contender }: Job): string {
 }
 
 export function nativeArgv(setup: Setup, job: Job): string[] {
-  const { nPrompt, nBatch, nUbatch, nThreads, flashAttn, contender } = job
+  const { nPrompt, nGen, nBatch, nUbatch, nThreads, flashAttn, contender } = job
   const flags = {
     '-n': nPrompt,
     '-c': contextSize(job),
@@ -91,6 +96,7 @@ export function nativeArgv(setup: Setup, job: Job): string[] {
     '-ctv': setup.typeV,
     '-ngl': setup.model.nGpuLayers ?? -1,
     '-w': setup.warmup ? WARMUP : 0,
+    '--predict': nGen,
     ...(contender.schedule && h2oFlags(setup, job)),
   }
   return [setup.model.path, setup.tokens, ...Object.entries(flags).flatMap(([k, v]) => [k, String(v)])]
@@ -99,13 +105,14 @@ export function nativeArgv(setup: Setup, job: Job): string[] {
 // the calls are those of the addon's prefill()
 function h2oFlags(setup: Setup, job: Job) {
   const { nPrompt, nBatch, nUbatch, contender } = job
-  const { local, heavy } = setup
+  const { local, heavy, decode } = setup
   const whole = nBatch > nUbatch ? nBatch - (nBatch % nUbatch) : nBatch
   return {
     '-b': whole,
     '--calls': planPrefill(nPrompt, whole, nUbatch, true, setup.denseTail ?? defaultTail(job)).join(','),
     ...(local !== undefined && { '--h2o-local': local }),
     ...(heavy !== undefined && { '--h2o-heavy': heavy }),
+    ...(decode !== undefined && { '--h2o-decode': decode }),
     '--h2o-schedule': contender.schedule,
     '--h2o-select': contender.select,
   }
@@ -122,6 +129,7 @@ async function measureAddon(setup: Setup, job: Job, signal: AbortSignal): Promis
     model: setup.model,
     tokens: setup.tokens,
     nPrompt: job.nPrompt,
+    nGen: job.nGen,
     nWarmup: setup.warmup ? Math.min(WARMUP, job.nPrompt) : 0,
     context: addonContext(setup, job),
   }
@@ -130,7 +138,7 @@ async function measureAddon(setup: Setup, job: Job, signal: AbortSignal): Promis
 
 function addonContext(setup: Setup, job: Job): Omit<ContextOptions, 'model'> {
   const { schedule, select } = job.contender
-  const { local, heavy, denseTail } = setup
+  const { local, heavy, denseTail, decode } = setup
   return {
     nCtx: contextSize(job),
     nBatch: job.nBatch,
@@ -145,11 +153,12 @@ function addonContext(setup: Setup, job: Job): Omit<ContextOptions, 'model'> {
       ...(local !== undefined && { local }),
       ...(heavy !== undefined && { heavy }),
       ...(denseTail !== undefined && { denseTail }),
+      ...(decode !== undefined && { decode }),
     },
   }
 }
 
 // just enough, in the cells that a cache is made of; and more than a chunk: llama.cpp cuts -b down to the context
-function contextSize({ nPrompt, nUbatch }: Job): number {
-  return Math.ceil(Math.max(nPrompt, nUbatch + 1) / 256) * 256
+function contextSize({ nPrompt, nGen, nUbatch }: Job): number {
+  return Math.ceil(Math.max(nPrompt + nGen - 1, nUbatch + 1) / 256) * 256
 }

@@ -3,7 +3,7 @@ import { countDefaults } from '../flags/h2o-defaults.js'
 import { integers, names } from '../flags/lists.js'
 import type { FlagsOf, OptionSpec } from '../flags/option.js'
 import { kvType } from '../flags/options.js'
-import { gpuLayers, integer, number, oneOf, onOffAuto } from '../flags/parsers.js'
+import { decodeKeys, gpuLayers, integer, number, oneOf, onOffAuto } from '../flags/parsers.js'
 import { contenderGroups, onDemand } from './contenders.js'
 
 export const outputFormats = ['md', 'csv', 'json', 'jsonl'] as const
@@ -28,6 +28,8 @@ export const benchOptions = [
 
   { group: params, names: ['-p', '--n-prompt'], value: 'N', parse: integers(1), default: [2048, 4096, 8192],
     help: 'tokens in the prompt' },
+  { group: params, names: ['-n', '--n-gen'], value: 'N', parse: integer(1), default: 128,
+    help: 'tokens of the answer behind it; 1: the first one alone' },
   { group: params, names: ['-b', '--batch-size'], value: 'N', parse: integers(1), default: [2048],
     help: 'logical batch: tokens per decode call' },
   { group: params, names: ['-ub', '--ubatch-size'], value: 'N', parse: integers(1), default: [512],
@@ -55,6 +57,8 @@ export const benchOptions = [
   { group: h2o, names: ['--h2o-heavy'], value: 'N', parse: integer(0), help: `H ${countDefaults.heavy}` },
   { group: h2o, names: ['--h2o-dense-tail'], value: 'N', parse: integer(0),
     help: `last tokens that are dense ${countDefaults.denseTail}` },
+  { group: h2o, names: ['--h2o-decode'], value: 'N', parse: decodeKeys,
+    help: 'keys of the cache that each query head chooses for a token of the answer, or auto; 0 = all (default: 0)' },
 
   { group: result, names: ['--profile'],
     help: 'where the time goes, in runs of their own, by stock-bench and h2o-bench: per cent of linear layers, intra, inter, selection, the rest of attention, other' },

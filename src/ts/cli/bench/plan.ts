@@ -8,6 +8,8 @@ import type { BenchFlags } from './options.js'
 export interface Job {
   contender: Contender
   nPrompt: number
+  /** tokens of the answer */
+  nGen: number
   nBatch: number
   nUbatch: number
   nThreads: number
@@ -26,7 +28,7 @@ export interface Group {
 
 type PlanFlags = Pick<
   BenchFlags,
-  'nPrompt' | 'threads' | 'batchSize' | 'ubatchSize' | 'stockUbatchSize' | 'flashAttn' | 'contenders'
+  'nPrompt' | 'nGen' | 'threads' | 'batchSize' | 'ubatchSize' | 'stockUbatchSize' | 'flashAttn' | 'contenders'
 >
 
 export function planGroups(flags: PlanFlags): Group[] {
@@ -44,7 +46,8 @@ function jobsOf(flags: PlanFlags, nPrompt: number, nThreads: number): Job[] {
     for (const nBatch of flags.batchSize) {
       for (const nUbatch of ubatches) {
         // llama.cpp lowers a -ub above -b; what comes to the same is measured once
-        const job = { contender, nPrompt, nBatch, nUbatch: Math.min(nUbatch, nBatch), nThreads, flashAttn }
+        const sizes = { nPrompt, nGen: flags.nGen, nBatch, nUbatch: Math.min(nUbatch, nBatch) }
+        const job = { contender, ...sizes, nThreads, flashAttn }
         jobs.set(`${contender.name} ${nBatch} ${job.nUbatch}`, job)
       }
     }

@@ -16,6 +16,15 @@ export interface Row {
   ttft_ms: Spread
   tokens_per_second: number
   cpu_ms: Spread | null
+  /** tokens of the answer; the times of all but the first */
+  n_gen: number
+  answer_ms: Spread | null
+  answer_cpu_ms: Spread | null
+  answer_tokens_per_second: number | null
+  /** how many of them by sparse decoding */
+  predicted_sparse: number
+  /** prompt and answer */
+  request_ms: Spread
   /** highest of all repetitions; with Node in it for the addon's contenders */
   peak_rss_bytes: number | null
   /** resident before the addon was loaded; null for stock */
@@ -34,11 +43,20 @@ export interface Row {
   /** paired ratios to the base (baseOf); null where there is none */
   speedup: Spread | null
   cpu_speedup: Spread | null
+  /** of prompt and answer, to what takes least for both */
+  request_speedup: Spread | null
+  request_against: string | null
   /** what it is compared with */
   against: string | null
   /** where the time went, in a run of its own; null if that was not asked for */
   profile: ProfileShares | null
-  samples: { repetition: number; ttft_ms: number; cpu_ms: number | null }[]
+  samples: {
+    repetition: number
+    ttft_ms: number
+    cpu_ms: number | null
+    answer_ms: number
+    answer_cpu_ms: number | null
+  }[]
 }
 
 export interface ProfileShares {
@@ -58,35 +76,45 @@ export interface Measured {
 
 export function rowsOf(group: readonly Measured[]): Row[] {
   const measured = group.filter(({ samples }) => samples.size > 0)
-  const base = baseOf(measured)
-  return measured.map((one) => rowOf(one, base))
+  const bases = { prompt: baseOf(measured, 'ttftMs'), request: baseOf(measured, 'requestMs') }
+  return measured.map((one) => rowOf(one, bases))
 }
 
 /** What speed-ups are to: the best setting of stock, or of our own dense attention where stock was not measured. */
-function baseOf(group: readonly Measured[]): Measured | undefined {
-  return bestStock(group) ?? bestOf(group.filter(({ job }) => job.contender.name === 'dense'))
+function baseOf(group: readonly Measured[], timing: Timing): Measured | undefined {
+  const ours = group.filter(({ job }) => job.contender.name === 'dense')
+  return bestStock(group, timing) ?? bestOf(ours, timing)
 }
 
-export function bestStock(group: readonly Measured[]): Measured | undefined {
-  return bestOf(group.filter(({ job }) => job.contender.program === 'stock'))
+export function bestStock(group: readonly Measured[], timing: Timing): Measured | undefined {
+  return bestOf(
+    group.filter(({ job }) => job.contender.program === 'stock'),
+    timing,
+  )
 }
 
 /** Of those that were measured most often, so not pruned, the one of the lowest median. */
-function bestOf(group: readonly Measured[]): Measured | undefined {
+function bestOf(group: readonly Measured[], timing: Timing): Measured | undefined {
   const most = Math.max(1, ...group.map(({ samples }) => samples.size))
-  const ttft = (one: Measured) => medianOf(one, 'ttftMs') ?? Number.POSITIVE_INFINITY
-  return group.filter(({ samples }) => samples.size === most).sort((a, b) => ttft(a) - ttft(b))[0]
+  const median = (one: Measured) => medianOf(one, timing) ?? Number.POSITIVE_INFINITY
+  return group.filter(({ samples }) => samples.size === most).sort((a, b) => median(a) - median(b))[0]
 }
 
 export function medianOf(measured: Measured, name: Timing): number | undefined {
   return spread([...valuesOf(measured, name).values()])?.median
 }
 
-function rowOf(measured: Measured, base: Measured | undefined): Row {
+type Bases = Record<'prompt' | 'request', Measured | undefined>
+
+function rowOf(measured: Measured, bases: Bases): Row {
   const { job, samples, profile } = measured
   const all = [...samples.values()]
   const { addon, token, path } = all[0] as Sample
-  const ttft = spread(all.map(({ ttftMs }) => ttftMs)) as Spread
+  const of = (name: Timing) => spread([...valuesOf(measured, name).values()]) ?? null
+  const ratio = (base: Measured | undefined, name: Timing) =>
+    (base && pairedRatio(valuesOf(base, name), valuesOf(measured, name))) ?? null
+  const ttft = of('ttftMs') as Spread
+  const answer = job.nGen > 1 ? of('answerMs') : null
   return {
     n_prompt: job.nPrompt,
     contender: job.contender.name,
@@ -97,7 +125,13 @@ function rowOf(measured: Measured, base: Measured | undefined): Row {
     n: all.length,
     ttft_ms: ttft,
     tokens_per_second: (job.nPrompt * 1000) / ttft.median,
-    cpu_ms: spread(all.flatMap(({ cpuMs }) => cpuMs ?? [])) ?? null,
+    cpu_ms: of('cpuMs'),
+    n_gen: job.nGen,
+    answer_ms: answer,
+    answer_cpu_ms: answer && of('answerCpuMs'),
+    answer_tokens_per_second: answer && ((job.nGen - 1) * 1000) / answer.median,
+    predicted_sparse: addon?.predictedSparse ?? 0,
+    request_ms: of('requestMs') as Spread,
     peak_rss_bytes: highest(all.map(({ peakRssBytes }) => peakRssBytes)),
     base_rss_bytes: highest(all.map((sample) => sample.addon?.baseRssBytes ?? null)),
     path,
@@ -111,14 +145,18 @@ function rowOf(measured: Measured, base: Measured | undefined): Row {
     compute_bytes: addon?.computeBytes ?? null,
     sparse_graph_nodes: addon?.sparseGraphNodes ?? null,
     first_token: token,
-    speedup: (base && pairedRatio(valuesOf(base, 'ttftMs'), valuesOf(measured, 'ttftMs'))) ?? null,
-    cpu_speedup: (base && pairedRatio(valuesOf(base, 'cpuMs'), valuesOf(measured, 'cpuMs'))) ?? null,
-    against: base ? describeJob(base.job) : null,
+    speedup: ratio(bases.prompt, 'ttftMs'),
+    cpu_speedup: ratio(bases.prompt, 'cpuMs'),
+    against: bases.prompt ? describeJob(bases.prompt.job) : null,
+    request_speedup: ratio(bases.request, 'requestMs'),
+    request_against: bases.request ? describeJob(bases.request.job) : null,
     profile: profile ? sharesOf(profile) : null,
-    samples: [...samples].map(([repetition, { ttftMs, cpuMs }]) => ({
+    samples: [...samples].map(([repetition, sample]) => ({
       repetition,
-      ttft_ms: ttftMs,
-      cpu_ms: cpuMs,
+      ttft_ms: sample.ttftMs,
+      cpu_ms: sample.cpuMs,
+      answer_ms: sample.answerMs,
+      answer_cpu_ms: sample.answerCpuMs,
     })),
   }
 }
@@ -134,12 +172,15 @@ function sharesOf({ plainMs, totalMs, partsMs }: Profile): ProfileShares {
   }
 }
 
-type Timing = 'ttftMs' | 'cpuMs'
+export type Timing = 'ttftMs' | 'cpuMs' | 'answerMs' | 'answerCpuMs' | 'requestMs'
+
+const timingOf = (sample: Sample, name: Timing) =>
+  name === 'requestMs' ? sample.ttftMs + sample.answerMs : sample[name]
 
 function valuesOf({ samples }: Measured, name: Timing): Map<number, number> {
   return new Map(
     [...samples].flatMap(([repetition, sample]) => {
-      const value = sample[name]
+      const value = timingOf(sample, name)
       return value === null ? [] : [[repetition, value] as [number, number]]
     }),
   )

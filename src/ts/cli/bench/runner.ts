@@ -1,7 +1,7 @@
 // Runs the groups of a plan: every repetition measures each job once, so that contenders alternate.
 import type { Measurer } from './measure.js'
 import { type Group, type Job, rotated } from './plan.js'
-import { bestStock, type Measured, medianOf, type Row, rowsOf } from './rows.js'
+import { bestStock, type Measured, medianOf, type Row, rowsOf, type Timing } from './rows.js'
 import type { Profile, Sample } from './sample.js'
 
 export interface RunnerOptions {
@@ -65,13 +65,13 @@ async function runGroup(group: Group, measurer: Measurer, options: RunnerOptions
 }
 
 function withoutSlowStock(running: Running[], factor: number): Running[] {
-  const best = bestStock(running)
-  if (!best) return running
-  const isSlow = (one: Measured, of: 'ttftMs' | 'cpuMs') => {
-    const [own, other] = [medianOf(one, of), medianOf(best, of)]
+  const timings: Timing[] = ['ttftMs', 'cpuMs', 'requestMs']
+  const isSlow = (one: Measured, timing: Timing) => {
+    const best = bestStock(running, timing)
+    const [own, other] = [medianOf(one, timing), best && medianOf(best, timing)]
     return own === undefined || other === undefined || own > factor * other
   }
   return running.filter(
-    (one) => one.job.contender.program !== 'stock' || !isSlow(one, 'ttftMs') || !isSlow(one, 'cpuMs'),
+    (one) => one.job.contender.program !== 'stock' || timings.some((timing) => !isSlow(one, timing)),
   )
 }

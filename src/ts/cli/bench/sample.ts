@@ -8,6 +8,9 @@ export interface Sample {
   cpuMs: number | null
   /** the first token, greedily */
   token: number
+  /** the rest of the answer, each token greedily behind the one before; 0 where it ends with the first */
+  answerMs: number
+  answerCpuMs: number | null
   /** of the whole process, at its highest */
   peakRssBytes: number | null
   path: Path
@@ -43,6 +46,8 @@ export interface AddonSample {
   kvBytes: number
   computeBytes: number
   sparseGraphNodes: number
+  /** tokens of the answer by sparse decoding */
+  predictedSparse: number
   /** what the context warned about: sizes that were clamped */
   warnings: string[]
 }

@@ -1,7 +1,7 @@
 // The child process of our contenders: `node worker.js TASK`, where TASK is JSON. Prints one JSON value, a result or
 // { error }. Everything that is measured happens here, in a process that did nothing before.
 import { readFile, writeFile } from 'node:fs/promises'
-import type { ContextOptions, ModelOptions } from '../../index.js'
+import type { Context, ContextOptions, ModelOptions } from '../../index.js'
 import { processPeakRss } from './process-usage.js'
 import type { Sample } from './sample.js'
 
@@ -13,6 +13,8 @@ export interface PrefillTask {
   /** int32 ids; the first nPrompt of them are prefilled */
   tokens: string
   nPrompt: number
+  /** tokens of the answer */
+  nGen: number
   /** tokens of an unmeasured prefill before */
   nWarmup: number
   context: Omit<ContextOptions, 'model'>
@@ -38,21 +40,25 @@ async function prefill(task: PrefillTask): Promise<Sample> {
   if (task.nWarmup > 0) await context.prefill(prompt.subarray(0, task.nWarmup))
   await context.clear()
 
-  const cpuStart = process.cpuUsage()
-  const start = performance.now()
+  const prefilled = startClock()
   const result = await context.prefill(prompt)
   const token = argmax(result.logits as Float32Array)
-  const ttftMs = performance.now() - start
-  const cpu = process.cpuUsage(cpuStart)
+  const ttft = prefilled()
+
+  const answered = startClock()
+  const predictedSparse = await answer(context, token, task.nGen)
+  const rest = answered()
 
   const { memory, h2o } = context
   const peakRssBytes = await processPeakRss()
   await context.dispose()
   await model.dispose()
   return {
-    ttftMs,
-    cpuMs: (cpu.user + cpu.system) / 1000,
+    ttftMs: ttft.ms,
+    cpuMs: ttft.cpuMs,
     token,
+    answerMs: rest.ms,
+    answerCpuMs: rest.cpuMs,
     peakRssBytes,
     path: result.path,
     addon: {
@@ -67,8 +73,34 @@ async function prefill(task: PrefillTask): Promise<Sample> {
       kvBytes: memory.kvBytes,
       computeBytes: memory.computeBytes,
       sparseGraphNodes: memory.sparseGraphNodes,
+      predictedSparse,
       warnings,
     },
+  }
+}
+
+function startClock(): () => { ms: number; cpuMs: number } {
+  const cpuStart = process.cpuUsage()
+  const start = performance.now()
+  return () => {
+    const ms = performance.now() - start
+    const { user, system } = process.cpuUsage(cpuStart)
+    return { ms, cpuMs: (user + system) / 1000 }
+  }
+}
+
+/** The tokens of an answer behind its first one. @returns how many of them by sparse decoding */
+async function answer(context: Context, first: number, nGen: number): Promise<number> {
+  if (nGen < 2) return 0
+  const tokens = context.generate([first], {
+    append: true,
+    nPredict: nGen - 1,
+    temperature: 0,
+    ignoreEos: true,
+  })
+  for (;;) {
+    const { done, value } = await tokens.next()
+    if (done) return value.timings.predictedSparse
   }
 }
 

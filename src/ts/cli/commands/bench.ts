@@ -26,14 +26,14 @@ import type { Output } from '../shell/output.js'
 import { UsageError } from '../shell/usage-error.js'
 
 const notes = `Every measurement is a process of its own: a short warm-up, then one prefill, timed from its start to the
-argmax of the last token's logits. Contenders alternate within each repetition. The speed-up is the median of the ratios,
+argmax of the last token's logits, and the answer behind it, token by token. A request is both. Contenders alternate within each repetition. The speed-up is the median of the ratios,
 repetition by repetition, to the best setting of stock; without stock, to that of dense attention in this build. The table
 goes to stdout, everything else to stderr. The exit code is 1 if something could not be measured.`
 
 export const main = commandMain<BenchFlags>(
   {
     usage: 'bench [options]',
-    description: 'Measure the time to the first token, against stock llama.cpp or dense attention.',
+    description: 'Measure prompts and the answers behind them, against stock llama.cpp or dense attention.',
     options: benchOptions,
     notes,
   },
@@ -65,6 +65,7 @@ async function bench(flags: BenchFlags, io: CliIo, output: Output, signal: Abort
       ...(flags.h2oLocal !== undefined && { local: flags.h2oLocal }),
       ...(flags.h2oHeavy !== undefined && { heavy: flags.h2oHeavy }),
       ...(flags.h2oDenseTail !== undefined && { denseTail: flags.h2oDenseTail }),
+      ...(flags.h2oDecode !== undefined && { decode: flags.h2oDecode }),
     }
     const heading = `${basename(model.path)} (${workload.description})`
     const profile = (flags.profile ?? false) && (existsSync(programs.native) || 'stock')
@@ -144,7 +145,8 @@ export async function report(
   let failures = 0
   const warnOnce = onceEach(warn)
   const formatter = formatters[format]()
-  const heading = { model, repetitions, profile: profile !== false, machine: describeMachine() }
+  const answer = groups.some(({ jobs }) => jobs.some(({ nGen }) => nGen > 1))
+  const heading = { model, repetitions, answer, profile: profile !== false, machine: describeMachine() }
   await output.write(formatter.begin(heading))
   const runs = runGroups(groups, measurer, {
     repetitions,
