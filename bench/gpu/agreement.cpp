@@ -76,9 +76,6 @@ static llama_context * open_context(const agreement_setup & s, bool is_device, c
     if (!ctx) {
         give_up("no context");
     }
-    if (s.before_decode) {
-        s.before_decode(is_device);
-    }
     return ctx;
 }
 

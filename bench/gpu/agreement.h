@@ -7,7 +7,6 @@
 #include "h2o.h"
 #include "llama.h"
 
-#include <functional>
 #include <vector>
 
 struct agreement_case {
@@ -32,8 +31,6 @@ struct agreement_setup {
     int n_chunks; // in calls of four: with three in the last one it is sparse with any tail
     int n_local;
     int n_heavy;
-
-    std::function<void(bool is_device)> before_decode; // may be empty
 };
 
 // prints a line; -> whether everything holds

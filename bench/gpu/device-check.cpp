@@ -55,7 +55,7 @@ int main(int argc, char ** argv) {
         return 1;
     }
 
-    const agreement_setup setup = { load(argv[1], 0), load(argv[1], 999), 256, 11, 32, 64, nullptr };
+    const agreement_setup setup = { load(argv[1], 0), load(argv[1], 999), 256, 11, 32, 64 };
 
     bool ok = true;
     for (const agreement_case & c : agreement_cases()) {

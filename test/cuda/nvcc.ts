@@ -37,24 +37,33 @@ export function includeOf(nvcc: string): string | null {
   return /^#\$ INCLUDES="-I(.+?)"/m.exec(stderr)?.[1] ?? null
 }
 
+let cublas: boolean | undefined
+
 function hasCublas(nvcc: string): boolean {
   const source = '#include <cublas_v2.h>\n'
-  return spawnSync(nvcc, ['-E', '-x', 'cu', '-', '-o', '/dev/null'], { input: source }).status === 0
+  cublas ??= spawnSync(nvcc, ['-E', '-x', 'cu', '-', '-o', '/dev/null'], { input: source }).status === 0
+  return cublas
+}
+
+/** As ggml-cuda's CMakeLists.txt compiles device code. */
+export function deviceFlags(nvcc: string): string[] {
+  const includes = [join(GGML, 'include'), join(GGML, 'src'), join(GGML, 'src/ggml-cuda')]
+  if (!hasCublas(nvcc)) includes.push(root('test/cuda/stub'))
+  return [
+    ...['-std=c++17', '-O3', '-DNDEBUG', '-use_fast_math', '-extended-lambda', '-DGGML_CUDA_USE_GRAPHS'],
+    ...includes.flatMap((include) => ['-I', include]),
+  ]
 }
 
 /** Compiles and returns the compiler's whole report. */
 export async function compile(nvcc: string, file: string, archs: readonly number[]): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'h2o-cuda-'))
-  const includes = [join(GGML, 'include'), join(GGML, 'src'), join(GGML, 'src/ggml-cuda')]
-  if (!hasCublas(nvcc)) includes.push(root('test/cuda/stub'))
   try {
     const { stdout, stderr } = await promisify(execFile)(
       nvcc,
       [
-        ...['-c', '-std=c++17', '-O3', '-DNDEBUG', '-use_fast_math', '-extended-lambda', '-Xptxas', '-v'],
-        ...['-DGGML_CUDA_USE_GRAPHS', '-Xcompiler', '-Wall,-Wextra,-Wno-unused-function'],
+        ...['-c', ...deviceFlags(nvcc), '-Xptxas', '-v', '-Xcompiler', '-Wall,-Wextra,-Wno-unused-function'],
         ...archs.flatMap((arch) => ['-gencode', `arch=compute_${arch},code=sm_${arch}`]),
-        ...includes.flatMap((include) => ['-I', include]),
         ...[join(SOURCES, file), '-o', join(folder, 'out.o')],
       ],
       { maxBuffer: 1 << 26 },

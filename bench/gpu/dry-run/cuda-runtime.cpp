@@ -1,11 +1,12 @@
-// A stand-in for the CUDA runtime and cuBLAS, to be preloaded: a device, or DRY_RUN_DEVICES of them, whose memory is
-// the host's and whose kernels do nothing. So ggml-cuda's host code runs to its end without a GPU, and what it asks of
-// the device is written to the file that DRY_RUN_LOG names, a line each with tabs between:
+// A stand-in for the CUDA runtime and cuBLAS, to be preloaded or linked: a device, or DRY_RUN_DEVICES of them, whose
+// memory is the host's. Its kernels do nothing, unless an executor is linked with it (executor.h). So ggml-cuda's host
+// code runs to its end without a GPU, and what it asks of the device is written to the file that DRY_RUN_LOG names, a
+// line each with tabs between:
 //
 //   launch NAME GRID BLOCK SHARED DEVICE    copy KIND BYTES    set BYTES    malloc BYTES    graph
 //   limit NAME GRID BLOCK SHARED DEVICE     a launch that no device would take
 
-#include <cuda_runtime_api.h>
+#include "executor.h"
 
 #include <cxxabi.h>
 #include <sys/mman.h>
@@ -58,7 +59,7 @@ static std::string name_of(const void * kernel) {
     return res;
 }
 
-static cudaError_t launch(const void * kernel, dim3 grid, dim3 block, size_t n_smem) {
+static cudaError_t launch(const void * kernel, dim3 grid, dim3 block, size_t n_smem, void ** args) {
     const size_t n_threads = (size_t) block.x*block.y*block.z;
     const size_t n_blocks  = (size_t) grid.x*grid.y*grid.z;
 
@@ -67,6 +68,9 @@ static cudaError_t launch(const void * kernel, dim3 grid, dim3 block, size_t n_s
 
     note("%s\t%s\t%u %u %u\t%u %u %u\t%zu\t%d\n", is_possible ? "launch" : "limit", name_of(kernel).c_str(),
             grid.x, grid.y, grid.z, block.x, block.y, block.z, n_smem, current_device);
+    if (executor_launch) {
+        executor_launch(kernel, is_possible, grid, block, n_smem, args);
+    }
     return cudaSuccess;
 }
 
@@ -85,17 +89,17 @@ extern "C" {
 // what nvcc puts around kernels
 //
 
-void ** __cudaRegisterFatBinary(void *) {
-    static void * handle;
-    return &handle;
-}
+void ** __cudaRegisterFatBinary(void * image) { return (void **) image; }
 void __cudaRegisterFatBinaryEnd(void **) {}
 void __cudaUnregisterFatBinary(void **) {}
 void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int) {}
 
 void __cudaRegisterFunction(
-        void **, const char * host, char *, const char * name, int, uint3 *, uint3 *, dim3 *, dim3 *, int *) {
+        void ** image, const char * host, char *, const char * name, int, uint3 *, uint3 *, dim3 *, dim3 *, int *) {
     names[host] = name;
+    if (executor_add_kernel) {
+        executor_add_kernel(image, host, name);
+    }
 }
 
 static struct {
@@ -124,8 +128,8 @@ cudaError_t __cudaGetKernel(cudaKernel_t * kernel, const void * host) {
     return cudaSuccess;
 }
 
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **, size_t n_smem, cudaStream_t) {
-    return launch((const void *) kernel, grid, block, n_smem);
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void ** args, size_t n_smem, cudaStream_t) {
+    return launch((const void *) kernel, grid, block, n_smem, args);
 }
 #endif
 
@@ -133,14 +137,14 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
 // the runtime
 //
 
-cudaError_t cudaLaunchKernel(const void * kernel, dim3 grid, dim3 block, void **, size_t n_smem, cudaStream_t) {
-    return launch(kernel, grid, block, n_smem);
+cudaError_t cudaLaunchKernel(const void * kernel, dim3 grid, dim3 block, void ** args, size_t n_smem, cudaStream_t) {
+    return launch(kernel, grid, block, n_smem, args);
 }
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t * config, const void * kernel, void **) {
-    return launch(kernel, config->gridDim, config->blockDim, config->dynamicSmemBytes);
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t * config, const void * kernel, void ** args) {
+    return launch(kernel, config->gridDim, config->blockDim, config->dynamicSmemBytes, args);
 }
-cudaError_t cudaLaunchCooperativeKernel(const void * kernel, dim3 grid, dim3 block, void **, size_t n_smem, cudaStream_t) {
-    return launch(kernel, grid, block, n_smem);
+cudaError_t cudaLaunchCooperativeKernel(const void * kernel, dim3 grid, dim3 block, void ** args, size_t n_smem, cudaStream_t) {
+    return launch(kernel, grid, block, n_smem, args);
 }
 
 cudaError_t cudaFuncSetAttribute(const void * kernel, cudaFuncAttribute attribute, int value) {
@@ -214,11 +218,17 @@ cudaError_t cudaMalloc(void ** p, size_t n) {
     const std::lock_guard<std::mutex> lock(mutex);
     sizes[*p] = n;
     n_used   += n;
+    if (executor_add_memory) {
+        executor_add_memory(*p, n);
+    }
     return cudaSuccess;
 }
 cudaError_t cudaFree(void * p) {
     const std::lock_guard<std::mutex> lock(mutex);
     if (p) {
+        if (executor_remove_memory) {
+            executor_remove_memory(p);
+        }
         munmap(p, sizes[p]);
         n_used -= sizes[p];
         sizes.erase(p);
@@ -263,8 +273,14 @@ cudaError_t cudaMemcpyPeerAsync(void * dst, int, const void * src, int, size_t n
     memmove(dst, src, n);
     return cudaSuccess;
 }
-cudaError_t cudaMemset(void *, int, size_t n)                    { note("set\t%zu\n", n); return cudaSuccess; }
-cudaError_t cudaMemsetAsync(void *, int, size_t n, cudaStream_t) { note("set\t%zu\n", n); return cudaSuccess; }
+cudaError_t cudaMemset(void * p, int value, size_t n) {
+    note("set\t%zu\n", n);
+    if (executor_launch) { // otherwise nobody reads it, and a large cache is never touched
+        memset(p, value, n);
+    }
+    return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void * p, int value, size_t n, cudaStream_t) { return cudaMemset(p, value, n); }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t * stream, unsigned)         { *stream = (cudaStream_t) malloc(1); return cudaSuccess; }
 cudaError_t cudaStreamDestroy(cudaStream_t stream)                             { free(stream); return cudaSuccess; }

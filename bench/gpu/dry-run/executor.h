@@ -1,0 +1,18 @@
+// What runs kernels for cuda-runtime.cpp, if it is linked with something that does: test/cuda/ptx.
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#define EXECUTOR extern "C" __attribute__((weak)) void
+
+// image: as __cudaRegisterFatBinary gets it; host: the kernel's function on the host
+EXECUTOR executor_add_kernel(void * image, const void * host, const char * name);
+
+// is_possible: whether a device would take the launch
+EXECUTOR executor_launch(const void * host, bool is_possible, dim3 grid, dim3 block, size_t n_smem, void ** args);
+
+EXECUTOR executor_add_memory(void * begin, size_t size);
+EXECUTOR executor_remove_memory(void * begin);
+
+#undef EXECUTOR

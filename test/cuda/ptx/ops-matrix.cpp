@@ -1,0 +1,88 @@
+// Instructions of tensor cores, by the layouts of the PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions".
+
+#include "access.h"
+#include "half.h"
+
+#include <cmath>
+
+namespace ptx {
+
+namespace {
+
+// ldmatrix.sync.aligned.m8n8.x{1,2,4}{.trans}.shared.b16: lane 8i + r has the address of row r of matrix i; of each
+// matrix a lane gets two neighbours of row lane/4, with .trans of that column.
+void ldmatrix(warp & w, const instr & in) {
+    if (!w.meet(ALL, in)) return;
+    const int n = in.n_dst;
+    const uint32_t asked = w.active;
+    if (asked != ALL) fault("ldmatrix without all lanes", &in);
+
+    w.active = n == 4 ? ALL : (1u << 8*n) - 1; // whose addresses count
+    const access rows(w, in, in.o[n], 16, intent::reads);
+    uint16_t x[32][8];
+    for (int l = 0; l < 8*n; ++l) memcpy(x[l], rows.at(l), sizeof(x[l]));
+    w.active = asked;
+
+    const bool is_trans = in.has("trans");
+    for (int i = 0; i < n; ++i) {
+        uint16_t res[N_LANES][2];
+        for (int l = 0; l < N_LANES; ++l) {
+            for (int j = 0; j < 2; ++j) {
+                const int major = l/4, minor = l%4*2 + j;
+                res[l][j] = is_trans ? x[8*i + minor][major] : x[8*i + major][minor];
+            }
+        }
+        memcpy(w.lanes<char>(in.o[i]), res, sizeof(res));
+    }
+}
+
+// mma.sync.aligned.m16n8kK.row.col: C [16, 8] = A [16, K]*B [K, 8] + C. Registers of a lane hold neighbours along k of
+// 4 bytes: of A row g or g + 8, of B column g, with g = lane/4, beginning at k = lane%4 registers; the next ones four on.
+// C: row g, columns 2*(lane%4) and the next one, then row g + 8.
+template <class T, class S, class ACC> void mma(warp & w, const instr & in) {
+    if (!w.meet(ALL, in)) return;
+    if (w.active != ALL) fault("mma without all lanes", &in);
+
+    constexpr int N = 4/sizeof(T); // in a register
+    const int n_a = in.n_vec, n_b = n_a/2, k_all = n_b*4*N;
+
+    ACC a[16][64], b[64][8], c[16][8];
+    for (int l = 0; l < N_LANES; ++l) {
+        const int g = l/4, t = l%4;
+        for (int r = 0; r < n_a; ++r) {
+            for (int i = 0; i < N; ++i) a[g + r%2*8][(r/2*4 + t)*N + i] = ACC(w.lanes<T>(in.o[4 + r])[l*N + i]);
+        }
+        for (int r = 0; r < n_b; ++r) {
+            for (int i = 0; i < N; ++i) b[(r*4 + t)*N + i][g] = ACC(w.lanes<S>(in.o[4 + n_a + r])[l*N + i]);
+        }
+        for (int r = 0; r < 4; ++r) c[g + r/2*8][2*t + r%2] = w.lanes<ACC>(in.o[4 + n_a + n_b + r])[l];
+    }
+    for (int i = 0; i < 16; ++i) {
+        for (int k = 0; k < k_all; ++k) {
+            for (int j = 0; j < 8; ++j) c[i][j] += a[i][k]*b[k][j];
+        }
+    }
+    for (int l = 0; l < N_LANES; ++l) {
+        for (int r = 0; r < 4; ++r) w.lanes<ACC>(in.o[r])[l] = c[l/4 + r/2*8][l%4*2 + r%2];
+    }
+}
+
+
+}
+
+run_fn find_matrix(const instr & in_const) {
+    instr & in = const_cast<instr &>(in_const);
+    if (in.base == "ldmatrix" && in.has("m8n8") && in.t() == type::b16) {
+        return ldmatrix;
+    }
+    if (in.base != "mma" || in.types.size() < 4 || in.has("satfinite") || in.n_dst != 4) {
+        return nullptr;
+    }
+    in.n_vec = (in.o.size() - 8)*2/3; // registers of A; of B half of that
+    if (in.t(1) == type::f16  && in.t(0) == type::f32) return mma<half, half, float>;
+    if (in.t(1) == type::bf16 && in.t(0) == type::f32) return mma<bfloat, bfloat, float>;
+    if (in.t(1) == type::s8   && in.t(2) == type::s8)  return mma<int8_t, int8_t, int32_t>;
+    return nullptr;
+}
+
+} // namespace ptx

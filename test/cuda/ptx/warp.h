@@ -1,0 +1,117 @@
+// Warps of a block: registers by lane, and which lanes are where.
+
+#pragma once
+
+#include "cost.h"
+#include "fault.h"
+#include "memory.h"
+
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+namespace ptx {
+
+constexpr int      N_LANES = 32;
+constexpr uint32_t ALL     = ~0u;
+
+struct dim { unsigned x = 1, y = 1, z = 1; };
+
+struct block;
+
+// Lanes at one place. Lowest place first: what branches around something meets again behind it.
+struct group {
+    int      pc;
+    uint32_t lanes;
+    bool     waits = false; // for lanes that an instruction of the whole warp names
+};
+
+// a copy that cp.async began
+struct copy {
+    size_t  to;
+    int     n;
+    uint8_t bytes[16];
+    bool    is_committed = false;
+    int     group = 0;
+};
+
+struct warp {
+    enum state_type { RUNS, AT_BARRIER, ENDED };
+
+    block      * b = nullptr;
+    int          index = 0;
+    char       * regs  = nullptr;
+    state_type   state = RUNS;
+    int          pc    = 0;
+    uint32_t     alive  = 0; // lanes that have not ended
+    uint32_t     here   = 0; // lanes at pc
+    uint32_t     active = 0; // of them, those that the guard lets through
+    int          next   = 0; // the lowest place of others that may be reached, or any high number
+    std::vector<group> others;
+    std::vector<copy>  copies;
+    std::vector<char>  local;
+    int          n_commits = 0;
+    interval     when;
+    const instr * at_barrier = nullptr;
+
+    template <class T> T * lanes(const operand & o) { return (T *) (regs + o.at); }
+
+    uint32_t & bits(const operand & o) { return *lanes<uint32_t>(o); }
+    uint32_t   predicate(const operand & o) { return o.is_not ? ~bits(o) : bits(o); }
+
+    void set_predicate(const operand & o, uint32_t value) {
+        if (!o.is_bit_bucket) bits(o) = (bits(o) & ~active) | (value & active);
+    }
+
+    // registers may be wider than what is read or written: .u8 in a .b16
+    uint64_t get(const operand & o, int lane) {
+        uint64_t x = 0;
+        memcpy(&x, regs + o.at + lane*o.size, o.size);
+        return x;
+    }
+    void set(const operand & o, int lane, uint64_t x) { memcpy(regs + o.at + lane*o.size, &x, o.size); }
+
+    template <class T> void store(const operand & o, const T (&x)[N_LANES]) {
+        T * d = lanes<T>(o);
+        if (active == ALL) {
+            memcpy(d, x, sizeof(x));
+        } else {
+            for (int l = 0; l < N_LANES; ++l) d[l] = active >> l & 1 ? x[l] : d[l];
+        }
+    }
+
+    void run(); // until it waits or ends
+    void branch(int target);
+    void regroup();
+
+    // Of an instruction that names lanes: whether all of those that live are here; else they wait.
+    bool meet(uint32_t lanes, const instr & in);
+};
+
+struct block {
+    const program * p;
+    dim             grid, size, at;
+    size_t          n_dynamic;
+    char          * params;
+    region          shared;
+    cost          * costs;
+    std::vector<warp> warps;
+};
+
+// a choice by type: F has of(a, b, c)
+template <class F, class D, class A, class B, class C> void lanewise(warp & w, const instr & in) {
+    const A * a = w.lanes<A>(in.o[1]);
+    const B * b = w.lanes<B>(in.o[2]);
+    const C * c = w.lanes<C>(in.o[3]);
+    D res[N_LANES];
+    for (int l = 0; l < N_LANES; ++l) res[l] = F::of(a[l], b[l], c[l]);
+    w.store(in.o[0], res);
+}
+
+#define PTX_OP(name, ...)                                            \
+    struct name {                                                    \
+        template <class A, class B, class C>                         \
+        static auto of([[maybe_unused]] A a, [[maybe_unused]] B b, [[maybe_unused]] C c) { return __VA_ARGS__; } \
+    }
+
+} // namespace ptx
