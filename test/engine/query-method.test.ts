@@ -45,6 +45,7 @@ const cases: Case[] = [
   { name: 'one position of memory', S: 100, L: 0, H: 1, steps: calls(1350) },
   { name: 'too few for a search by need', S: 100, L: 8, H: 3, steps: calls(1350) },
   { name: 'Heavy of most of a chunk', S: 130, L: 9, H: 120, steps: calls(1700) },
+  { name: 'sets larger than a chunk', S: 96, L: 16, H: 150, steps: calls(1500) },
   { name: 'a chunk shorter than a block', S: 40, L: 16, H: 20, steps: calls(1400) },
   {
     name: 'calls that begin anywhere, after a dense one and decoding',

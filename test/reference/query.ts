@@ -1,7 +1,7 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
 // The memory set of a block of queries under the policy `query` (src/native/h2o/README.md), for one layer and query
 // head. Names of the formulas: q_i is the query of row i, k_x the key at position x, s(i, x) = q_i . k_x / sqrt(d),
-// lse(i) the log-sum-exp of s(i, .) over Local and the chunk up to i.
+// lse(i) the log-sum-exp over Local and the chunk up to i, of logits as attention has them: capped, with the sink.
 
 import { range } from './attention.js'
 import { best, type Choice, highest } from './best.js'

@@ -16,7 +16,7 @@ const schedules = { 'single-pass': singlePass, 'two-pass': twoPass } satisfies R
 
 export type Schedule = keyof typeof schedules
 
-/** S tokens per chunk (n_ubatch), L and H positions of memory per KV head, clamped already: L + H < S. */
+/** S tokens per chunk (n_ubatch), L and H positions of memory, clamped already: L < S, and L + H < S by 'votes'. */
 export interface SessionOptions extends Budget {
   S: number
   /** 'single-pass' */
@@ -38,7 +38,7 @@ export interface CallResult {
   chunks: number
   /** one entry per layer and chunk, ordered by layer, then chunk; empty for a dense call, and with 'query' */
   trace: ChunkTrace[]
-  /** with 'query': one entry per block, ordered by layer, chunk, KV head and block */
+  /** with 'query': one entry per block, ordered by layer, chunk, query head and block */
   blocks: BlockTrace[]
 }
 
@@ -53,8 +53,9 @@ export class ReferenceSession {
   #state: HeadState[][]
 
   constructor(model: ReferenceModel, options: SessionOptions) {
-    const { S, L, H } = options
-    if (L + H > 0 && L + H >= S) throw new RangeError(`L + H = ${L + H} is not below S = ${S}`)
+    const { S, L, H, select } = options
+    const bounded = select === 'query' ? L : L + H
+    if (L + H > 0 && bounded >= S) throw new RangeError(`L = ${L} and H = ${H} are too many for S = ${S}`)
     this.model = model
     this.options = options
     this.#cache = new KvCache(model.hparams.nLayer)

@@ -11,7 +11,7 @@
 enum h2o_phase {
     H2O_PHASE_BOTH,  // single-pass: all of it
     H2O_PHASE_INTRA, // two-pass, first: the intra attention of all chunks, stored in the intra cache
-    H2O_PHASE_INTER, // two-pass, then for each chunk: inter, accumulate, fuse with the cached intra, select
+    H2O_PHASE_INTER, // two-pass, then for each chunk: its set, inter, accumulate, fuse with the cached intra
 };
 
 // What the host must know of the values that a policy hands from graph to graph and from call to call. The values
