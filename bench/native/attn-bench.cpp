@@ -194,7 +194,7 @@ static double error_of(const attention & a, const options & opt, bool is_intra) 
 
     double error = 0.0;
     double all   = 0.0;
-    for (int query = opt.n_chunk/16; query < opt.n_chunk; query += opt.n_chunk/8) {
+    for (int query = opt.n_chunk/16; query < opt.n_chunk; query += std::max(1, opt.n_chunk/8)) {
         for (int ih = 0; ih < opt.n_head; ++ih) {
             const int     ih_kv  = ih/(opt.n_head/opt.n_head_kv);
             const size_t  at     = (size_t) query*opt.n_head + ih;

@@ -34,9 +34,11 @@ size_t h2o_attn_int16_work_size(const ggml_tensor *, int) {
 static constexpr size_t  H2O_ALIGN = 64;
 static constexpr int64_t H2O_PIECE = 64; // keys
 
-// what the sums of a piece can hold: 64*2047*16383 is less than 2^31
-static constexpr int H2O_VALUE_TOP  = 2047;
-static constexpr int H2O_WEIGHT_TOP = 16383;
+// what the sums of a piece can hold: the weights of a query add up to 65000, and 32 more by rounding, and 65032*32767 is less
+// than 2^31
+static constexpr int H2O_VALUE_TOP  = 32767;
+static constexpr int H2O_WEIGHT_TOP = 32767;
+static constexpr int H2O_WEIGHT_SUM = 65000;
 
 // weights below are nothing beside the largest of a query
 static constexpr float H2O_LEAST_WEIGHT = 1e-30f;
@@ -119,7 +121,8 @@ struct h2o_int16_state {
 
 }
 
-// keys from key0 on and their values, those of a piece; a value that is no number makes its key's logits so, too
+// keys from key0 on and their values, those of a piece; a value that is no number makes its key's logits so, too, and with
+// them the whole output of the rows that see it
 static void h2o_pack_piece(
         const h2o_int16_op & op, const h2o_int16_work & w, const h2o_attn_cells & cells, int64_t key0, const h2o_int16_piece & piece) {
     const int64_t n = std::min(H2O_PIECE, op.n_keys - key0);
@@ -145,7 +148,7 @@ static void h2o_pack_piece(
 
         for (int64_t j = 0; j < n_here; ++j) {
             cells.read_k(op, key0 + i + j, 1, w.key, op.d_k);
-            piece.unit_v[i + j] = unit_v[j];
+            piece.unit_v[i + j] = unit_v[j] == unit_v[j] ? unit_v[j] : 0.0f; // queries that do not see the key add it, too
             piece.unit_k[i + j] = h2o_int16_round_by_norm(w.key, op.d_k, piece.k + (i + j)*op.d_k) + 0.0f*unit_v[j];
         }
     }
@@ -197,6 +200,7 @@ static void h2o_weigh(const h2o_int16_work & w, const h2o_int16_piece & piece, i
 
         __m512 sum  = _mm512_mul_ps(_mm512_loadu_ps(state.sum + j), left);
         __m512 most = _mm512_setzero_ps();
+        __m512 all  = _mm512_setzero_ps();
         for (int64_t i = 0; i < n; ++i) {
             float * at = w.logits + i*H2O_PANEL + j;
 
@@ -205,10 +209,12 @@ static void h2o_weigh(const h2o_int16_work & w, const h2o_int16_piece & piece, i
             _mm512_storeu_ps(at, x);
             sum  = _mm512_add_ps(sum, p);
             most = h2o_vec_max(x, most);
+            all  = _mm512_add_ps(all, x);
         }
         _mm512_storeu_ps(state.sum  + j, sum);
         _mm512_storeu_ps(state.left + j, left);
-        _mm512_storeu_ps(state.gain + j, _mm512_mul_ps(most, _mm512_set1_ps(1.0f/H2O_WEIGHT_TOP)));
+        _mm512_storeu_ps(state.gain + j, h2o_vec_max(
+            _mm512_mul_ps(most, _mm512_set1_ps(1.0f/H2O_WEIGHT_TOP)), _mm512_mul_ps(all, _mm512_set1_ps(1.0f/H2O_WEIGHT_SUM))));
     }
 
     float inverse[H2O_PANEL];
