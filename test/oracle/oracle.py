@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-import gguf
+import gguf_file
 from method import Head, attend, chunk_by_query, chunk_by_votes, memory_of
 from network import Network
 
@@ -126,7 +126,7 @@ class Session:
 
 def main():
     job = json.load(sys.stdin)
-    network = Network(gguf.read(Path(job["model"])), job["config"])
+    network = Network(gguf_file.read(Path(job["model"])), job["config"])
     session = Session(network, *(job[name] for name in ("S", "L", "H", "select")))
     results = []
     for step in job["steps"]:

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type Edit, f32, type ModelSpec, resolveSpec, writeModel } from '../../src/ts/model-maker/index.js'
 import { open, randomTokens } from '../engine/support.js'
-import { numpyPython } from '../model/python.js'
+import { ggufPython } from '../model/python.js'
 
 // scores in F32 on every machine: others are rounded, and their sets are near these and not equal
 process.env.H2O_AMX = '0'
@@ -83,14 +83,14 @@ function compare(job: object): Compared[] {
       PYTHONPATH: fileURLToPath(new URL('../../model', import.meta.url)),
     },
   } as const
-  return JSON.parse(execFileSync(numpyPython as string, ['-B', script], options))
+  return JSON.parse(execFileSync(ggufPython as string, ['-B', script], options))
 }
 
 const cases = Object.keys(models).flatMap((name) =>
   (['query', 'votes'] as const).map((select) => ({ name, select })),
 )
 
-describe.skipIf(!numpyPython)('as the second oracle', () => {
+describe.skipIf(!ggufPython)('as the second oracle', () => {
   test.each(cases)('$select: $name', async ({ name, select }) => {
     const spec = { hidden: 64, headDim: 16, attentionGain: 3, ...models[name] } as ModelSpec
     const model = join(folder, 'model.gguf')
