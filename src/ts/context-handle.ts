@@ -52,6 +52,8 @@ export class ContextHandle {
   readonly #tokens = new ContextTokens()
   #queue = new OperationQueue()
   #disposal: Promise<void> | undefined
+  /** A state takes the place of what the sequence holds. */
+  #isReplaced = false
 
   constructor(
     readonly shared: SharedContext,
@@ -178,7 +180,7 @@ export class ContextHandle {
     tokens: Int32Array,
     mode: LogitsMode,
     out: Float32Array | null,
-    { draw = false, keys = 0, expected = 0, priority = 0 }: CallOptions = {},
+    { draw = false, keys = 0, expected = tokens.length, priority = 0 }: CallOptions = {},
   ): Promise<NativeCall> {
     const { sequence } = this
     const work = async () => {
@@ -205,16 +207,26 @@ export class ContextHandle {
     return this.#call(() => this.#native.save(this.sequence, this.history.save()))
   }
 
+  /** Tokens that another sequence may copy: none while a state takes their place, since save() would come behind it. */
+  offered(): Int32Array {
+    return this.#isReplaced ? new Int32Array(0) : this.history.held()
+  }
+
   /** `state` must be nobody else's: another thread reads it. */
   async restore(state: Uint8Array): Promise<LoadedState> {
-    const { position, inherited, reason, note } = await this.#call(() =>
-      this.#native.restore(this.sequence, state),
-    )
-    this.#cut(0)
-    this.#tokens.forget(0)
-    this.#moved(position)
-    this.history.restore(note, position)
-    return this.places.add({ position, inherited, reason: reason as LoadedState['reason'] })
+    this.#isReplaced = true
+    try {
+      const { position, inherited, reason, note } = await this.#call(() =>
+        this.#native.restore(this.sequence, state),
+      )
+      this.#cut(0)
+      this.#tokens.forget(0)
+      this.#moved(position)
+      this.history.restore(note, position)
+      return this.places.add({ position, inherited, reason: reason as LoadedState['reason'] })
+    } finally {
+      this.#isReplaced = false
+    }
   }
 
   takeTrace(): H2oTraceEntry[] {

@@ -26,7 +26,7 @@ export class Context extends Sequence {
   constructor(model: Model, ownsModel: boolean, shared: SharedContext) {
     super(traitsOf(model, shared), new ContextHandle(shared, 0), async () => {
       shared.scheduler.close(disposedError('context'))
-      await Promise.all([...this.#sequences.values()].map((sequence) => sequence.dispose()))
+      await Promise.allSettled([...this.#sequences.values()].map((sequence) => sequence.dispose()))
       await shared.native.dispose()
       if (ownsModel) await model.dispose()
     })
@@ -43,8 +43,7 @@ export class Context extends Sequence {
     for (let id = 1; id < parallel; id++) {
       if (this.#sequences.has(id)) continue
       const sequence = new Sequence(this, new ContextHandle(this.#shared, id), async () => {
-        await native.forget(id, 0, -1)
-        this.#sequences.delete(id)
+        await native.forget(id, 0, -1).finally(() => this.#sequences.delete(id))
       })
       this.#sequences.set(id, sequence)
       return sequence

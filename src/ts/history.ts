@@ -20,6 +20,8 @@ const settingsBytes = 128
 export class History {
   /** Positions below are as a prefill from 0 on leaves them. */
   #exact = 0
+  /** Whole chunks that follow each other from 0 on end here; #exact is the last whole unit of them. */
+  #end = 0
   readonly #unit: number
   readonly #chunk: number
   readonly #isSparse: boolean
@@ -68,18 +70,20 @@ export class History {
     if (settings !== this.#settings || exact > position) return
     this.tokens.add(new Int32Array(saved.slice(settingsBytes, settingsBytes + 4 * exact).buffer), 0)
     this.#exact = exact
+    this.#end = exact
   }
 
   /** A call that has ended put `n` tokens at `pos`. */
   add(n: number, pos: number, path: string): void {
-    if (pos !== this.#exact || path !== (this.#isSparse ? 'h2o' : 'dense')) return
-    const whole = Math.floor(n / this.#unit) * this.#unit
-    if (whole > 0) this.#exact += whole
+    if (pos !== this.#end || path !== (this.#isSparse ? 'h2o' : 'dense')) return
+    this.#end += n - (n % (this.#isSparse ? this.#chunk : this.#unit))
+    this.#exact = this.#end - (this.#end % this.#unit)
   }
 
   /** Everything from `at` on is forgotten. */
   cut(at: number): void {
     if (at < this.#exact) this.#exact = at - (at % this.#unit)
+    if (at < this.#end) this.#end = this.#exact
   }
 
   /**

@@ -40,11 +40,11 @@ export function planPrefill(
 
 /**
  * The same calls in pieces of a chunk at most, so that others have their turns between them. A call that is sparse as a
- * whole is sparse in pieces: its first piece says how many tokens are `expected`.
+ * whole is sparse in pieces: its first piece says how many tokens are `expected`. A short call ends what was expected before.
  */
 export function cutIntoPieces(plan: readonly number[], nUbatch: number): { n: number; expected: number }[] {
   return plan.flatMap((call) =>
-    cut(call, nUbatch, nUbatch, false).map((n, i) => ({ n, expected: i === 0 && call > nUbatch ? call : 0 })),
+    cut(call, nUbatch, nUbatch, false).map((n, i) => ({ n, expected: i === 0 ? call : 0 })),
   )
 }
 

@@ -74,6 +74,7 @@ export class Scheduler {
     this.#runs = true
     while (this.#steps.length + this.#prompts.length > 0) {
       const until = performance.now() + this.#owedMs
+      this.#owedMs = 0
       await this.#step()
       while (this.#steps.length > 0 && performance.now() < until) await this.#step()
       await this.#prompt()

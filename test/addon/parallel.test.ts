@@ -181,6 +181,69 @@ describe('sequences', () => {
     await context.dispose()
   })
 
+  it('end what was expected of a prompt that is aborted, with the next call', async () => {
+    const [context, [, second]] = (await opened()) as [Context, [Context, Sequence]]
+    const stop = new AbortController()
+    const onProgress = ({ done }: { done: number }) => done >= 2 * S && stop.abort(new Error('enough'))
+    const options = { signal: stop.signal, denseTail: 0, onProgress }
+    await expect(second.prefill(someTokens(8 * S), options)).rejects.toThrow('enough')
+    expect(second.position).toBeLessThan(8 * S)
+    expect((await second.decode(5)).call).toMatchObject({ path: 'dense', reason: 'one-chunk' })
+    const { summary } = await collect(
+      second.generate(someTokens(9), { append: true, nPredict: 3, ...greedy }),
+    )
+    expect(summary.prefill).toMatchObject({ path: 'dense' })
+    await context.dispose()
+  })
+
+  it('keep their memory sets where another loads a state of other settings', async () => {
+    const votes = (local: number) => ({ h2o: { local, heavy: 16, select: 'votes' } }) as const
+    const [other] = await opened(votes(8))
+    await other.prefill(someTokens(300, 5))
+    const state = await other.saveState()
+    await other.dispose()
+    const [context, [, second]] = (await opened(votes(16))) as [Context, [Context, Sequence]]
+    await second.prefill(someTokens(300, 7), { denseTail: 0 })
+    expect(await context.loadState(state)).toMatchObject({ inherited: false })
+    const { calls } = await second.prefill(someTokens(300, 3), { append: true, denseTail: 0 })
+    expect(calls[0]?.inherited).toBe(32)
+    await context.dispose()
+  })
+
+  it('load an empty state, and are empty', async () => {
+    const [context, [, second]] = (await opened()) as [Context, [Context, Sequence]]
+    const empty = await second.saveState()
+    await second.prefill(someTokens(100))
+    expect(await second.loadState(empty)).toMatchObject({ position: 0 })
+    expect(second.position).toBe(0)
+    await context.dispose()
+  })
+
+  it('reuse a beginning where a call has two chunks', async () => {
+    const prompt = someTokens(500)
+    for (const parallel of [1, 2]) {
+      const context = await tinyContext({ parallel, nBatch: 2 * S })
+      await context.prefill(prompt)
+      expect(context.reusable(prompt)).toBe(6 * S)
+      await context.dispose()
+    }
+  })
+
+  it('offer nothing to others while a state takes the place of what they hold', async () => {
+    const [context, [, second]] = (await opened()) as [Context, [Context, Sequence]]
+    const handle = context[handleOf]()
+    await context.prefill(someTokens(400, 11))
+    const state = await context.saveState()
+    await context.prefill(someTokens(300, 7))
+    expect(handle.offered().length).toBeGreaterThan(0)
+    const restored = handle.restore(state)
+    expect(handle.offered()).toHaveLength(0)
+    await restored
+    expect([...handle.offered()]).toEqual([...someTokens(400, 11).subarray(0, handle.offered().length)])
+    await second.dispose()
+    await context.dispose()
+  })
+
   it('are read, asked, cut and disposed at random as contexts of their own', async () => {
     const [context, sequences] = await opened({ parallel: 3 })
     const alone = await Promise.all(sequences.map(() => tinyContext()))

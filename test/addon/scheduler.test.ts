@@ -42,6 +42,22 @@ it('serves every sequence that asks for a token between two calls of prompts', a
   expect(scheduler.counts).toEqual({ steps: 1, rows: 2, prompts: 2, stalls: 1 })
 })
 
+it('owes tokens the time of the last call of a prompt once', async () => {
+  const { scheduler } = calls()
+  const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+  let answers = true
+  const answer = (async () => {
+    while (answers) await scheduler.run('step', 1, 0, () => sleep(1))
+  })()
+  await scheduler.run('prompt', 2, 0, () => sleep(200))
+  await sleep(300) // the debt is paid
+  const before = scheduler.counts.steps
+  await scheduler.run('prompt', 2, 0, () => sleep(1))
+  answers = false
+  await answer
+  expect(scheduler.counts.steps - before).toBeLessThan(20)
+})
+
 it('takes prompts by priority, and by turns among equals', async () => {
   const { begun, ask, end } = calls()
   for (const name of ['a1', 'a2', 'b1', 'c1'])

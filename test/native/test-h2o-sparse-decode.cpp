@@ -199,7 +199,7 @@ static void test_fuzz(const tiny_model & model, int seed) {
         } else if (ctx.call().n_decode > 0) { // a restored window lies in other cells, and sums are in another order
             const std::vector<float> logits = ctx.logits();
             ctx.truncate(n_pos);
-            h2o_reset_memory(ctx.get());
+            h2o_reset_memory(ctx.get(), -1);
             ctx.decode(tokens);
             CHECK(ctx.logits() == logits);
         }

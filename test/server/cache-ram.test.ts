@@ -131,15 +131,23 @@ describe('of several keys', () => {
     expect(await ask(s, 'two', text)).toBeGreaterThan(1300)
   })
 
+  it('two requests of a key at once find nothing of the key before, with two slots', async () => {
+    const s = await start({ separateKeys: true, parallel: 2 })
+    expect(await ask(s, 'one', text)).toBe(0)
+    await ask(s, 'one', 'short')
+    const cached = await Promise.all([ask(s, 'two', other), ask(s, 'two', text)])
+    expect(cached).toEqual([0, 0])
+  })
+
   it('a context that another key used is empty before anything else happens, a client that leaves too', async () => {
     await using context = await tinyContext({ nCtx: 2048, h2o: { local: 16, heavy: 16, select: 'query' } })
     const recall = new Recall(2 ** 30, (error) => expect.unreachable(String(error)))
     const tokens = someTokens(1500)
     await context.prefill(tokens)
     const prompt = { tokens, denseTail: 20 }
-    await recall.prepare({ slot: context, owner: 'two', heldBy: 'one', others: [] }, prompt)
+    await recall.prepare({ slot: context, owner: 'two', heldBy: 'one', others: [], cleared() {} }, prompt)
     expect([context.position, recall.saved, recall.loaded]).toEqual([0, 1, 0])
-    await recall.prepare({ slot: context, owner: 'one', heldBy: 'two', others: [] }, prompt)
+    await recall.prepare({ slot: context, owner: 'one', heldBy: 'two', others: [], cleared() {} }, prompt)
     expect([context.position, recall.saved, recall.loaded]).toEqual([1500, 1, 1])
     expect(recall.cache.size).toBe(0) // it is in the context now
   })
@@ -148,7 +156,7 @@ describe('of several keys', () => {
 describe('two contexts', () => {
   const context = () => tinyContext({ nCtx: 2048, h2o: { local: 16, heavy: 16, select: 'query' } })
   const prompt = { tokens: someTokens(1500, 7), denseTail: 20 }
-  const mine = { owner: 'one', heldBy: 'one', others: [] }
+  const mine = { owner: 'one', heldBy: 'one', others: [], cleared() {} }
 
   it('that are saved at once keep the bound', async () => {
     await using one = await context()

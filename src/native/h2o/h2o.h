@@ -251,8 +251,8 @@ LLAMA_API bool h2o_has_memory(const struct llama_context * ctx, llama_seq_id seq
 // false where the context has no such sequence, or h2o_info.reason says why all of its calls are dense.
 LLAMA_API bool h2o_expect(struct llama_context * ctx, llama_seq_id seq_id, uint32_t n_tokens);
 
-// forgets memory sets and scores of all sequences, and nothing of the cache
-LLAMA_API void h2o_reset_memory(struct llama_context * ctx);
+// forgets memory set and scores of a sequence, or of all (-1), and nothing of the cache
+LLAMA_API void h2o_reset_memory(struct llama_context * ctx, llama_seq_id seq_id);
 
 // Keys that each query head chooses from the next call on: 0 is all of them, H2O_AUTO is h2o_auto_decode(). False where
 // h2o_info.decode_reason says why, unless n is 0: then it changes nothing

@@ -138,8 +138,8 @@ export class SlotPool {
     const [slot] = this.#idle.splice(held.indexOf(Math.max(...held)), 1) as [Sequence]
     const heldBy = this.#owners.get(slot)
     const others = this.slots.filter((other) => other !== slot && this.#owners.get(other) === owner)
-    this.#owners.set(slot, owner)
-    first.start({ slot, owner, heldBy, others })
+    if (heldBy !== owner) this.#owners.set(slot, Symbol('changes hands')) // nobody's until it is cleared
+    first.start({ slot, owner, heldBy, others, cleared: () => this.#owners.set(slot, owner) })
   }
 
   #retryAfter(): number {

@@ -19,6 +19,8 @@ export interface Recalling {
   heldBy: unknown
   /** Other slots that hold prompts of the owner. */
   others: readonly Sequence[]
+  /** What another owner left is gone: from now on the slot is of who asks. */
+  cleared(): void
 }
 
 /** Where a state can be had that a prompt begins as, and how much of the prompt that is. */
@@ -66,7 +68,10 @@ export class Recall {
     const found = reuse ? this.#best(recalling, offers, kept) : undefined
     const state = await found?.take().catch((error) => this.onFailure(error)) // before another one needs its room
     await this.#save(slot, heldBy, state ? 0 : kept)
-    if (!isOwn) await slot.clear()
+    if (!isOwn) {
+      await slot.clear()
+      recalling.cleared()
+    }
     if (!state) return
     try {
       const began = performance.now()
@@ -106,7 +111,7 @@ export class Recall {
   /** Between two native calls of a slot that is busy. */
   #inSlot(slot: Sequence, offers: (held: Int32Array) => number): Source {
     const handle = slot[handleOf]()
-    const tokens = offers(handle.history.held())
+    const tokens = offers(handle.offered())
     const take = async () => {
       const began = performance.now()
       const state = await handle.save()

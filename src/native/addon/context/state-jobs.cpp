@@ -65,6 +65,9 @@ void restore_job::run() {
 
     n_note = saved.n_note;
 
+    if (state->n_streams > 0) {
+        state->clear(seq_id); // llama.cpp leaves it as it is if the state has no cells
+    }
     const size_t n_read = state_set(*state, seq_id, data + sizeof(saved) + n_note, saved.size - n_note);
 
     if (n_read == 0 || state->position(seq_id) != saved.position) {
@@ -76,7 +79,7 @@ void restore_job::run() {
 
     const char * difference = state_header_difference(*state, saved);
     if (difference) {
-        h2o_reset_memory(state->ctx);
+        h2o_reset_memory(state->ctx, seq_id);
     }
     inherited = h2o_has_memory(state->ctx, seq_id);
     reason    = inherited ? nullptr : !saved.has_memory ? "none" : difference ? difference : "other";

@@ -70,9 +70,9 @@ bool h2o_has_memory(const llama_context * ctx, llama_seq_id seq_id) {
         llama_memory_seq_pos_max(ctx->get_memory(), seq_id) >= 0;
 }
 
-void h2o_reset_memory(llama_context * ctx) {
+void h2o_reset_memory(llama_context * ctx, llama_seq_id seq_id) {
     if (ctx->h2o->cache) {
-        ctx->h2o->cache->reset_states();
+        ctx->h2o->cache->reset_states(seq_id);
     }
 }
 

@@ -302,9 +302,11 @@ std::vector<h2o_plan> h2o_cache::reserve_plans(uint32_t n_tokens) const {
 // edits of the cache
 //
 
-void h2o_cache::reset_states() {
+void h2o_cache::reset_states(llama_seq_id seq_id) {
     for (h2o_state & state : states) {
-        state.reset();
+        if (seq_id < 0 || state.seq_id == seq_id) {
+            state.reset();
+        }
     }
 }
 
@@ -323,7 +325,7 @@ std::vector<llama_pos> h2o_cache::ends() const {
 }
 
 void h2o_cache::clear() {
-    reset_states();
+    reset_states(-1);
     std::fill(expected.begin(), expected.end(), 0);
 }
 
@@ -386,6 +388,9 @@ void h2o_cache::kept(llama_seq_id seq_id) {
             state.reset();
         }
     }
+    for (size_t s = 0; s < expected.size(); ++s) {
+        expected[s] = (llama_seq_id) s == seq_id ? expected[s] : 0;
+    }
 }
 
 void h2o_cache::write(llama_io_write_i & io, llama_seq_id seq_id) const {
@@ -409,6 +414,8 @@ bool h2o_cache::read(llama_io_read_i & io, llama_seq_id seq_id) {
     for (h2o_state & state : states) {
         if (is_valid && (seq_id < 0 || stream_of(seq_id) == state.stream)) {
             state = state.of(seq_id < 0 ? state.stream : seq_id);
+
+            expected[state.seq_id] = 0;
 
             is_valid = h2o_state_read(io, owner, engine.store, state, attn.seq_pos_max(state.seq_id) + 1);
         }

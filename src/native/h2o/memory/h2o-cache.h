@@ -137,8 +137,8 @@ public:
     // chunks that one graph holds at most
     int32_t get_n_graph_chunks() const { return n_graph_chunks; }
 
-    // forgets what the policy keeps, and nothing of K and V
-    void reset_states();
+    // forgets what the policy keeps of a sequence, or of all (-1), and nothing of K and V
+    void reset_states(llama_seq_id seq_id);
 
     // keys that a query head reads as it decodes, from the next call on; 0: all
     void     set_decode(uint32_t n) { n_decode = n; }
