@@ -3,6 +3,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { cacheBytes } from '../../src/ts/cli/serve/cache-ram.js'
 import type { Context } from '../../src/ts/index.js'
+import { SlotPool, slotsOf } from '../../src/ts/server/pool.js'
+import type { ServedPrompt } from '../../src/ts/server/prompt.js'
 import { Recall } from '../../src/ts/server/recall.js'
 import { StateCache } from '../../src/ts/server/state-cache.js'
 import { someTokens, tinyContext } from '../addon/support.js'
@@ -131,12 +133,24 @@ describe('of several keys', () => {
     expect(await ask(s, 'two', text)).toBeGreaterThan(1300)
   })
 
-  it('two requests of a key at once find nothing of the key before, with two slots', async () => {
-    const s = await start({ separateKeys: true, parallel: 2 })
-    expect(await ask(s, 'one', text)).toBe(0)
-    await ask(s, 'one', 'short')
-    const cached = await Promise.all([ask(s, 'two', other), ask(s, 'two', text)])
-    expect(cached).toEqual([0, 0])
+  it('a slot that changes hands offers the new key nothing of the key before', async () => {
+    await using context = await tinyContext({ nCtx: 2048, parallel: 2 })
+    const pool = new SlotPool(slotsOf(context), 9)
+    const recall = new Recall(2 ** 30, (error) => expect.unreachable(String(error)))
+    const answer = async (tokens: Int32Array, owner: string) => {
+      const prompt = { tokens, denseTail: 20 } as ServedPrompt
+      const turn = pool.enter(owner)
+      const taken = await turn.slot(prompt, new AbortController().signal)
+      await recall.prepare(taken, prompt)
+      const { cached } = await taken.slot.prefill(tokens, { denseTail: 20 })
+      turn.leave()
+      return cached
+    }
+    const secret = someTokens(1500, 3)
+    await answer(secret, 'one')
+    await answer(someTokens(100, 4), 'one')
+    expect(await Promise.all([answer(someTokens(90, 5), 'two'), answer(secret, 'two')])).toEqual([0, 0])
+    expect(await answer(secret, 'two')).toBeGreaterThan(1300)
   })
 
   it('a context that another key used is empty before anything else happens, a client that leaves too', async () => {
