@@ -169,7 +169,7 @@ export class ContextHandle {
     const keys = checkDecode(decode) ?? this.info.decode
     const reason = this.info.decodeReason
     if (keys !== 0 && reason !== null) {
-      const why = reason === 'off' ? 'it was made without h2o.decode' : reason
+      const why = reason === 'off' ? "it was made without h2o.decode, or 'auto' is none there" : reason
       throw invalidArgument(`no call of this context can decode sparsely: ${why}`, { decode, reason })
     }
     return keys

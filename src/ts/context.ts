@@ -7,7 +7,13 @@ import { loadModel, Model, nativeModelOf } from './model.js'
 import type { ModelOptions } from './model-options.js'
 import { native } from './native/binding.js'
 import type { NativeContextInfo, NativeH2oOptions } from './native/surface.js'
-import { type ContextOptions, checkContextOptions, resolveContextSize, trainingWarnings } from './options.js'
+import {
+  type ContextOptions,
+  checkContextOptions,
+  decodeOf,
+  resolveContextSize,
+  trainingWarnings,
+} from './options.js'
 import { Scheduler } from './scheduler.js'
 import { handleOf, Sequence, type SequenceTraits } from './sequence.js'
 import type { ContextH2o, ContextMemory, LayerKind, Reason, Schedule } from './types.js'
@@ -70,7 +76,8 @@ function h2oOf(info: NativeContextInfo, denseTail: number): ContextH2o {
     heavy: info.heavy,
     heavyGrows: info.heavyGrows,
     denseTail,
-    decode: info.decode,
+    group: info.group,
+    decode: decodeOf(info.decode),
     decodeReason: info.decodeReason as Reason | null,
     layers: info.layers as LayerKind[],
     cost: {
@@ -143,9 +150,16 @@ function shortened(info: NativeContextInfo, parallel: number): NativeContextInfo
   return isCut ? { ...info, nCallMax: Math.min(info.nCallMax, info.nUbatch) } : info
 }
 
-function decodeWarnings({ decode }: NativeH2oOptions, { decodeReason }: NativeContextInfo): H2oWarning[] {
+function decodeWarnings(
+  { decode }: NativeH2oOptions,
+  { decodeReason, group }: NativeContextInfo,
+): H2oWarning[] {
   if (decode === 0 || decodeReason === null) return []
-  const message = `decode: every decoded token reads all keys, this context cannot choose (${decodeReason})`
+  const why =
+    decodeReason === 'off'
+      ? `with ${group} query heads to a KV head 'auto' would choose so many that nothing is gained`
+      : `this context cannot choose (${decodeReason})`
+  const message = `decode: every decoded token reads all keys, ${why}`
   return [{ code: 'H2O_WARN_DECODE_DENSE', message }]
 }
 

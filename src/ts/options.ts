@@ -49,7 +49,8 @@ export interface H2oOptions {
   denseTail?: number
   /**
    * Sparse decoding: keys that each query head chooses of the cache for a decoded token, beside some hundred that are
-   * always read; 0 is all of them, 'auto' 512. What is not 0 costs an index, 4.3 % of an F16 cache. 0
+   * always read; 0 is all of them, 'auto' as many as stay near to all. What is not 0 costs an index, 4.3 % of an F16
+   * cache. 0
    */
   decode?: DecodeKeys
 }
@@ -239,6 +240,9 @@ function optionalCount(name: string, value: unknown): number | undefined {
 
 /** What the engine takes for 'auto' (H2O_AUTO). */
 const autoKeys = 2 ** 32 - 1
+
+/** As it was given. */
+export const decodeOf = (keys: number): DecodeKeys => (keys === autoKeys ? 'auto' : keys)
 
 /** Of a context, or of one call of it: undefined is the context's. */
 export function checkDecode(decode: unknown): number | undefined {

@@ -1,5 +1,6 @@
 /** What calls report: plain data, no behaviour. */
 
+import type { DecodeKeys } from './options.js'
 import type { Selection } from './policies.js'
 
 /** How a decode call read the cache: H2O chunked sparse attention, or attention over all of it. */
@@ -212,8 +213,10 @@ export interface ContextH2o {
   heavyGrows: boolean
   /** Tokens at the end of every prompt that are prefilled densely. */
   denseTail: number
+  /** Query heads to a KV head, in the layer with most. */
+  group: number
   /** Sparse decoding: keys that each query head chooses for a decoded token, unless a call says; 0 is all. */
-  decode: number
+  decode: DecodeKeys
   /** Why no call can decode sparsely; null if one can. 'off': it was not asked for. */
   decodeReason: Reason | null
   /** How each layer attends in a sparse call. */

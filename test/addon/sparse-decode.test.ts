@@ -30,7 +30,7 @@ describe('options', () => {
     await using auto = await tinyContext({ h2o: { decode: 'auto' } })
     expect(plain.h2o).toMatchObject({ decode: 0, decodeReason: 'off' })
     expect(some.h2o).toMatchObject({ decode: 12, decodeReason: null })
-    expect(auto.h2o).toMatchObject({ decode: 512, decodeReason: null })
+    expect(auto.h2o).toMatchObject({ decode: 'auto', decodeReason: null })
     expect(some.memory.h2oIndexBytes).toBeGreaterThan(plain.memory.h2oIndexBytes)
   })
 

@@ -54,7 +54,8 @@ static void test_calls(const tiny_model & model) {
     CHECK(h2o_set_decode(ctx.get(), 0) && is_dense(decode(1), H2O_REASON_OFF));
     CHECK(h2o_set_decode(ctx.get(), 15) && decode(1).n_decode == 15);
     CHECK(h2o_set_decode(ctx.get(), 16) && is_dense(decode(1), H2O_REASON_FEW_POSITIONS));
-    CHECK(h2o_set_decode(ctx.get(), H2O_AUTO) && info_of(ctx).n_decode == h2o_auto_decode());
+    CHECK(h2o_set_decode(ctx.get(), H2O_AUTO) && info_of(ctx).n_decode == H2O_AUTO);
+    CHECK(is_dense(decode(1), H2O_REASON_FEW_POSITIONS));
     CHECK(h2o_set_decode(ctx.get(), UINT32_MAX - 1) && is_dense(decode(1), H2O_REASON_FEW_POSITIONS));
 
     // a graph serves as many tokens as stock's does, also those that complete a page
@@ -72,6 +73,52 @@ static void test_calls(const tiny_model & model) {
     CHECK(ctx.call().n_decode == 16);
     CHECK(llama_perf_context(ctx.get()).n_reused == llama_perf_context(off.get()).n_reused);
     CHECK(llama_perf_context(ctx.get()).n_reused >= 145);
+}
+
+// as many keys as stay near to all, by group and length
+static void test_auto() {
+    CHECK(h2o_decode_among(0, 2, 1 << 20) == 0 && h2o_decode_among(7, 8, 1 << 20) == 7);
+    CHECK(h2o_decode_among(H2O_AUTO, 1, 5000)  == 512);
+    CHECK(h2o_decode_among(H2O_AUTO, 3, 16448) == 1024 && h2o_decode_among(H2O_AUTO, 3, 32768) == 2048);
+    CHECK(h2o_decode_among(H2O_AUTO, 4, 16448) == 1600 && h2o_decode_among(H2O_AUTO, 5, 5000)  == 512);
+    CHECK(h2o_decode_among(H2O_AUTO, 6, 5000)  == 0    && h2o_decode_among(H2O_AUTO, 8, 1 << 20) == 0);
+
+    const auto call_behind = [](int n_head, int n_pos, uint32_t n_decode) {
+        tiny_model_params mparams;
+        mparams.n_layer   = 1;
+        mparams.n_head    = n_head;
+        mparams.n_head_kv = 1;
+        mparams.d_head    = 32;
+        mparams.n_embd    = n_head*mparams.d_head;
+
+        test_context_params params = params_of(1);
+        params.n_ctx   = 10240;
+        params.n_batch = params.n_ctx;
+
+        const tiny_model model(mparams);
+        test_context     ctx(model, params);
+        CHECK(info_of(ctx).n_group == (uint32_t) n_head);
+        CHECK(h2o_set_decode(ctx.get(), n_decode));
+        ctx.decode(tiny_prompt(n_pos - 1));
+        ctx.decode(tiny_prompt(1));
+        return ctx.call();
+    };
+    // 4096 candidates are too few; of 9920 it is a tenth
+    CHECK(call_behind(4, 4096 + 64 + 256,      H2O_AUTO).decode_reason == H2O_REASON_FEW_POSITIONS);
+    CHECK(call_behind(4, 4096 + 64 + 256 + 64, H2O_AUTO).n_decode      == 512);
+    CHECK(call_behind(4, 9920 + 64 + 256,      H2O_AUTO).n_decode      == 960);
+    CHECK(call_behind(6, 4096 + 64 + 256 + 64, H2O_AUTO).decode_reason == H2O_REASON_OFF);
+    CHECK(call_behind(6, 4096 + 64 + 256 + 64, 512).n_decode           == 512);
+
+    // no index where it would not be used
+    tiny_model_params mparams;
+    mparams.n_head    = 6;
+    mparams.n_head_kv = 1;
+    mparams.n_embd    = 6*mparams.d_head;
+    const tiny_model large(mparams);
+    const h2o_info   made = info_of(test_context(large, params_of(H2O_AUTO)));
+    CHECK(made.n_decode == 0 && made.decode_reason == H2O_REASON_OFF);
+    CHECK(made.size_index == info_of(test_context(large, params_of(0))).size_index);
 }
 
 // an index where it is wanted and can serve, and a reason elsewhere
@@ -211,6 +258,7 @@ int main() {
     const tiny_model model;
 
     test_calls(model);
+    test_auto();
     test_contexts(model);
     test_holes(model);
 

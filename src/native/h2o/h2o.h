@@ -94,7 +94,7 @@ struct h2o_params {
     enum h2o_trace_level trace;
 
     // Keys that each query head chooses of the cache for each decoded token, beside the edges (README.md, "Sparse decoding"):
-    // 0 is all of them, H2O_AUTO is h2o_auto_decode(). What is not 0 gives the context an index of its keys, 4.3 % of an F16
+    // 0 is all of them, H2O_AUTO is h2o_decode_among(). What is not 0 gives the context an index of its keys, 4.3 % of an F16
     // cache with heads of 128. Dense calls of up to 8 tokens, in layers whose K and V are on the CPU
     uint32_t n_decode;
 
@@ -108,14 +108,15 @@ struct h2o_params {
 LLAMA_API struct h2o_params h2o_default_params(void);
 
 // What a context makes of them, with chunks of S tokens (0: no limit) and a model with so many query heads to a KV head:
-// nothing auto.
+// nothing auto but n_decode, which each call resolves.
 LLAMA_API struct h2o_params h2o_resolve_params(struct h2o_params params, uint32_t n_chunk, uint32_t n_group);
 
 // H of a set among n_cand positions
 LLAMA_API int32_t h2o_heavy_among(int32_t n_heavy, bool heavy_grows, int32_t n_cand);
 
-// the keys that a head chooses where nobody says how many
-LLAMA_API uint32_t h2o_auto_decode(void);
+// Keys that a head chooses of n_cand in sparse decoding: n_decode, or by H2O_AUTO what keeps the distance to all keys about the
+// same, whatever their number. 0: in such groups so many would take as long as all
+LLAMA_API uint32_t h2o_decode_among(uint32_t n_decode, uint32_t n_group, int64_t n_cand);
 
 // whether L or H are less than was asked for; an even split that
 // just fills the chunk (256 + 256 of 512) is not worth a word
@@ -194,8 +195,9 @@ struct h2o_info {
     uint32_t          n_local;       // L after clamping
     uint32_t          n_heavy;       // H after clamping
     bool              heavy_grows;   // as in h2o_params
-    uint32_t          n_decode;      // keys that a query head chooses of the cache as it decodes; 0: all
-    enum h2o_reason   decode_reason; // why h2o_set_decode refuses, or H2O_REASON_NONE; H2O_REASON_OFF: n_decode was 0
+    uint32_t          n_group;       // query heads to a KV head, in the layer with most
+    uint32_t          n_decode;      // keys that a query head chooses of the cache as it decodes; 0: all; or H2O_AUTO
+    enum h2o_reason   decode_reason; // why h2o_set_decode refuses, or H2O_REASON_NONE; H2O_REASON_OFF: n_decode was 0, also by auto
     size_t            size_state;    // bytes of the persistent buffers, all layers and KV heads
     size_t            size_index;    // bytes of the policy's index of the keys, 0 for votes, and of that of sparse decoding
     size_t            size_intra;    // bytes of the cached intra attention of one call; 0 unless two-pass
@@ -254,7 +256,7 @@ LLAMA_API bool h2o_expect(struct llama_context * ctx, llama_seq_id seq_id, uint3
 // forgets memory set and scores of a sequence, or of all (-1), and nothing of the cache
 LLAMA_API void h2o_reset_memory(struct llama_context * ctx, llama_seq_id seq_id);
 
-// Keys that each query head chooses from the next call on: 0 is all of them, H2O_AUTO is h2o_auto_decode(). False where
+// Keys that each query head chooses from the next call on: 0 is all of them, H2O_AUTO is h2o_decode_among(). False where
 // h2o_info.decode_reason says why, unless n is 0: then it changes nothing
 LLAMA_API bool h2o_set_decode(struct llama_context * ctx, uint32_t n);
 

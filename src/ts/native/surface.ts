@@ -158,8 +158,8 @@ export interface NativeContextInfo {
   local: number
   heavy: number
   heavyGrows: boolean
+  group: number
   decode: number
-  autoDecode: number
   decodeReason: string | null
   stateBytes: number
   indexBytes: number

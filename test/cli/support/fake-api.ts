@@ -61,6 +61,7 @@ export const h2oInfo: Context['h2o'] = {
   local: 2,
   heavy: 1,
   heavyGrows: false,
+  group: 1,
   denseTail: 0,
   decode: 0,
   decodeReason: null,

@@ -217,8 +217,8 @@ Napi::Value context_open_job::result(Napi::Env env) {
     object.Set("local",        Napi::Number::New(env, info.n_local));
     object.Set("heavy",        Napi::Number::New(env, info.n_heavy));
     object.Set("heavyGrows",   Napi::Boolean::New(env, info.heavy_grows));
+    object.Set("group",        Napi::Number::New(env, info.n_group));
     object.Set("decode",       Napi::Number::New(env, info.n_decode));
-    object.Set("autoDecode",   Napi::Number::New(env, h2o_auto_decode()));
     object.Set("decodeReason", info.decode_reason == H2O_REASON_NONE ? env.Null()
                                    : Napi::Value(Napi::String::New(env, h2o_reason_name(info.decode_reason))));
     object.Set("stateBytes",   Napi::Number::New(env, (double) info.size_state));

@@ -28,12 +28,14 @@ static uint32_t h2o_max_group(const llama_hparams & hparams) {
 
 void h2o_init_cparams(llama_cparams & cparams, const llama_context_params & params, const llama_model & model) {
     const h2o_params asked = params.h2o ? *params.h2o : h2o_default_params();
-    const h2o_params used  = h2o_resolve_params(asked, cparams.n_ubatch, h2o_max_group(model.hparams));
+    const uint32_t   group = h2o_max_group(model.hparams);
+    const h2o_params used  = h2o_resolve_params(asked, cparams.n_ubatch, group);
 
     if (!h2o_get_policy_traits(used.policy)) {
         throw std::runtime_error(format("unknown H2O policy %d", (int) used.policy));
     }
     static_cast<h2o_params &>(cparams.h2o) = used;
+    cparams.h2o.n_group = group;
 
     if (h2o_lowers_params(asked, cparams.n_ubatch)) {
         LLAMA_LOG_WARN("%s: H2O needs local, with votes local + heavy, below n_ubatch (%u): using local = %u, heavy = %u\n",

@@ -40,8 +40,20 @@ static void resolve_auto(h2o_params & params, const h2o_policy_traits & policy, 
     }
 }
 
-uint32_t h2o_auto_decode(void) {
-    return 512;
+uint32_t h2o_decode_among(uint32_t n_decode, uint32_t n_group, int64_t n_cand) {
+    constexpr int64_t  n_least    = 512;
+    constexpr int64_t  n_step     = 64; // a graph is built for a number of keys
+    constexpr uint32_t n_gain_max = 5;  // heads of larger groups read so many keys together that nothing is gained
+
+    if (n_decode != H2O_AUTO) {
+        return n_decode;
+    }
+    if (n_group > n_gain_max) {
+        return 0;
+    }
+    const int64_t n_share = n_cand/(n_group <= 3 ? 16 : 10);
+
+    return std::max(n_least, n_share/n_step*n_step);
 }
 
 h2o_params h2o_resolve_params(h2o_params params, uint32_t n_chunk, uint32_t n_group) {
@@ -55,7 +67,11 @@ h2o_params h2o_resolve_params(h2o_params params, uint32_t n_chunk, uint32_t n_gr
     resolve_auto(params, *policy, n_chunk, n_group);
 
     // positions are 32 bits
-    params.n_decode = params.n_decode == H2O_AUTO ? h2o_auto_decode() : std::min<uint32_t>(params.n_decode, 1 << 30);
+    if (params.n_decode != H2O_AUTO) {
+        params.n_decode = std::min<uint32_t>(params.n_decode, 1 << 30);
+    } else if (h2o_decode_among(H2O_AUTO, n_group, 0) == 0) {
+        params.n_decode = 0;
+    }
 
     if (!policy->fits_chunk) {
         params.n_local = n_chunk == 0 ? params.n_local : std::min(params.n_local, n_chunk - 1);

@@ -48,6 +48,7 @@ h2o_info h2o_get_info(const llama_context * ctx) {
         cparams.h2o.n_local,
         cparams.h2o.n_heavy,
         cparams.h2o.heavy_grows,
+        cparams.h2o.n_group,
         h2o.cache ? h2o.cache->get_decode() : 0,
         h2o.reason != H2O_REASON_NONE ? h2o.reason : h2o.cache->get_decode_reason(),
         size_state,

@@ -127,6 +127,12 @@ void h2o_cache::expect(llama_seq_id seq_id, uint32_t n_tokens) {
     expected.at(seq_id) = n_tokens <= cparams.n_ubatch ? 0 : attn.seq_pos_max(seq_id) + 1 + n_tokens;
 }
 
+uint32_t h2o_cache::decode_keys() const {
+    const h2o_run & run = runs.front();
+
+    return h2o_decode_among(n_decode, cparams.h2o.n_group, h2o_decode_candidates((int64_t) run.pos + run.n_tokens));
+}
+
 h2o_call h2o_cache::dense_call(h2o_reason decode_reason) const {
     const h2o_run & longest = *std::max_element(runs.begin(), runs.end(),
             [](const h2o_run & a, const h2o_run & b) { return a.n_tokens < b.n_tokens; });
@@ -145,7 +151,7 @@ h2o_call h2o_cache::dense_call(h2o_reason decode_reason) const {
     res.path          = H2O_PATH_DENSE;
     res.reason        = longest.reason;
     res.is_exact      = is_ours && !is_sparse;
-    res.n_decode      = is_sparse ? n_decode : 0;
+    res.n_decode      = is_sparse ? decode_keys() : 0;
     res.decode_reason = decode_reason;
     return res;
 }
@@ -211,7 +217,7 @@ std::vector<h2o_step> h2o_cache::begin_call(const llama_batch & batch, uint32_t 
     last.assign(states.size(), {});
 
     const h2o_reason decode_reason = get_decode_reason() != H2O_REASON_NONE ? get_decode_reason() :
-        h2o_refuse_decode(runs, n_decode, attn.get_cells(runs.front().seq_id));
+        h2o_refuse_decode(runs, decode_keys(), attn.get_cells(runs.front().seq_id));
 
     refuse_runs();
 

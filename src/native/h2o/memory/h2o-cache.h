@@ -140,7 +140,7 @@ public:
     // forgets what the policy keeps of a sequence, or of all (-1), and nothing of K and V
     void reset_states(llama_seq_id seq_id);
 
-    // keys that a query head reads as it decodes, from the next call on; 0: all
+    // keys that a query head reads as it decodes, from the next call on; 0: all; or H2O_AUTO
     void     set_decode(uint32_t n) { n_decode = n; }
     uint32_t get_decode() const     { return n_decode; }
 
@@ -188,6 +188,9 @@ private:
 
     // of a dense call; decode_reason: why it cannot be sparse decoding
     h2o_call dense_call(h2o_reason decode_reason) const;
+
+    // that a query head chooses if the call in progress is sparse decoding
+    uint32_t decode_keys() const;
 
     // the part of a plan that does not depend on the state
     h2o_plan new_plan(uint32_t n_tokens, llama_pos pos) const;

@@ -67,6 +67,11 @@ h2o_reason h2o_refuse_cells(const h2o_run & run, const llama_kv_cells & cells) {
     return H2O_REASON_NONE;
 }
 
+int64_t h2o_decode_candidates(int64_t n_pos) {
+    // whole pages, without the first
+    return (n_pos - GGML_H2O_DECODE_LOCAL)/GGML_H2O_PAGE*GGML_H2O_PAGE - GGML_H2O_PAGE;
+}
+
 h2o_reason h2o_refuse_decode(const std::vector<h2o_run> & runs, uint32_t n_heavy, const llama_kv_cells & cells) {
     if (n_heavy == 0) {
         return H2O_REASON_OFF;
@@ -82,9 +87,8 @@ h2o_reason h2o_refuse_decode(const std::vector<h2o_run> & runs, uint32_t n_heavy
     if (run.n_tokens > H2O_DECODE_MAX_TOKENS) {
         return H2O_REASON_MANY_TOKENS;
     }
-    // the last token has the most candidates: whole pages, without the first
-    const int64_t n_cand =
-        ((int64_t) run.pos + run.n_tokens - GGML_H2O_DECODE_LOCAL)/GGML_H2O_PAGE*GGML_H2O_PAGE - GGML_H2O_PAGE;
+    // the last token has the most candidates
+    const int64_t n_cand = h2o_decode_candidates((int64_t) run.pos + run.n_tokens);
 
     return n_cand <= H2O_DECODE_MIN_CHOICE*n_heavy ? H2O_REASON_FEW_POSITIONS : h2o_refuse_cells(run, cells);
 }

@@ -52,6 +52,9 @@ h2o_reason h2o_refuse_length(const h2o_run & run, bool is_expected, const llama_
 // cells: of the run's stream, in the cache of the layers that H2O serves
 h2o_reason h2o_refuse_cells(const h2o_run & run, const llama_kv_cells & cells);
 
+// keys that sparse decoding chooses from, behind so many positions
+int64_t h2o_decode_candidates(int64_t n_pos);
+
 // why attention of a dense call cannot be sparse decoding of n_heavy keys a head, or H2O_REASON_NONE
 h2o_reason h2o_refuse_decode(const std::vector<h2o_run> & runs, uint32_t n_heavy, const llama_kv_cells & cells);
 

@@ -58,8 +58,8 @@ std::vector<common_arg> h2o_args(const common_params & params) {
 
     args.push_back(common_arg(
         {"--h2o-decode"}, "N",
-        "H2O sparse decoding: each query head chooses N keys of the cache for a token, read with the last 256 and more; auto = "
-        + std::to_string(h2o_auto_decode()) + ", 0 = all keys" + h2o_default("0"),
+        "H2O sparse decoding: each query head chooses N keys of the cache for a token, read with the last 256 and more; auto = as "
+        "many as stay near to all keys, 0 = all keys" + h2o_default("0"),
         [](common_params & params, const std::string & value) {
             params.h2o.n_decode = value == "auto" ? H2O_AUTO : h2o_parse_count(value);
         }

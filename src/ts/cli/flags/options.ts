@@ -122,7 +122,7 @@ export const h2oRows = [
   { group: h2o, names: ['--h2o-dense-tail'], to: 'denseTail', value: 'N', parse: integer(0),
     help: `tokens at the end of the prompt that see all of it, as a question there should ${countDefaults.denseTail}` },
   { group: h2o, names: ['--h2o-decode'], to: 'decode', value: 'N', parse: decodeKeys,
-    help: 'sparse decoding: keys of the cache that each query head chooses for a token, auto = 512, 0 = all (default: 0)' },
+    help: 'sparse decoding: keys of the cache that each query head chooses for a token, auto = as many as stay near to all, 0 = all (default: 0)' },
   { group: h2o, names: ['--no-h2o'], help: 'stock attention' },
 ] as const satisfies readonly OptionSpec[]
 
