@@ -60,6 +60,7 @@ describe('doctor', () => {
     expect(out).toMatch(/^trial +prefill: 256 tokens, dense \(unsupported-\w+: /m)
     expect(out).toMatch(/^layers +2: 0 sparse, 2 dense$/m)
     expect(out).toMatch(/^gain +none$/m)
+    expect(out).not.toMatch(/^(quality|answer) /m)
   })
 
   it('says which layers are sparse, and what that should gain', async () => {
@@ -68,6 +69,10 @@ describe('doctor', () => {
     expect(out).toMatch(/^layers +6: 1 sparse \(5\), 5 with a sliding window$/m)
     expect(out).toMatch(
       /^gain +predicted for -ub 1024, L=128 H=640, against dense: [\d.]+ at 8192, [\d.]+ at 32768, [\d.]+ at 131072 tokens$/m,
+    )
+    expect(out).toMatch(/^quality +\d+ query heads? to a KV head; inside of \d+ tokens /m)
+    expect(out).toMatch(
+      /^answer +predicted on a CPU, .*: \S+ to \S+ behind 8192, \S+ to \S+ behind 32768, \S+ to \S+ behind 131072 tokens; with --h2o-decode auto \S+ to \S+, /m,
     )
   })
 

@@ -309,5 +309,7 @@ export interface NativeBinding {
   setLogLevel(level: number): void
   /** As a context with chunks of so many tokens uses them. */
   resolveH2o(options: NativeH2oOptions, chunk: number): NativeH2oUse
+  /** Keys that sparse decoding by 'auto' chooses of so many, with so many query heads to a KV head; 0: all. */
+  autoDecode(group: number, candidates: number): number
   systemInfo(): NativeSystemInfo
 }

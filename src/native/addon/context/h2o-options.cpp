@@ -40,4 +40,11 @@ Napi::Value h2o_resolve(const Napi::CallbackInfo & info) {
     return object;
 }
 
+Napi::Value h2o_auto_decode(const Napi::CallbackInfo & info) {
+    const uint32_t n_group = info[0].As<Napi::Number>().Uint32Value();
+    const int64_t  n_cand  = info[1].As<Napi::Number>().Int64Value();
+
+    return Napi::Number::New(info.Env(), h2o_decode_among(H2O_AUTO, n_group, n_cand));
+}
+
 } // namespace addon

@@ -14,4 +14,7 @@ h2o_params h2o_params_from_js(const Napi::Object & object);
 // (the same, chunk) -> { local, heavy, denseTail } as a context uses them, and whether it lowers one: `lowered`
 Napi::Value h2o_resolve(const Napi::CallbackInfo & info);
 
+// (query heads to a KV head, candidates) -> keys that sparse decoding chooses of them by `auto`; 0: all
+Napi::Value h2o_auto_decode(const Napi::CallbackInfo & info);
+
 } // namespace addon

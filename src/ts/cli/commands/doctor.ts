@@ -66,13 +66,19 @@ async function tryOut(api: Api, model: Model, flags: DoctorFlags, signal: AbortS
   const open = (sizes: typeof SMALL): Promise<Context> =>
     api.createContext(contextOptions({ ...flags, ...sizes }, model, n, () => {}))
   const ofDefaults = await open(SMALL)
-  const { h2o } = ofDefaults
+  const { h2o, memory, nCtx } = ofDefaults
   await ofDefaults.dispose()
   const context = await open(TRIAL)
   try {
     const result = await context.prefill(tokens, { signal })
-    const finite = result.logits?.every(Number.isFinite) ?? false
-    return { context, h2o, result, finite, attention: attentionCostOf(flags, api) }
+    return {
+      context,
+      h2o,
+      kvBytes: memory.kvBytes / nCtx,
+      result,
+      finite: result.logits?.every(Number.isFinite) ?? false,
+      attention: attentionCostOf(flags, api),
+    }
   } finally {
     await context.dispose()
   }

@@ -2,23 +2,28 @@
 import { basename } from 'node:path'
 import { type AttentionCost, onGpu, predictedSettings, predictGains } from '../../gain.js'
 import type { Context, ContextH2o, LayerKind, Model, PrefillResult } from '../../index.js'
+import { native } from '../../native/binding.js'
 import type { NativeDevice, NativeSystemInfo } from '../../native/surface.js'
 import type { Machine } from '../machine.js'
 import { prefillLine } from '../run/summary.js'
 import { gibibytes } from '../shell/format.js'
+import { type AnswerSizes, BYTE_RATIOS, predictAnswers } from './answer.js'
+import { describeQuality } from './quality.js'
 
 /** As far as it came: what is missing failed, and the error that ended it says why. */
 export interface Report {
   machine: Machine
   binary?: string
   system?: NativeSystemInfo
-  model?: Pick<Model, 'path' | 'description' | 'architecture' | 'nCtxTrain'>
+  model?: Pick<Model, 'path' | 'description' | 'architecture' | 'nCtxTrain'> & AnswerSizes['model']
   trial?: Trial
 }
 
 export interface Trial {
   /** Of the defaults of the model, which the trial's own sets are too small for. */
   h2o: ContextH2o
+  /** of a position in the cache, all layers */
+  kvBytes: number
   context: Pick<Context, 'nBatch' | 'nUbatch' | 'h2o'>
   result: PrefillResult
   /** Whether every logit of the last token is a number. */
@@ -38,6 +43,11 @@ export function renderText({ machine, binary, system, model, trial }: Report): s
     ['trial', trial && describeTrial(trial)],
     ['layers', trial && describeLayers(trial.context.h2o)],
     ['gain', trial && describeGains(trial)],
+    [
+      'quality',
+      trial?.h2o.covered && trial.h2o.select === 'query' ? describeQuality(trial.h2o.group) : undefined,
+    ],
+    ['answer', trial && model && describeAnswers({ model, ...trial })],
   ]
   return rows
     .filter(([, text]) => text !== undefined)
@@ -84,6 +94,19 @@ function describeGains({ h2o, attention }: Trial): string {
   return `predicted for -ub ${chunk}, L=${local} H=${heavy}, against dense${where}: ${times.join(', ')} tokens`
 }
 
+/** `predicted, ...: 1.1 to 1.3 times as long behind 8192 tokens, ...` */
+function describeAnswers(sizes: AnswerSizes): string | undefined {
+  const all = slowdowns(sizes)
+  if (all.length === 0) return undefined
+  const range = (times: readonly number[]) => times.map(factor).join(' to ')
+  const exact = all.map(({ tokens, exact }) => `${range(exact)} behind ${tokens}`).join(', ')
+  const sparse = all.flatMap(({ sparse }) => (sparse ? [range(sparse)] : [])).join(', ')
+  const auto = sparse === '' ? '' : `; with --h2o-decode auto ${sparse}`
+  return `predicted on a CPU, a token of it against one behind no prompt, in times as long: ${exact} tokens${auto}`
+}
+
+const slowdowns = (sizes: AnswerSizes) => predictAnswers(sizes, native().autoDecode)
+
 const factor = (n: number) => n.toFixed(n < 10 ? 1 : 0)
 
 export function toJson({ machine, binary, system, model, trial }: Report): object {
@@ -112,6 +135,15 @@ export function toJson({ machine, binary, system, model, trial }: Report): objec
         }
       : null,
     layers: trial?.context.h2o.layers ?? [],
+    query_heads_per_kv_head: trial?.h2o.group ?? null,
+    answers:
+      trial && model
+        ? slowdowns({ model, ...trial }).map(({ tokens, exact, sparse }) => ({
+            n_prompt: tokens,
+            predicted: ratios(exact),
+            predicted_sparse: sparse && ratios(sparse),
+          }))
+        : [],
     gains: trial
       ? predictGains(trial.h2o, trial.attention ?? onGpu).map(({ tokens, times }) => ({
           n_prompt: tokens,
@@ -120,3 +152,6 @@ export function toJson({ machine, binary, system, model, trial }: Report): objec
       : [],
   }
 }
+
+const ratios = (times: readonly number[]) =>
+  Object.fromEntries(times.map((time, i) => [`ratio_${BYTE_RATIOS[i]}`, time]))
