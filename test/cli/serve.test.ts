@@ -49,7 +49,10 @@ describe('SIGTERM', () => {
     expect(models.data).toMatchObject([{ id: 'mine', meta: { n_ctx: 8192 } }])
     const text = streaming(server)
     const waiting = server.post({ prompt: 'x' })
-    while (!(await server.metrics()).includes('requests_deferred 1')) await sleep(5)
+    for (let said = ''; !(said.includes('requests_processing 1') && said.includes('requests_deferred 1')); ) {
+      await sleep(5)
+      said = await server.metrics()
+    }
     server.child.kill('SIGTERM')
     expect((await waiting).status).toBe(200)
     expect(await text).toContain('"finish_reason":"length"')
