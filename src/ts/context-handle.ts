@@ -38,7 +38,7 @@ export interface CallOptions {
   draw?: boolean
   /** Those that a query head reads of the cache, if the call is short: what keysOf() gave; 0 is all. 0 */
   keys?: number
-  /** Tokens of the prompt that this call begins, if it is one piece of it: 0 */
+  /** Tokens of the prompt that this call begins; 0 in its further pieces. The call alone */
   expected?: number
   /** Among prompts of other sequences: 0 */
   priority?: number

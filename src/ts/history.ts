@@ -18,9 +18,7 @@ const settingsBytes = 128
  * whole calls.
  */
 export class History {
-  /** Positions below are as a prefill from 0 on leaves them. */
-  #exact = 0
-  /** Whole chunks that follow each other from 0 on end here; #exact is the last whole unit of them. */
+  /** Whole chunks that follow each other from 0 on end here. */
   #end = 0
   readonly #unit: number
   readonly #chunk: number
@@ -56,6 +54,11 @@ export class History {
     ])
   }
 
+  /** Positions below are as a prefill from 0 on leaves them. */
+  get #exact(): number {
+    return this.#end - (this.#end % this.#unit)
+  }
+
   /** What restore() takes: the settings, and the tokens that can be offered. */
   save(): Uint8Array {
     const settings = Buffer.from(this.#settings.padEnd(settingsBytes))
@@ -69,7 +72,6 @@ export class History {
     const exact = Math.floor((saved.length - settingsBytes) / 4)
     if (settings !== this.#settings || exact > position) return
     this.tokens.add(new Int32Array(saved.slice(settingsBytes, settingsBytes + 4 * exact).buffer), 0)
-    this.#exact = exact
     this.#end = exact
   }
 
@@ -77,13 +79,11 @@ export class History {
   add(n: number, pos: number, path: string): void {
     if (pos !== this.#end || path !== (this.#isSparse ? 'h2o' : 'dense')) return
     this.#end += n - (n % (this.#isSparse ? this.#chunk : this.#unit))
-    this.#exact = this.#end - (this.#end % this.#unit)
   }
 
   /** Everything from `at` on is forgotten. */
   cut(at: number): void {
-    if (at < this.#exact) this.#exact = at - (at % this.#unit)
-    if (at < this.#end) this.#end = this.#exact
+    if (at < this.#end) this.#end = at - (at % this.#unit)
   }
 
   /**
