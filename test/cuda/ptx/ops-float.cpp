@@ -95,15 +95,7 @@ template <class T> void setp(warp & w, const instr & in) {
         const int relation = a < b ? 1 : a == b ? 2 : a > b ? 4 : 8;
         p |= uint32_t((holds & relation) != 0) << l;
     }
-    uint32_t q = ~p;
-    if (in.has("and") || in.has("or") || in.has("xor")) {
-        const uint32_t c = w.predicate(in.o[first + 2]);
-        const auto with = [&](uint32_t x) { return in.has("and") ? x & c : in.has("or") ? x | c : x ^ c; };
-        p = with(p);
-        q = with(q);
-    }
-    w.set_predicate(in.o[0], p);
-    if (first == 2) w.set_predicate(in.o[1], q);
+    set_comparison(w, in, p);
 }
 
 }

@@ -155,15 +155,7 @@ template <class F, class T> void setp(warp & w, const instr & in) {
     const T * b = w.lanes<T>(in.o[first + 1]);
     uint32_t p = 0;
     for (int l = 0; l < N_LANES; ++l) p |= uint32_t(F::of(a[l], b[l], 0)) << l;
-    uint32_t q = ~p;
-    if (in.has("and") || in.has("or") || in.has("xor")) {
-        const uint32_t c = w.predicate(in.o[first + 2]);
-        const auto with = [&](uint32_t x) { return in.has("and") ? x & c : in.has("or") ? x | c : x ^ c; };
-        p = with(p);
-        q = with(q);
-    }
-    w.set_predicate(in.o[0], p);
-    if (first == 2) w.set_predicate(in.o[1], q);
+    set_comparison(w, in, p);
 }
 
 template <class F, class T> run_fn same() { return lanewise<F, T, T, T, T>; }

@@ -74,4 +74,17 @@ void warp::run() {
     if (state == ENDED && !copies.empty()) fault("a warp ended before its copies were there");
 }
 
+void set_comparison(warp & w, const instr & in, uint32_t p) {
+    const int first = in.n_dst; // p or p|q
+    uint32_t q = ~p;
+    if (in.has("and") || in.has("or") || in.has("xor")) {
+        const uint32_t c = w.predicate(in.o[first + 2]);
+        const auto with = [&](uint32_t x) { return in.has("and") ? x & c : in.has("or") ? x | c : x ^ c; };
+        p = with(p);
+        q = with(q);
+    }
+    w.set_predicate(in.o[0], p);
+    if (first == 2) w.set_predicate(in.o[1], q);
+}
+
 } // namespace ptx

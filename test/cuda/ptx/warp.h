@@ -98,6 +98,9 @@ struct block {
     std::vector<warp> warps;
 };
 
+// setp's end: p|q from what lanes compared, combined with a third predicate if the instruction asks for it
+void set_comparison(warp & w, const instr & in, uint32_t p);
+
 // a choice by type: F has of(a, b, c)
 template <class F, class D, class A, class B, class C> void lanewise(warp & w, const instr & in) {
     const A * a = w.lanes<A>(in.o[1]);
