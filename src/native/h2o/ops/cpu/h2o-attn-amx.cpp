@@ -237,7 +237,7 @@ static void h2o_amx_over_cells(const h2o_amx_op & op, const h2o_amx_work & w, co
 }
 
 bool h2o_attn_amx_supported(const ggml_tensor * dst) {
-    return h2o_amx_available() && !ggml_h2o_get_attn_params(dst)->votes && (!dst->src[3] || dst->src[3]->ne[2] > 1);
+    return h2o_amx_available() && h2o_has_panels(dst);
 }
 
 void h2o_forward_attn_amx(const ggml_compute_params * params, ggml_tensor * dst) {

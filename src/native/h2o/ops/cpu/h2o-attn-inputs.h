@@ -44,6 +44,16 @@ struct h2o_attn_inputs {
     }
 };
 
+// every block of queries has a set of its own
+static inline bool h2o_has_blocks(const ggml_tensor * dst) {
+    return dst->src[3] && dst->src[3]->ne[2] > 1;
+}
+
+// neighbouring keys or a set for each block of queries, and no votes: what kernels take that know panels of queries alone
+static inline bool h2o_has_panels(const ggml_tensor * dst) {
+    return !ggml_h2o_get_attn_params(dst)->votes && (!dst->src[3] || h2o_has_blocks(dst));
+}
+
 // Output and log-sum-exp of a row, on top of what the state says of it: x [d_v] are the values summed by their weights,
 // scale is one over the sum of the weights. at: the row's place
 static inline void h2o_write_row(

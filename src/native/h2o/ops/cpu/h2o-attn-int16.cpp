@@ -335,12 +335,11 @@ static bool h2o_int16_available() {
 }
 
 bool h2o_attn_int16_supported(const ggml_tensor * dst) {
-    const ggml_tensor * q   = dst->src[0];
-    const ggml_tensor * k   = dst->src[1];
-    const ggml_tensor * v   = dst->src[2];
-    const ggml_tensor * set = dst->src[3];
+    const ggml_tensor * q = dst->src[0];
+    const ggml_tensor * k = dst->src[1];
+    const ggml_tensor * v = dst->src[2];
 
-    return h2o_int16_available() && !ggml_h2o_get_attn_params(dst)->votes && (!set || set->ne[2] > 1) &&
+    return h2o_int16_available() && h2o_has_panels(dst) &&
         k->type != GGML_TYPE_F32 && v->type != GGML_TYPE_F32 && q->ne[0] % H2O_INT16_STEP == 0;
 }
 

@@ -4,6 +4,7 @@
 #include "decode/h2o-signs.h"
 #include "h2o-attn-amx.h"
 #include "h2o-attn-blocks.h"
+#include "h2o-attn-inputs.h"
 #include "h2o-attn-int16.h"
 #include "h2o-attn-kernel.h"
 #include "h2o-index.h"
@@ -56,11 +57,6 @@ static void h2o_forward_lookup(const ggml_compute_params * params, ggml_tensor *
                 (const int32_t *) ((const char *) set->data + ih*set->nb[1]), set->ne[0],
                 (float         *) ((      char *) dst->data + ih*dst->nb[1]));
     }
-}
-
-// every block of queries has a set of its own
-static bool h2o_has_blocks(const ggml_tensor * dst) {
-    return dst->src[3] && dst->src[3]->ne[2] > 1;
 }
 
 struct h2o_attn_path {
