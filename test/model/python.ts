@@ -1,4 +1,4 @@
-/** Runs the training pipeline's Python: its parts that need nothing installed, and those that need numpy, gguf or torch. */
+/** Runs the training pipeline's Python: its parts that need nothing installed, and those that need gguf or torch. */
 
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +12,6 @@ function run(program: string, args: string[]): string {
 }
 
 export const plainPython = finder.plainPython()
-export const numpyPython = finder.interpreter('import numpy')
 export const ggufPython = finder.interpreter('import gguf')
 export const torchPython = finder.interpreter('import torch')
 
