@@ -127,7 +127,7 @@ enum h2o_reason {
     H2O_REASON_NONE = 0,                 // the call was sparse, or the context is covered
     H2O_REASON_OFF,                      // L + H = 0
     H2O_REASON_ONE_CHUNK,                // the call holds no more than S tokens
-    H2O_REASON_BATCH_TOO_SMALL,          // n_batch <= n_ubatch: no call can hold more than one chunk
+    H2O_REASON_BATCH_TOO_SMALL,          // n_batch or n_ctx_seq <= n_ubatch: no call can hold more than one chunk
     H2O_REASON_UNSUPPORTED_ARCHITECTURE, // attention that the graph does not show: a cap by name, a router, an encoder
     H2O_REASON_UNSUPPORTED_MEMORY,       // no KV cache that H2O can serve: all layers recurrent, or an index
     H2O_REASON_UNSUPPORTED_ATTENTION,    // MLA, ALiBi, a bias on the logits

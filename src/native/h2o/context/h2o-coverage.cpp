@@ -6,6 +6,8 @@
 #include "llama-cparams.h"
 #include "llama-model.h"
 
+#include <algorithm>
+
 // what the graph does not show; everything else is for the probe to find
 static bool h2o_is_denied(const llama_model & model) {
     return
@@ -48,7 +50,7 @@ h2o_reason h2o_coverage(const llama_model & model, const llama_cparams & cparams
             return H2O_REASON_UNSUPPORTED_SCHEDULE; // windows and recurrent states see every token once
         }
     }
-    if (cparams.n_batch <= cparams.n_ubatch) {
+    if (std::min(cparams.n_batch, cparams.n_ctx_seq) <= cparams.n_ubatch) {
         return H2O_REASON_BATCH_TOO_SMALL;
     }
     return H2O_REASON_NONE;

@@ -62,8 +62,8 @@ std::unique_ptr<h2o_record> h2o_create_record(
         h2o->reason = H2O_REASON_UNSUPPORTED_MEMORY;
     }
     if (h2o->reason == H2O_REASON_BATCH_TOO_SMALL) {
-        LLAMA_LOG_WARN("%s: H2O can never run: n_batch (%u) holds no more than one chunk of n_ubatch (%u) tokens\n",
-                __func__, cparams.n_batch, cparams.n_ubatch);
+        LLAMA_LOG_WARN("%s: H2O can never run: no call holds more than one chunk of n_ubatch (%u) tokens "
+                "(n_batch = %u, n_ctx_seq = %u)\n", __func__, cparams.n_ubatch, cparams.n_batch, cparams.n_ctx_seq);
     } else if (h2o->reason != H2O_REASON_NONE && h2o->reason != H2O_REASON_OFF) {
         LLAMA_LOG_INFO("%s: H2O does not serve this context (%s): prefill is dense\n",
                 __func__, h2o_reason_name(h2o->reason));

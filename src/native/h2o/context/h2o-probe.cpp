@@ -104,7 +104,7 @@ static void h2o_probe_graph(
 h2o_probe_result h2o_probe(llama_context & lctx, h2o_cache & cache, size_t * sizes) {
     const llama_cparams & cparams = lctx.get_cparams();
 
-    const uint32_t n_tokens = std::min(cparams.n_ctx, cparams.n_batch);
+    const uint32_t n_tokens = std::min(cparams.n_ctx_seq, cparams.n_batch);
 
     h2o_probe_result res;
 
