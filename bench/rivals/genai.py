@@ -2,7 +2,7 @@
 
 usage: genai.py MODEL MODE THREADS LONGEST    (MODE: dense, xattention, trishape; LONGEST: tokens of the longest prompt)
 
-Reads JSON lines { ids, predict }. Writes for each { seconds, cpu, tokens }: to the first token, of all threads for the whole answer, and that, greedy.
+Writes `ready`, then reads JSON lines { ids, predict }. Writes for each { seconds, cpu, tokens }: to the first token, of all threads for the whole answer, and that, greedy.
 
 Needs the PyPI packages openvino-genai and openvino-tokenizers, 2026.4. They are tools of this measurement only.
 """
@@ -30,6 +30,7 @@ def open_pipeline(model, mode, threads, longest):
 def main():
     model, mode, threads, longest = sys.argv[1:]
     pipeline = open_pipeline(model, mode, int(threads), int(longest))
+    print("ready", flush=True)
     for line in sys.stdin:
         prompt = json.loads(line)
         config = genai.GenerationConfig(max_new_tokens=prompt["predict"], do_sample=False, ignore_eos=True)

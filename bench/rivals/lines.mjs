@@ -1,22 +1,26 @@
-// A contender that is a process: it reads a prompt a line, and writes a line with its answer.
+// A contender that is a process: it writes a line when it is ready, reads a prompt a line, and writes a line with its answer.
 
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
 /**
  * @param {string} name for the error of one that ends early
- * @returns {{ ask: (ids: number[], predict: number) => Promise<{ seconds: number, cpu: number, tokens: number[] }>,
- *   close: () => void }}
+ * @returns {Promise<{ ask: (ids: number[], predict: number) => Promise<{ seconds: number, cpu: number, tokens: number[] }>,
+ *   close: () => void }>}
  */
-export function openLines(name, program, args) {
+export async function openLines(name, program, args) {
   const child = spawn(program, args.map(String), { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const line = async () => {
+    const { value, done } = await lines.next()
+    if (done) throw new Error(`${name} ended without an answer`)
+    return value
+  }
+  await line() // what loads a model beside others would take their time
   return {
     async ask(ids, predict) {
       child.stdin.write(`${JSON.stringify({ ids, predict })}\n`)
-      const { value, done } = await lines.next()
-      if (done) throw new Error(`${name} ended without an answer`)
-      return JSON.parse(value)
+      return JSON.parse(await line())
     },
     close: () => child.stdin.end(),
   }

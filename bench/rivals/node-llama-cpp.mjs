@@ -25,6 +25,7 @@ async function answerLines(modelPath, threads, longest) {
   const model = await llama.loadModel({ modelPath })
   const context = await model.createContext({ contextSize: longest + 64, threads })
   const sequence = context.getSequence()
+  console.log('ready')
   for await (const line of createInterface({ input: process.stdin })) {
     const { ids, predict } = JSON.parse(line)
     await sequence.clearHistory()

@@ -12,6 +12,7 @@ import { books } from '../language/books.mjs'
 import { insideTasks, makeInside } from '../language/inside.mjs'
 import { table } from '../quality/markdown.mjs'
 import { genaiPython, openGenai } from './genai.mjs'
+import { hasIkLlama, openIkLlama } from './ik-llama.mjs'
 import { hasNodeLlamaCpp, openNodeLlamaCpp } from './node-llama-cpp.mjs'
 import { hasStock, openStock } from './stock.mjs'
 
@@ -21,6 +22,7 @@ const CONTENDERS = {
   query: ({ model, ...limits }) => openOurs(model, { select: 'query' }, limits),
   'stock -fa on': (run) => hasStock() && openStock({ ...run, flashAttn: 'on' }),
   'stock -fa off': (run) => hasStock() && openStock({ ...run, flashAttn: 'off' }),
+  'ik_llama.cpp': (run) => hasIkLlama() && openIkLlama(run),
   'node-llama-cpp': (run) => hasNodeLlamaCpp() && openNodeLlamaCpp(run),
   'OpenVINO dense': (run) => run.program && openGenai(run.program, { ...run, mode: 'dense' }),
   'OpenVINO xattention': (run) => run.program && openGenai(run.program, { ...run, mode: 'xattention' }),
@@ -37,9 +39,10 @@ const HELP = `usage: npm run bench:rivals -- -m FILE.gguf [options]
   -t N             threads (all cores)
 
 Every contender reads the same tokens up to a question, and answers it. Its answer is right where its tokens are.
-Stock llama.cpp, both with -fa on and off, only tells its time; \`npm run bench:stock\` builds it. OpenVINO is skipped
-where Python (PYTHON names it) lacks openvino-genai and openvino-tokenizers, and node-llama-cpp where it is not installed
-(npm install --no-save node-llama-cpp).
+Stock llama.cpp, both with -fa on and off, and ik_llama.cpp only tell their time. \`npm run bench:stock\` builds stock;
+IK_LLAMA_BENCH names the llama-bench of a build of ik_llama.cpp. OpenVINO is skipped where Python (PYTHON names it) lacks
+openvino-genai and openvino-tokenizers, and node-llama-cpp where it is not installed (npm install --no-save
+node-llama-cpp).
 `
 
 /** @returns {{ task: string, ids: number[], answer: number[] }[]} */
@@ -118,6 +121,7 @@ await main(async () => {
   const program = genaiPython()
   if (!program) console.error('skipped: OpenVINO GenAI, which this Python does not have (--help)')
   if (!hasNodeLlamaCpp()) console.error('skipped: node-llama-cpp, which is not installed (--help)')
+  if (!hasIkLlama()) console.error('skipped: ik_llama.cpp, whose llama-bench IK_LLAMA_BENCH would name')
   if (!hasStock()) console.error('skipped: stock llama.cpp, which `npm run bench:stock` builds')
 
   const { cpu, cores } = describeMachine()
@@ -126,19 +130,23 @@ await main(async () => {
     const items = tasks.flatMap((task) => questions(model, task, length, each))
     const longest = Math.max(...items.map(({ ids, answer }) => ids.length + answer.length))
     const contenders = []
-    for (const name of names) {
-      const contender = await CONTENDERS[name]({ model, file, program, threads, longest })
-      if (contender) contenders.push([name, contender])
-    }
-    const runs = contenders.map(() => [])
-    for (const [turn, { ids, answer }] of items.entries()) {
-      for (let i = 0; i < contenders.length; i++) {
-        const at = (turn + i) % contenders.length
-        const { tokens, ...run } = await contenders[at][1].ask(ids, answer.length)
-        runs[at].push({ ...run, ...(tokens && { right: answer.every((token, j) => tokens[j] === token) }) })
+    const runs = []
+    try {
+      for (const name of names) {
+        const contender = await CONTENDERS[name]({ model, file, program, threads, longest })
+        if (contender) contenders.push([name, contender])
       }
+      runs.push(...contenders.map(() => []))
+      for (const [turn, { ids, answer }] of items.entries()) {
+        for (let i = 0; i < contenders.length; i++) {
+          const at = (turn + i) % contenders.length
+          const { tokens, ...run } = await contenders[at][1].ask(ids, answer.length)
+          runs[at].push({ ...run, ...(tokens && { right: answer.every((token, j) => tokens[j] === token) }) })
+        }
+      }
+    } finally {
+      for (const [, contender] of contenders) await contender.close() // a process that is left keeps this one
     }
-    for (const [, contender] of contenders) await contender.close()
     const head = [
       `${length} tokens`,
       'right',
