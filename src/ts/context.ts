@@ -114,7 +114,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     const nCtx = resolveContextSize(checked.nCtx, model.nCtxTrain, checked.parallel)
     const context = new (native().NativeContext)(nativeModel)
     try {
-      const info = shortened(await context.open({ ...checked.native, nCtx }), checked.parallel)
+      const info = await context.open({ ...checked.native, nCtx })
       const warnings = [
         ...checked.warnings,
         ...trainingWarnings(checked.nCtx, model.nCtxTrain, checked.native.rope),
@@ -142,12 +142,6 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     if (model !== given) await model.dispose()
     throw fromNative(error)
   }
-}
-
-/** Others wait for a call no longer than for a pass: sparse prompts are cut where they are read, dense ones here. */
-function shortened(info: NativeContextInfo, parallel: number): NativeContextInfo {
-  const isCut = parallel > 1 && info.reason !== null
-  return isCut ? { ...info, nCallMax: Math.min(info.nCallMax, info.nUbatch) } : info
 }
 
 function decodeWarnings(

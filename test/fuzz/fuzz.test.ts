@@ -32,6 +32,7 @@ it.each([
   ['chat', 400],
   ['template', 60],
   ['windows', 40],
+  ['sequences', 40],
   ['http', 150],
   ['flags', 12],
 ])('%s: %i mutants', async (kind, runs) => {

@@ -22,6 +22,7 @@ const KINDS = [
   'chat',
   'template',
   'windows',
+  'sequences',
   'http',
 ]
 /** So long a finding is made smaller. */
