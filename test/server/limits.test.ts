@@ -99,6 +99,33 @@ describe('a client that leaves', () => {
   })
 })
 
+it('a client that sends several requests at once and leaves ends all of them', async () => {
+  await using s = await startServer({ parallel: 2 })
+  const body = JSON.stringify({ prompt: 'x', max_tokens: 8000 })
+  const head = `host: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
+  const client = connect(Number(new URL(s.url).port)).on('error', () => {})
+  client.write(`POST /v1/completions HTTP/1.1\r\n${head}\r\n\r\n${body}`.repeat(5))
+  await until(async () => (await s.metric('llamacpp:requests_deferred')) === 3)
+  client.destroy()
+  await until(async () => (await s.metric('h2o_requests_left_total')) === 5)
+  expect(await s.metric('llamacpp:requests_processing')).toBe(0)
+  await s.server.drain()
+})
+
+it('a client that sends thousands at once gets answers to a few', async () => {
+  await using s = await startServer()
+  const client = connect(Number(new URL(s.url).port)).on('error', () => {})
+  let text = ''
+  client.on('data', (part) => {
+    text += part
+  })
+  client.write('GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(5000))
+  await once(client, 'close')
+  const answers = text.match(/^HTTP\/1.1 200/gm) ?? [] // a reset may lose some
+  expect(answers.length).toBeGreaterThan(0)
+  expect(answers.length).toBeLessThanOrEqual(16)
+})
+
 describe('a client that stops reading', () => {
   const alias = 'a'.repeat(2 ** 23) // more than sockets hold
 
@@ -446,6 +473,23 @@ describe('pages of other origins', () => {
     expect((await preflight(s)).headers.get('access-control-allow-origin')).toBeNull()
     const answer = await s.post('/v1/completions', short, { origin })
     expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  it('may not where their name was made to point here, unless they are named or have a key', async () => {
+    await using s = await startServer({ corsOrigins: ['http://named.example'] })
+    const ask = async (origin: string, path = '/v1/completions') =>
+      (await s.post(path, { ...short, messages: [] }, { origin })).status
+    expect(await ask('http://page.example:8080')).toBe(403)
+    expect(await ask('http://page.example:8080', '/v1/messages')).toBe(403)
+    for (const allowed of ['http://named.example', 'https://proxied.example', 'http://gpubox:8080', s.url]) {
+      expect(await ask(allowed), allowed).toBe(200)
+    }
+    for (const allowed of ['http://localhost:1', 'http://a.localhost', 'http://[::1]:1', 'null']) {
+      expect(await ask(allowed), allowed).toBe(200)
+    }
+    await using locked = await startServer({ apiKeys: ['key'] })
+    const headers = { origin: 'http://page.example', authorization: 'Bearer key' }
+    expect((await locked.post('/v1/completions', short, headers)).status).toBe(200)
   })
 
   it('may where they are named, in streams too, and with a key', async () => {

@@ -17,6 +17,7 @@ import { addJsonBody } from './json-body.js'
 import { Metrics } from './metrics.js'
 import { OpenResponses } from './open-responses.js'
 import { QueueFull, SlotPool, slotsOf } from './pool.js'
+import { reboundOrigin } from './rebound.js'
 import { Recall } from './recall.js'
 import { RequestLog } from './request-log.js'
 import { addAbout } from './routes/about.js'
@@ -136,8 +137,9 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   }
   app.addHook('onRequest', async (request, { raw }) => {
     const { routeOptions, headers } = request
-    responses.add(raw)
     log.follow(request, raw)
+    responses.add(raw)
+    if (options.apiKeys.length === 0) refuseRebound(request, options.corsOrigins)
     const key = keys.keyOf(headers)
     if (key !== undefined && options.separateKeys) owners.set(request, key)
     if (key !== undefined || open.has(routeOptions.url ?? '')) return
@@ -174,6 +176,14 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
       await app.close() // not before: Node takes a connection whose answer is still being sent for an idle one
     },
   }
+}
+
+/** With keys, a page needs one. */
+function refuseRebound({ raw }: FastifyRequest, corsOrigins: readonly string[]): void {
+  const origin = reboundOrigin(raw)
+  if (origin === undefined || corsOrigins.includes('*') || corsOrigins.includes(origin)) return
+  const message = `a page of ${origin.slice(0, 200)} may not ask: --cors-origins names those that may`
+  throw new ApiError(403, 'origin_not_allowed', message)
 }
 
 function fail(

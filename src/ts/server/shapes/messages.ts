@@ -106,6 +106,7 @@ function usageOf({ prompt_tokens, completion_tokens, prompt_tokens_details: { ca
 
 const errorTypes: Readonly<Record<number, string>> = {
   401: 'authentication_error',
+  403: 'permission_error',
   404: 'not_found_error',
   413: 'request_too_large',
   429: 'rate_limit_error',
