@@ -3,8 +3,10 @@
 /**
  * The text, the path of its prompt and the milliseconds; to the first piece of text where it is streamed. 'left' if the
  * client left before the end. Throws what is no answer.
+ *
+ * @param onFirst told of the first piece
  */
-export async function ask(url, body, leaveAfterMs) {
+export async function ask(url, body, leaveAfterMs, onFirst) {
   const controller = new AbortController()
   const timer = leaveAfterMs !== undefined && setTimeout(() => controller.abort(), leaveAfterMs)
   const start = performance.now()
@@ -16,7 +18,7 @@ export async function ask(url, body, leaveAfterMs) {
       signal: controller.signal,
     })
     if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`)
-    const got = body.stream ? await streamed(response, start) : await whole(response)
+    const got = body.stream ? await streamed(response, start, onFirst) : await whole(response)
     return { ...got, ms: performance.now() - start }
   } catch (error) {
     if (controller.signal.aborted) return 'left'
@@ -31,7 +33,7 @@ async function whole(response) {
   return { text: choices[0].message.content, path: timings.h2o.path }
 }
 
-async function streamed(response, start) {
+async function streamed(response, start, onFirst) {
   let rest = ''
   let text = ''
   let ttftMs
@@ -44,7 +46,10 @@ async function streamed(response, start) {
       const { error, choices, timings } = JSON.parse(line.slice('data: '.length))
       if (error) throw new Error(error.message)
       const piece = choices[0]?.delta.content
-      if (piece) ttftMs ??= performance.now() - start
+      if (piece && ttftMs === undefined) {
+        ttftMs = performance.now() - start
+        onFirst?.()
+      }
       text += piece ?? ''
       path = timings?.h2o.path ?? path
     }

@@ -6,8 +6,9 @@
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { percentile } from '../../dist/cli/statistics.js'
-import { createContext, loadModel } from '../../dist/index.js'
+import { loadModel } from '../../dist/index.js'
 import { table } from '../quality/markdown.mjs'
+import { mebibytes, someTokens, timed, WAYS } from './ways.mjs'
 
 const HELP = `usage: node bench/serve/gaps.mjs -m MODEL [options]
 
@@ -46,32 +47,15 @@ const settings = {
   nThreads: Number(values.threads),
 }
 
-const WAYS = {
-  'one context': async () => {
-    const context = await createContext({ ...settings, parallel: nChats + 1 })
-    const others = Array.from({ length: nChats }, () => context.sequence())
-    return { contexts: [context], sequences: [context, ...others] }
-  },
-  'contexts of their own': async () => {
-    const contexts = []
-    for (let i = 0; i <= nChats; i++) contexts.push(await createContext(settings))
-    return { contexts, sequences: contexts }
-  },
-}
-
-function someTokens(n, seed) {
-  let state = seed
-  return Int32Array.from({ length: n }, () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return (state >>> 8) % model.nVocab
-  })
-}
-
 /** Milliseconds between the tokens of a chat, until it is told to end. */
 async function gapsOf(chat, seed, signal) {
   const gaps = []
   let last
-  const answer = chat.generate(someTokens(500, seed), { ignoreEos: true, temperature: 0, signal })
+  const answer = chat.generate(someTokens(500, seed, model.nVocab), {
+    ignoreEos: true,
+    temperature: 0,
+    signal,
+  })
   try {
     for await (const _ of answer) {
       const now = performance.now()
@@ -85,20 +69,17 @@ async function gapsOf(chat, seed, signal) {
 }
 
 async function run(make) {
-  const { contexts, sequences } = await make()
+  const { contexts, sequences } = await make(settings, nChats + 1)
   const [reader, ...chats] = sequences
   const stop = new AbortController()
-  const cpu = process.cpuUsage()
-  const began = performance.now()
   const all = chats.map((chat, i) => gapsOf(chat, i + 2, stop.signal))
-  await reader.prefill(someTokens(nTokens, 1), { logits: 'none' })
-  const seconds = (performance.now() - began) / 1000
+  const read = () => reader.prefill(someTokens(nTokens, 1, model.nVocab), { logits: 'none' })
+  const { seconds, cpu } = await timed(read)
   stop.abort()
   const gaps = (await Promise.all(all)).flat()
-  const { user, system } = process.cpuUsage(cpu)
-  const bytes = contexts.reduce((sum, { memory }) => sum + memory.kvBytes + memory.computeBytes, 0)
+  const mib = mebibytes(contexts)
   for (const context of contexts) await context.dispose()
-  return { gaps, seconds, cpu: (user + system) / 1e6, bytes }
+  return { gaps, seconds, cpu, mib }
 }
 
 const names = Object.keys(WAYS)
@@ -131,7 +112,7 @@ console.log(
         median(own.map((one) => one.gaps.length)).toFixed(0),
         median(own.map((one) => one.seconds)).toFixed(1),
         median(own.map((one) => one.cpu)).toFixed(1),
-        (own[0].bytes / 2 ** 20).toFixed(0),
+        own[0].mib.toFixed(0),
       ]
     }),
   ),

@@ -10,7 +10,7 @@ import { callNative, disposedError, fromNative, H2oError, invalidArgument } from
 import { History } from './history.js'
 import type { NativeCall, NativeContext, NativeContextInfo, NativeSampling } from './native/surface.js'
 import { outputs } from './native/surface.js'
-import { OperationQueue } from './operation-queue.js'
+import { OperationQueue, type TurnKind } from './operation-queue.js'
 import { checkDecode } from './options.js'
 import { Places } from './places.js'
 import { lookBack } from './sampling.js'
@@ -31,6 +31,8 @@ export interface SharedContext {
   readonly scheduler: Scheduler
   /** How many they are. */
   readonly parallel: number
+  /** They share their cells: the first one reads, the others are askers. */
+  readonly kvUnified: boolean
 }
 
 export interface CallOptions {
@@ -47,10 +49,12 @@ export interface CallOptions {
 export class ContextHandle {
   /** Tokens in the sequence, as of the last native call that ended. */
   position = 0
+  /** Tokens that it holds at most. */
+  nCtx: number
   readonly places = new Places()
   readonly history: History
   readonly #tokens = new ContextTokens()
-  #queue = new OperationQueue()
+  readonly #queue: OperationQueue
   #disposal: Promise<void> | undefined
   /** A state takes the place of what the sequence holds. */
   #isReplaced = false
@@ -59,6 +63,8 @@ export class ContextHandle {
     readonly shared: SharedContext,
     readonly sequence: number,
   ) {
+    this.nCtx = shared.info.nCtx
+    this.#queue = new OperationQueue(shared.parallel - 1)
     this.history = new History(shared.info, shared.flashAttn, this.#tokens)
   }
 
@@ -74,9 +80,9 @@ export class ContextHandle {
     return this.shared.denseTail
   }
 
-  /** No other sequence waits for its calls. */
+  /** No other sequence waits for its prompts: those that ask wait for what is read, and their questions are short. */
   get isAlone(): boolean {
-    return this.shared.parallel === 1
+    return this.shared.parallel === 1 || this.shared.kvUnified
   }
 
   get disposed(): boolean {
@@ -101,10 +107,11 @@ export class ContextHandle {
     }
   }
 
-  async begin(signal: AbortSignal | undefined): Promise<() => void> {
+  /** @param kind 'beside': what goes on behind the sequence and leaves it as it is */
+  async begin(signal: AbortSignal | undefined, kind?: TurnKind): Promise<() => void> {
     this.assertLive()
     refuseInsideLoop(this)
-    return this.#queue.take(signal)
+    return this.#queue.take(signal, kind)
   }
 
   /** Runs work of the current turn. An abort ends the running native call and rejects with the signal's reason. */
@@ -146,7 +153,7 @@ export class ContextHandle {
    * ERR_H2O_INVALID_ARGUMENT for an invalid grammar or schema.
    */
   async startSampling(sampling: NativeSampling, position: number, next: Int32Array): Promise<void> {
-    const { nCtx } = this.info
+    const { nCtx } = this
     const repeatLastN = Math.min(sampling.repeatLastN, nCtx)
     const dryPenaltyLastN = Math.min(sampling.dryPenaltyLastN, nCtx)
     const past = this.#tokens.last(Math.min(lookBack(sampling), nCtx), position, next)
@@ -203,6 +210,14 @@ export class ContextHandle {
     this.#moved(position)
   }
 
+  /** From now on it holds the first `n` tokens of `reader`, in the same cells, and room for so many more. */
+  async goOnBehind(reader: ContextHandle, n: number, room: number): Promise<void> {
+    const position = await this.#call(() => this.#native.fork(this.sequence, reader.sequence, n))
+    this.#tokens.add(reader.#tokens.first(n), 0)
+    this.position = position
+    this.nCtx = position + room
+  }
+
   async save(): Promise<Uint8Array> {
     return this.#call(() => this.#native.save(this.sequence, this.history.save()))
   }
@@ -248,7 +263,7 @@ export class ContextHandle {
   }
 
   get #what(): 'context' | 'sequence' {
-    return this.sequence === 0 ? 'context' : 'sequence'
+    return this.sequence === 0 || this.shared.kvUnified ? 'context' : 'sequence'
   }
 
   #moved(position: number): void {

@@ -1,5 +1,6 @@
 /** A context: a native context with its sequences, the first of which it is itself. */
 
+import { Askers } from './askers.js'
 import { ContextHandle, type SharedContext } from './context-handle.js'
 import { disposedError, fromNative, H2oError } from './errors.js'
 import { markForInstanceof } from './instanceof-mark.js'
@@ -30,23 +31,28 @@ export class Context extends Sequence {
 
   /** Use createContext(). */
   constructor(model: Model, ownsModel: boolean, shared: SharedContext) {
-    super(traitsOf(model, shared), new ContextHandle(shared, 0), async () => {
+    const handle = new ContextHandle(shared, 0)
+    const askers = shared.kvUnified ? new Askers(handle) : undefined
+    const free = async () => {
       shared.scheduler.close(disposedError('context'))
+      await askers?.dispose()
       await Promise.allSettled([...this.#sequences.values()].map((sequence) => sequence.dispose()))
       await shared.native.dispose()
       if (ownsModel) await model.dispose()
-    })
+    }
+    super(traitsOf(model, shared), handle, free, askers)
     this.#shared = shared
   }
 
   /**
    * Another sequence, empty: what is read and generated there knows nothing of this one, and runs beside it. It is free
-   * for others when it is disposed. Throws ERR_H2O_NO_SEQUENCE where all `parallel` of them are in use.
+   * for others when it is disposed. Throws ERR_H2O_NO_SEQUENCE where all `parallel` of them are in use, as with kvUnified,
+   * where they are for those who ask.
    */
   sequence(): Sequence {
-    const { parallel, native } = this.#shared
+    const { parallel, native, kvUnified } = this.#shared
     this[handleOf]()
-    for (let id = 1; id < parallel; id++) {
+    for (let id = 1; id < parallel && !kvUnified; id++) {
       if (this.#sequences.has(id)) continue
       const sequence = new Sequence(this, new ContextHandle(this.#shared, id), async () => {
         await native.forget(id, 0, -1).finally(() => this.#sequences.delete(id))
@@ -54,7 +60,8 @@ export class Context extends Sequence {
       this.#sequences.set(id, sequence)
       return sequence
     }
-    throw new H2oError('ERR_H2O_NO_SEQUENCE', `all ${parallel} sequences of the context are in use`, {
+    const use = kvUnified ? 'for the questions of Document.ask() (kvUnified)' : 'in use'
+    throw new H2oError('ERR_H2O_NO_SEQUENCE', `all ${parallel} sequences of the context are ${use}`, {
       details: { parallel },
     })
   }
@@ -111,7 +118,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const model = given instanceof Model ? given : await loadModel(withListener(given, checked.onWarning))
   try {
     const nativeModel = model[nativeModelOf]()
-    const nCtx = resolveContextSize(checked.nCtx, model.nCtxTrain, checked.parallel)
+    const { denseTail, parallel, kvUnified } = checked
+    const nCtx = resolveContextSize(checked.nCtx, model.nCtxTrain, kvUnified ? 1 : parallel)
     const context = new (native().NativeContext)(nativeModel)
     try {
       const info = await context.open({ ...checked.native, nCtx })
@@ -121,7 +129,6 @@ export async function createContext(options: ContextOptions): Promise<Context> {
         ...decodeWarnings(checked.native.h2o, info),
       ]
       for (const warning of warnings) (checked.onWarning ?? emitProcessWarning)(warning)
-      const { denseTail, parallel } = checked
       const { flashAttn } = checked.native
       const scheduler = new Scheduler()
       const shared = {
@@ -132,6 +139,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
         flashAttn,
         scheduler,
         parallel,
+        kvUnified,
       }
       return new Context(model, model !== given, shared)
     } catch (error) {

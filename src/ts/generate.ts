@@ -102,16 +102,32 @@ function stopsOf({ stop = [] }: GenerateOptions): readonly string[] {
   return [...stops]
 }
 
-/** Copies and checks what it is given at once; what is wrong with it is thrown by the first next(), as all else. */
+/** What generates, while it does. */
+export interface Turn {
+  context: ContextHandle
+  /** Where the prompt goes there, if not where the options say. */
+  behind?: Pick<PrefillOptions, 'from' | 'denseTail'>
+  end(): void | Promise<void>
+}
+
+/**
+ * Copies and checks what it is given at once; what is wrong with it is thrown by the first next(), as all else.
+ *
+ * @param take the turn in which it runs: one of the context's own, unless given
+ */
 export function runGenerate(
   context: ContextHandle,
   prompt: Prompt,
   options: GenerateOptions | undefined,
+  take: (signal: AbortSignal | undefined) => Promise<Turn> = async (signal) => ({
+    context,
+    end: await context.begin(signal),
+  }),
 ): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
   return new TokenLoop(
     context,
     tokensOf(
-      context,
+      take,
       attempt(() => readRequest(context, prompt, options)),
     ),
   )
@@ -128,18 +144,23 @@ function attempt<T>(work: () => T): () => T {
   }
 }
 
-/** Holds its turn of the context from the first next() until it ends or is left. */
+/** Holds its turn from the first next() until it ends or is left. */
 async function* tokensOf(
-  context: ContextHandle,
+  take: (signal: AbortSignal | undefined) => Promise<Turn>,
   request: () => Request,
 ): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
   const { prompt, options, nPredict, stops, sampling, keys, shown } = request()
   const { signal } = options
   const start = performance.now()
-  const end = await context.begin(signal)
+  const { context, behind, end } = await take(signal)
   try {
     const prefill = await context.abortable(signal, () =>
-      runPrefill(context, prompt, { ...options, logits: 'none' }, nPredict !== 0 ? sampling : null),
+      runPrefill(
+        context,
+        prompt,
+        { ...options, ...behind, logits: 'none' },
+        nPredict !== 0 ? sampling : null,
+      ),
     )
     const clock = new Clock(start)
     const text = new Text(stops)
@@ -161,7 +182,7 @@ async function* tokensOf(
       }
       predicted++
       const isLast = predicted === nPredict
-      const isFull = context.position >= context.info.nCtx
+      const isFull = context.position >= context.nCtx
       let piece = text.push(context.piece(token, shown.has(token)))
       if (isLast || isFull) piece += text.end()
       whole += piece
@@ -188,7 +209,7 @@ async function* tokensOf(
     const { stopString } = text
     return { prefill: prefill.result, text: whole, predicted, stop, stopString, seed: sampling.seed, timings }
   } finally {
-    end()
+    await end()
   }
 }
 

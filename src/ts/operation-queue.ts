@@ -1,27 +1,37 @@
-/** A queue for something that serves one operation at a time, in the order of asking. */
+/** A queue for something that serves operations in the order of asking: one alone, or several beside each other. */
+
+/** `beside`: others of the kind may run meanwhile. */
+export type TurnKind = 'alone' | 'beside'
 
 interface Waiting {
+  kind: TurnKind
   start(): void
   cancel(reason: unknown): void
 }
 
 export class OperationQueue {
   #waiting: Waiting[] = []
-  #taken = false
+  #running = 0
+  #isAlone = false
   #closed: { reason: unknown } | undefined
+
+  /** @param most that run beside each other */
+  constructor(readonly most = 1) {}
 
   /**
    * Resolves when it is the caller's turn, with the function that ends it. An abort gives up the place in the queue.
    */
-  take(signal?: AbortSignal): Promise<() => void> {
+  take(signal?: AbortSignal, kind: TurnKind = 'alone'): Promise<() => void> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(this.#closed.reason)
       if (signal?.aborted) return reject(signal.reason)
       const onAbort = () => {
         this.#waiting = this.#waiting.filter((other) => other !== waiting)
         reject(signal?.reason)
+        this.#next() // those behind it may be of the kind that runs
       }
       const waiting: Waiting = {
+        kind,
         start: () => {
           signal?.removeEventListener('abort', onAbort)
           resolve(this.#ending())
@@ -46,11 +56,16 @@ export class OperationQueue {
   }
 
   #next(): void {
-    if (this.#taken) return
-    const next = this.#waiting.shift()
-    if (!next) return
-    this.#taken = true
-    next.start()
+    for (let next = this.#waiting[0]; next && this.#mayRun(next.kind); next = this.#waiting[0]) {
+      this.#waiting.shift()
+      this.#running++
+      this.#isAlone = next.kind === 'alone'
+      next.start()
+    }
+  }
+
+  #mayRun(kind: TurnKind): boolean {
+    return kind === 'alone' ? this.#running === 0 : !this.#isAlone && this.#running < this.most
   }
 
   #ending(): () => void {
@@ -58,7 +73,8 @@ export class OperationQueue {
     return () => {
       if (ended) return
       ended = true
-      this.#taken = false
+      this.#running--
+      this.#isAlone = false
       this.#next()
     }
   }

@@ -105,6 +105,11 @@ export interface ContextOptions {
    * Prompts are read chunk by chunk then, so that each has its turns.
    */
   parallel?: number
+  /**
+   * The sequences share nCtx tokens: the context reads a text, and up to parallel - 1 questions to it (Document.ask) are
+   * answered at once, over one copy of its keys and values. false
+   */
+  kvUnified?: boolean
   /** process.emitWarning, unless given. */
   onWarning?(warning: H2oWarning): void
 }
@@ -126,6 +131,7 @@ const contextOptionNames = namesOf<ContextOptions>({
   upstreamProducts: true,
   embeddings: true,
   parallel: true,
+  kvUnified: true,
   onWarning: true,
 })
 
@@ -144,6 +150,7 @@ export interface CheckedContextOptions {
   model: ContextOptions['model']
   nCtx: number | undefined
   parallel: number
+  kvUnified: boolean
   native: Omit<NativeContextOptions, 'nCtx'>
   denseTail: number
   warnings: H2oWarning[]
@@ -159,6 +166,12 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
   optionalFunction('onWarning', options.onWarning)
   const nCtx = options.nCtx === undefined ? undefined : integer('nCtx', options.nCtx, 0, 0, maxCtx)
   const parallel = integer('parallel', options.parallel, 1, 1, maxSequences)
+  const kvUnified = boolean('kvUnified', options.kvUnified, false)
+  if (kvUnified && parallel < 2) {
+    throw invalidArgument('kvUnified is for parallel of 2 and more: one sequence reads, the others ask', {
+      parallel,
+    })
+  }
   const nThreads = integer('nThreads', options.nThreads, defaultThreads(), 1, maxThreads)
   const typeV = oneOf('typeV', options.typeV, 'f16', kvTypes)
   const flashAttn = oneOf('flashAttn', options.flashAttn, 'auto', flashAttnModes)
@@ -170,6 +183,9 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
     const why = upstreamProducts ? 'upstreamProducts is true' : 'local and heavy are 0'
     throw invalidArgument(`decode is for contexts with H2O and its products: ${why}`)
   }
+  if (h2o.decode !== 0 && kvUnified) {
+    throw invalidArgument('decode is for sequences with cells of their own: not with kvUnified')
+  }
   const { nBatch, nUbatch } = checkBatches(options, isOn, warnings)
   const used = native().resolveH2o(h2o, nUbatch)
   if (isOn) warnAboutBudget(h2o, used, nBatch, nUbatch, warnings)
@@ -177,11 +193,13 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
     model: options.model,
     nCtx,
     parallel,
+    kvUnified,
     denseTail: used.denseTail,
     native: {
       nBatch,
       nUbatch,
       nSeq: parallel,
+      kvUnified,
       nThreads,
       nThreadsBatch: integer('nThreadsBatch', options.nThreadsBatch, nThreads, 1, maxThreads),
       flashAttn,

@@ -209,14 +209,14 @@ export function checkPosition(name: string, wanted: number, position: number): v
 
 /** The tokens must fit behind `base`. */
 export function checkFit(context: ContextHandle, nPrompt: number, base: number): void {
-  const { nCtx } = context.info
+  const { nCtx } = context
   if (base + nPrompt <= nCtx) return
   const behind = base > 0 ? `, behind ${base} that are there` : ''
-  throw new H2oError(
-    'ERR_H2O_PROMPT_TOO_LONG',
-    `the prompt has ${nPrompt} tokens${behind}; the context holds ${nCtx}`,
-    { details: { nPrompt, nCtx, position: base } },
-  )
+  const holds =
+    nCtx < context.info.nCtx ? `its share of the context ends at ${nCtx}` : `the context holds ${nCtx}`
+  throw new H2oError('ERR_H2O_PROMPT_TOO_LONG', `the prompt has ${nPrompt} tokens${behind}; ${holds}`, {
+    details: { nPrompt, nCtx, position: base },
+  })
 }
 
 export function allocateLogits(mode: LogitsMode, nTokens: number, nVocab: number): Float32Array | null {

@@ -1,6 +1,7 @@
 /** A sequence: what a model has read so far. A context is one, and can have more. */
 
 import { types } from 'node:util'
+import type { Askers } from './askers.js'
 import type { ContextHandle, LogitsMode } from './context-handle.js'
 import { Document } from './document.js'
 import { H2oError, invalidArgument } from './errors.js'
@@ -89,9 +90,10 @@ export class Sequence implements SequenceTraits {
   readonly memory: ContextMemory
   #handle: ContextHandle
   #free: () => Promise<void>
+  #askers: Askers | undefined
 
   /** Use createContext(), or Context.sequence(). */
-  constructor(traits: SequenceTraits, handle: ContextHandle, free: () => Promise<void>) {
+  constructor(traits: SequenceTraits, handle: ContextHandle, free: () => Promise<void>, askers?: Askers) {
     this.model = traits.model
     this.nCtx = traits.nCtx
     this.nBatch = traits.nBatch
@@ -101,6 +103,7 @@ export class Sequence implements SequenceTraits {
     this.memory = traits.memory
     this.#handle = handle
     this.#free = free
+    this.#askers = askers
   }
 
   /** Tokens in the sequence. */
@@ -139,12 +142,13 @@ export class Sequence implements SequenceTraits {
         denseTail: options.denseTail ?? 0,
         logits: 'none',
       }),
+      this.#askers,
     )
   }
 
   /** Puts back what Document.save() gave; throws what loadState() throws. */
   async loadDocument(state: Uint8Array): Promise<Document> {
-    return new Document(this.#handle, await this.loadState(state))
+    return new Document(this.#handle, await this.loadState(state), this.#askers)
   }
 
   /**

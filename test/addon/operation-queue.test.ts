@@ -18,6 +18,35 @@ describe('OperationQueue', () => {
     expect(log).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
   })
 
+  it('gives several turns of a kind beside each other, and one alone between them', async () => {
+    const queue = new OperationQueue(2)
+    const begun: string[] = []
+    const ask = async (name: string, signal?: AbortSignal) => {
+      const end = await queue.take(signal, name === name.toUpperCase() ? 'alone' : 'beside')
+      begun.push(name)
+      return end
+    }
+    const abort = new AbortController()
+    const turns = ['a', 'b', 'c', 'D', 'e'].map((name) => ask(name, name === 'D' ? abort.signal : undefined))
+    const settle = () => new Promise(setImmediate)
+    await settle()
+    expect(begun).toEqual(['a', 'b'])
+    ;(await turns[1])?.()
+    await settle()
+    expect(begun).toEqual(['a', 'b', 'c'])
+    ;(await turns[0])?.()
+    await settle()
+    expect(begun).toEqual(['a', 'b', 'c']) // D waits for c, and e for D
+    const gone = expect(turns[3]).rejects.toThrow('enough')
+    abort.abort(new Error('enough'))
+    await gone
+    expect(begun).toEqual(['a', 'b', 'c', 'e'])
+    const last = ask('F')
+    for (const turn of [turns[2], turns[4]]) (await turn)?.()
+    ;(await last)()
+    expect(begun.at(-1)).toBe('F')
+  })
+
   it('lets go of a place in the queue on abort', async () => {
     const queue = new OperationQueue()
     const end = await queue.take()

@@ -183,6 +183,15 @@ static void test_expect(const tiny_model & model, const test_context_params & pa
     CHECK(is_dense());
 }
 
+static bool is_close(const std::vector<float> & a, const std::vector<float> & b, double bound) {
+    double sum = 0.0, diff = 0.0;
+    for (size_t i = 0; i < a.size(); ++i) {
+        sum  += (double) b[i]*b[i];
+        diff += (double) (a[i] - b[i])*(a[i] - b[i]);
+    }
+    return a.size() == b.size() && diff <= bound*sum;
+}
+
 // One text, read by sequence 0 and gone on with by others. Bits are not promised: stock's attention of a dense call
 // depends on cells that it does not see.
 static void test_pool(const tiny_model & model, test_context_params params) {
@@ -193,15 +202,6 @@ static void test_pool(const tiny_model & model, test_context_params params) {
 
     // flash attention of llama.cpp rounds sums of tiles of cells to F16
     const double bound = params.flash_attn ? 1e-3 : 1e-9;
-
-    const auto is_close = [&](const std::vector<float> & a, const std::vector<float> & b) {
-        double sum = 0.0, diff = 0.0;
-        for (size_t i = 0; i < a.size(); ++i) {
-            sum  += (double) b[i]*b[i];
-            diff += (double) (a[i] - b[i])*(a[i] - b[i]);
-        }
-        return a.size() == b.size() && diff <= bound*sum;
-    };
 
     test_context ctx(model, params);
     ctx.decode(text);
@@ -224,7 +224,7 @@ static void test_pool(const tiny_model & model, test_context_params params) {
     for (const test_run & run : runs) {
         own.restore(read);
         own.decode(run.tokens);
-        CHECK(is_close(rows(ctx, i, run.tokens.size()), own.logits()));
+        CHECK(is_close(rows(ctx, i, run.tokens.size()), own.logits(), bound));
         i += run.tokens.size();
     }
 
@@ -249,6 +249,39 @@ static void test_pool(const tiny_model & model, test_context_params params) {
     CHECK(llama_memory_seq_rm(ctx.memory(), 0, -1, -1));
     ctx.decode(tiny_prompt(2*S + 1, 6), 3);
     CHECK(ctx.call().path == H2O_PATH_SPARSE);
+}
+
+// One text, read by sequence 0 and asked about by the others, by turns and again: a window has cells for all of them, and
+// recurrent layers go back to the text.
+static void test_asked(const tiny_model & model, test_context_params params) {
+    params.unified = true;
+
+    const int  S    = params.n_chunk;
+    const auto text = tiny_prompt(std::max(5*S + 5, 400), 1); // a window cache is full of it
+
+    test_context ctx(model, params);
+    ctx.decode(text);
+
+    std::vector<std::vector<float>> first;
+
+    for (int round = 0; round < 3; ++round) {
+        for (llama_seq_id s = 1; s < N_SEQ; ++s) {
+            llama_memory_seq_cp(ctx.memory(), 0, s, 0, text.size());
+            CHECK(ctx.n_pos(s) == (int) text.size());
+        }
+        for (int i = 0; i < 6; ++i) { // more than a window, in turns
+            for (llama_seq_id s = 1; s < N_SEQ; ++s) {
+                CHECK(ctx.try_decode({ { s, tiny_prompt(i == 5 ? 1 : S/2, 10*s + i) } }) == 0);
+                CHECK(ctx.call().reason == H2O_REASON_ONE_CHUNK);
+            }
+        }
+        first.push_back(ctx.logits());
+        for (llama_seq_id s = 1; s < N_SEQ; ++s) {
+            CHECK(llama_memory_seq_rm(ctx.memory(), s, -1, -1));
+        }
+        CHECK(ctx.n_pos(0) == (int) text.size());
+    }
+    CHECK(is_close(first[1], first[0], 1e-3) && is_close(first[2], first[0], 1e-3));
 }
 
 // random operations on four sequences, and on four contexts
@@ -420,6 +453,7 @@ int main() {
             if (arch == "llama") {
                 test_pool(model, params);
             }
+            test_asked(model, params);
             if (arch == "llama" && is_single_pass) {
                 test_mixed_abort(model, params);
             }

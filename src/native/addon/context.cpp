@@ -3,6 +3,7 @@
 #include "model.h"
 #include "context/context-open.h"
 #include "context/forget-job.h"
+#include "context/fork-job.h"
 #include "context/state-jobs.h"
 #include "model/tokenize-job.h"
 #include "runtime/values.h"
@@ -47,6 +48,7 @@ Napi::Function context_object::define(Napi::Env env) {
         InstanceMethod("progress",      &context_object::progress),
         InstanceMethod("abort",         &context_object::abort),
         InstanceMethod("forget",        &context_object::forget),
+        InstanceMethod("fork",          &context_object::fork),
         InstanceMethod("save",          &context_object::save),
         InstanceMethod("restore",       &context_object::restore),
         InstanceMethod("piece",         &context_object::piece),
@@ -173,6 +175,13 @@ Napi::Value context_object::forget(const Napi::CallbackInfo & info) {
     const int32_t to   = info[2].As<Napi::Number>().Int32Value();
 
     return thread->submit(std::make_unique<forget_job>(info.Env(), state, sequence_of(info), from, to));
+}
+
+Napi::Value context_object::fork(const Napi::CallbackInfo & info) {
+    const llama_seq_id source = info[1].As<Napi::Number>().Int32Value();
+    const int32_t      n      = info[2].As<Napi::Number>().Int32Value();
+
+    return thread->submit(std::make_unique<fork_job>(info.Env(), state, sequence_of(info), source, n));
 }
 
 Napi::Value context_object::save(const Napi::CallbackInfo & info) {

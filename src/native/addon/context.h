@@ -45,6 +45,7 @@ private:
     Napi::Value abort(const Napi::CallbackInfo & info);
 
     Napi::Value forget (const Napi::CallbackInfo & info); // (sequence, from, to) -> Promise<position>
+    Napi::Value fork   (const Napi::CallbackInfo & info); // (sequence, source, n) -> Promise<position>: the first n tokens of source
     Napi::Value save   (const Napi::CallbackInfo & info); // (sequence, note) -> Promise<Buffer>
     Napi::Value restore(const Napi::CallbackInfo & info); // (sequence, Uint8Array that nobody changes) -> Promise<{ position, inherited, reason, note }>
 

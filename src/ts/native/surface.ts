@@ -110,6 +110,8 @@ export interface NativeContextOptions {
   nUbatch: number
   /** Sequences, with nCtx tokens each. */
   nSeq: number
+  /** With nCtx tokens together. */
+  kvUnified: boolean
   nThreads: number
   nThreadsBatch: number
   flashAttn: string
@@ -274,6 +276,8 @@ export interface NativeContext {
   abort(sequence: number): void
   /** Forgets the positions from `from` to, but without, `to`; `to` < 0 means all that follow. */
   forget(sequence: number, from: number, to: number): Promise<number>
+  /** The sequence becomes the first `n` tokens of `source`, in the same cells; only with kvUnified. */
+  fork(sequence: number, source: number, n: number): Promise<number>
   save(sequence: number, note: Uint8Array): Promise<Uint8Array>
   /** The bytes must not change until it resolves. */
   restore(sequence: number, state: Uint8Array): Promise<NativeLoadedState>

@@ -25,6 +25,7 @@ context_options context_options_from_js(const Napi::Object & object) {
     o.type_k          = get_string(object, "typeK",      o.type_k);
     o.type_v          = get_string(object, "typeV",      o.type_v);
     o.swa_full        = get_bool  (object, "swaFull",    o.swa_full);
+    o.kv_unified      = get_bool  (object, "kvUnified",  o.kv_unified);
     o.embeddings      = get_bool  (object, "embeddings", o.embeddings);
     o.kv_offload      = get_bool  (object, "kvOffload",  o.kv_offload);
     o.h2o             = h2o_params_from_js(object.Get("h2o").As<Napi::Object>());
@@ -121,6 +122,16 @@ void context_open_job::check_cache_types(ggml_type type_k, ggml_type type_v) con
     }
 }
 
+// llama.cpp gives a cell with two names to nobody, however far behind a window it is: the memory that carries H2O takes the
+// name away from those before it copies a sequence
+void context_open_job::check_windows() const {
+    if (options.kv_unified && !options.swa_full && llama_model_n_swa(state->model.get()) > 0 && info.reason != H2O_REASON_NONE) {
+        throw failure("ERR_H2O_INVALID_ARGUMENT",
+            "kvUnified: where H2O is off, sequences can share the cells of sliding windows with swaFull only",
+            {{"reason", h2o_reason_name(info.reason)}});
+    }
+}
+
 void context_open_job::run() {
     if (is_aborted()) {
         throw failure_interrupted(0);
@@ -134,10 +145,11 @@ void context_open_job::run() {
 
     llama_context_params params = llama_context_default_params();
 
-    params.n_ctx           = options.n_ctx*options.n_seq;
+    params.n_ctx           = options.kv_unified ? options.n_ctx : options.n_ctx*options.n_seq;
     params.n_batch         = options.n_batch;
     params.n_ubatch        = options.n_ubatch;
     params.n_seq_max       = options.n_seq;
+    params.kv_unified      = options.kv_unified;
     params.n_threads       = options.n_threads;
     params.n_threads_batch = options.n_threads_batch;
     params.flash_attn_type = flash_attn_type(options.flash_attn);
@@ -176,13 +188,14 @@ void context_open_job::run() {
             {{"architecture", model_meta(state->model.get(), "general.architecture")}});
     }
 
-    state->n_streams  = options.n_seq == 1 ? 0 : options.n_seq;
+    state->n_streams  = options.n_seq == 1 || options.kv_unified ? 0 : options.n_seq;
     state->embeddings = options.embeddings;
     state->type_k     = type_k;
     state->type_v     = type_v;
     state->trace      = options.h2o.trace;
 
     info = h2o_get_info(state->ctx);
+    check_windows();
     cost = h2o_get_cost(state->ctx);
     for (int32_t il = 0; il < h2o_n_layers(state->ctx); ++il) {
         layers.push_back(h2o_get_layer(state->ctx, il));

@@ -17,6 +17,7 @@ struct context_options {
     uint32_t    n_batch         = 2048;
     uint32_t    n_ubatch        = 512;
     uint32_t    n_seq           = 1; // sequences of n_ctx tokens each
+    bool        kv_unified      = false; // they share n_ctx tokens
     int32_t     n_threads       = 1;
     int32_t     n_threads_batch = 1;
     std::string flash_attn      = "auto";
@@ -45,6 +46,7 @@ private:
     void check_model() const;
     void check_cache_types(ggml_type type_k, ggml_type type_v) const;
     void check_memory(const llama_context_params & params) const;
+    void check_windows() const;
 
     context_options                options;
     std::shared_ptr<context_state> state;

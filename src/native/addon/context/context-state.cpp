@@ -55,6 +55,13 @@ int32_t context_state::earliest(llama_seq_id seq_id) const {
     return n_swa > 0 && pos_min > 0 ? pos_min + n_swa - 1 : 0;
 }
 
+failure context_state::gone(llama_seq_id seq_id, int32_t from) const {
+    return failure("ERR_H2O_POSITION_GONE",
+        is_recurrent() ? "the recurrent layers of this model cannot forget a part of what they read"
+                       : "the sliding windows of this model no longer reach that far back",
+        {{"from", (double) from}, {"earliest", (double) earliest(seq_id)}, {"position", (double) position(seq_id)}});
+}
+
 void context_state::clear(llama_seq_id seq_id) const {
     if (llama_n_seq_max(ctx) == 1) {
         llama_memory_clear(memory, false);

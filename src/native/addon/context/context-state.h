@@ -6,6 +6,7 @@
 #include "checkpoint.h"
 #include "model/model-load.h"
 #include "runtime/compute-threads.h"
+#include "runtime/failure.h"
 
 #include "h2o.h"
 #include "llama.h"
@@ -53,6 +54,9 @@ struct context_state {
     // and the state of recurrent layers
     int32_t earliest(llama_seq_id seq_id) const;
 
+    // a sequence cannot go back to `from`
+    failure gone(llama_seq_id seq_id, int32_t from) const;
+
     // all that a sequence holds
     void clear(llama_seq_id seq_id) const;
 
@@ -77,7 +81,7 @@ struct context_state {
 
     model_adapters adapters;
 
-    uint16_t n_streams = 0; // of the cache, where there are several sequences
+    uint16_t n_streams = 0; // of the cache, where there are several; 0: states are of the whole context
 
     bool causal     = true;  // attention is causal
     bool embeddings = false; // every token is an output

@@ -12,10 +12,7 @@ void forget_job::run() {
     if (from <= 0 && is_suffix) {
         state->clear(seq_id);
     } else if (from < state->earliest(seq_id) && (is_suffix || state->is_recurrent())) {
-        throw failure("ERR_H2O_POSITION_GONE",
-            state->is_recurrent() ? "the recurrent layers of this model cannot forget a part of what they read"
-                                  : "the sliding windows of this model no longer reach that far back",
-            {{"from", (double) from}, {"earliest", (double) state->earliest(seq_id)}, {"position", (double) state->position(seq_id)}});
+        throw state->gone(seq_id, from);
     } else if (!llama_memory_seq_rm(state->memory, seq_id, from, to)) {
         throw failure("ERR_H2O_INVALID_ARGUMENT", "this model's memory cannot forget a part of what it read",
             {{"from", (double) from}, {"to", (double) to}, {"position", (double) state->position(seq_id)}});

@@ -1,7 +1,22 @@
 #include "h2o-cache-iswa.h"
 
+#include <algorithm>
+
 llama_memory_context_ptr llama_kv_cache_iswa_h2o::new_reserve_context(const h2o_plan & plan) {
     return std::make_unique<llama_kv_cache_iswa_h2o_context>(this, plan);
+}
+
+void llama_kv_cache_iswa_h2o::seq_cp(
+        llama_seq_id seq_id_src, llama_seq_id seq_id_dst, llama_pos p0, llama_pos p1) {
+    llama_kv_cache & swa = *get_swa();
+
+    const llama_pos end   = swa.seq_pos_max(seq_id_src) + 1;
+    const llama_pos first = (p1 < 0 ? end : std::min(p1, end)) - n_swa + 1;
+
+    if (swa.get_n_stream() == 1 && seq_id_src != seq_id_dst && first > 0 && swa.get_size() < get_base()->get_size()) {
+        swa.seq_rm(seq_id_src, 0, first);
+    }
+    h2o_memory::seq_cp(seq_id_src, seq_id_dst, p0, p1);
 }
 
 llama_memory_context_ptr llama_kv_cache_iswa_h2o::init_sparse(
