@@ -41,6 +41,7 @@ const told = {
     prompt_tokens_details: { cached_tokens: 4 },
   },
   timings: {} as Timings,
+  slot: 0,
 }
 
 interface Data {

@@ -233,6 +233,40 @@ it('goes to the context that was used longest ago where it is to be read as a wh
   expect(server.slots.map(({ position }) => position)).toEqual([700, 704])
 })
 
+describe('id_slot', () => {
+  it('names the slot of a request, which waits for it while others pass', async () => {
+    await using server = await startServer({ parallel: 2 })
+    const ask = async (body: object) =>
+      (await server.post('/completion', { n_predict: 2, prompt: someText(300), ...body })).json() as Promise<{
+        id_slot: number
+      }>
+    expect([(await ask({ id_slot: 1 })).id_slot, (await ask({ id_slot: 0 })).id_slot]).toEqual([1, 0])
+    const order: string[] = []
+    const told = async (name: string, body: object) => {
+      const { id_slot } = await ask(body)
+      order.push(name)
+      return id_slot
+    }
+    const slots = await Promise.all([
+      told('long', { id_slot: 1, n_predict: 300 }),
+      told('waits', { id_slot: 1 }),
+      told('passes', {}),
+    ])
+    expect(slots).toEqual([1, 1, 0])
+    expect(order).toEqual(['passes', 'long', 'waits'])
+    expect((await ask({ id_slot: -1 })).id_slot).toBeLessThan(2)
+  })
+
+  it('is refused where there is no such slot', async () => {
+    const response = await s.post('/completion', { prompt: 'x', id_slot: 1 })
+    expect(response.status).toBe(400)
+    expect(((await response.json()) as { error: object }).error).toMatchObject({
+      param: 'id_slot',
+      message: expect.stringContaining('--parallel 1'),
+    })
+  })
+})
+
 describe('errors', () => {
   const messages = [user('x')]
   it.each<[string, object, number, string, string | null]>([

@@ -7,7 +7,7 @@ import type { GenerateOptions } from '../generate.js'
 import type { NativeSampling } from '../native/surface.js'
 import { checkSampling } from '../sampling.js'
 import type { GeneratedToken, GenerateSummary, PrefillProgress } from '../types.js'
-import { ClientLeft, toApiError } from './api-error.js'
+import { ApiError, ClientLeft, toApiError } from './api-error.js'
 import { Course } from './course.js'
 import { EventStream } from './event-stream.js'
 import { optionsOf, type RequestBody, refuseFields } from './fields.js'
@@ -54,6 +54,7 @@ export interface Endpoint {
 interface Answered {
   summary: GenerateSummary
   ttftMs: number
+  slot: number
 }
 
 /**
@@ -72,6 +73,7 @@ export async function answer(
   refuseFields(body)
   const options = withDefaults(optionsOf(body), service.defaults)
   checkSampling(options, service.model.nVocab) // before a stream has begun
+  refuseSlot(body, service.pool.size)
   const turn = service.pool.enter(owner)
   try {
     return await limited(reply, service, async (limits) => {
@@ -84,6 +86,18 @@ export async function answer(
   } finally {
     turn.leave()
   }
+}
+
+function refuseSlot({ id_slot: id = -1 }: RequestBody, size: number): void {
+  if ((id as number) < size) return
+  throw new ApiError(
+    400,
+    'invalid_request',
+    `id_slot: there are slots 0 to ${size - 1} (--parallel ${size})`,
+    {
+      param: 'id_slot',
+    },
+  )
 }
 
 /** A grammar or a schema of the request takes the place of the server's. */
@@ -159,7 +173,8 @@ class Job {
     onProgress?: (progress: PromptProgress) => void,
   ): Promise<Answered> {
     const { service, prompt, signal, options } = this
-    const taken = await this.turn.slot(prompt, signal, options.reuse)
+    const { id_slot: id } = this.body as { id_slot?: number }
+    const taken = await this.turn.slot(prompt, signal, { reuse: options.reuse, id })
     await service.recall.prepare(taken, prompt, options.reuse)
     const toProgress = promptProgress(prompt.tokens.length)
     const course = new Course(prompt.tokens.length)
@@ -183,7 +198,7 @@ class Job {
           service.metrics.answered(next.value, ttftMs)
           service.log.note(this.reply.raw, noteOf(next.value, ttftMs))
           service.recall.readIn(next.value.prefill)
-          return { summary: next.value, ttftMs }
+          return { summary: next.value, ttftMs, slot: service.pool.slots.indexOf(taken.slot) }
         }
         const token: GeneratedToken = next.value
         course.generated()
@@ -199,12 +214,12 @@ class Job {
     }
   }
 
-  #told({ summary, ttftMs }: Answered, message: AssistantMessage): Told {
+  #told({ summary, ttftMs, slot }: Answered, message: AssistantMessage): Told {
     const { context, attention } = this.service
     const { h2o } = context
     const gain = attention && predictGainOf(summary.prefill, h2o, attention)
     const timings = timingsOf(summary, h2o, { ttftMs, gain, wasOff: this.body.h2o === false })
-    return { summary, message, usage: usageOf(summary), timings }
+    return { summary, message, usage: usageOf(summary), timings, slot }
   }
 }
 

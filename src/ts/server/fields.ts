@@ -153,6 +153,7 @@ export function bodySchema(required: string, properties: Record<string, Schema>)
 const commonFields: Record<string, Schema> = {
   model: { type: 'string' },
   stream: { type: 'boolean' },
+  id_slot: integer(-1),
   return_progress: { type: 'boolean' },
   stream_options: { type: 'object', properties: { include_usage: { type: 'boolean' } } },
   h2o: {

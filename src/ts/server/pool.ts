@@ -16,14 +16,18 @@ export class QueueFull extends Error {
   }
 }
 
+/** Which slot a request gets. */
+export interface Wanted {
+  /** false: the one that was used least recently, whatever the others hold */
+  reuse?: boolean | undefined
+  /** This one alone; -1 is any. */
+  id?: number | undefined
+}
+
 /** A request's place: first in the queue, then with a slot of its own. */
 export interface Turn {
-  /**
-   * Waits for a slot. An abort gives up the place and rejects with the signal's reason.
-   *
-   * @param reuse false: the one that was used least recently, whatever the others hold
-   */
-  slot(prompt: ServedPrompt, signal: AbortSignal, reuse?: boolean): Promise<Recalling>
+  /** Waits for a slot. An abort gives up the place and rejects with the signal's reason. */
+  slot(prompt: ServedPrompt, signal: AbortSignal, wanted?: Wanted): Promise<Recalling>
   /** Ends it, however far it came. */
   leave(): void
 }
@@ -31,6 +35,7 @@ export interface Turn {
 interface Waiting {
   prompt: ServedPrompt
   reuse: boolean
+  id: number
   owner: unknown
   start(taken: Recalling): void
 }
@@ -90,8 +95,8 @@ export class SlotPool {
     let taken: { slot: Sequence; since: number } | undefined
     let left = false
     return {
-      slot: async (prompt, signal, reuse = true) => {
-        const given = await this.#take({ prompt, reuse, owner }, signal)
+      slot: async (prompt, signal, { reuse = true, id = -1 } = {}) => {
+        const given = await this.#take({ prompt, reuse, id, owner }, signal)
         taken = { slot: given.slot, since: performance.now() }
         return given
       },
@@ -128,18 +133,25 @@ export class SlotPool {
   }
 
   #next(): void {
-    if (this.#idle.length === 0) return
-    const first = this.#waiting.shift()
+    const first = this.#waiting.find((waiting) => this.#slotsFor(waiting).length > 0)
     if (!first) return
+    this.#waiting = this.#waiting.filter((other) => other !== first)
     const { reuse, owner } = first
     const { tokens, denseTail } = first.prompt
     const mayReuse = (slot: Sequence) => reuse && this.#owners.get(slot) === owner
-    const held = this.#idle.map((slot) => (mayReuse(slot) ? slot.reusable(tokens, denseTail) : 0))
-    const [slot] = this.#idle.splice(held.indexOf(Math.max(...held)), 1) as [Sequence]
+    const free = this.#slotsFor(first)
+    const held = free.map((slot) => (mayReuse(slot) ? slot.reusable(tokens, denseTail) : 0))
+    const slot = free[held.indexOf(Math.max(...held))] as Sequence
+    this.#idle = this.#idle.filter((other) => other !== slot)
     const heldBy = this.#owners.get(slot)
     const others = this.slots.filter((other) => other !== slot && this.#owners.get(other) === owner)
     if (heldBy !== owner) this.#owners.set(slot, Symbol('changes hands')) // nobody's until it is cleared
     first.start({ slot, owner, heldBy, others, cleared: () => this.#owners.set(slot, owner) })
+  }
+
+  /** Those that are free and would do. */
+  #slotsFor({ id }: Waiting): Sequence[] {
+    return this.#idle.filter((slot) => id < 0 || slot === this.slots[id])
   }
 
   #retryAfter(): number {

@@ -18,10 +18,11 @@ const stopTypes: Record<GenerateSummary['stop'], string> = {
 class CompletionShape implements Shape {
   constructor(readonly asked: Asked) {}
 
-  whole({ summary, timings }: Told, likely: readonly LikelyToken[]): object {
+  whole({ summary, timings, slot }: Told, likely: readonly LikelyToken[]): object {
     const { prefill, text, predicted, stop, stopString } = summary
     return {
       index: 0,
+      id_slot: slot,
       content: text,
       stop: true,
       model: this.asked.model,

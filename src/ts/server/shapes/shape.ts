@@ -23,6 +23,8 @@ export interface Asked {
 export interface Told extends Read {
   usage: Usage
   timings: Timings
+  /** Which one it was. */
+  slot: number
 }
 
 /** A server-sent event; without a name it is a "message". */
