@@ -65,7 +65,7 @@ export class ContextHandle {
   ) {
     this.nCtx = shared.info.nCtx
     this.#queue = new OperationQueue(shared.parallel - 1)
-    this.history = new History(shared.info, shared.flashAttn, this.#tokens)
+    this.history = new History(shared.info, this.isAlone, shared.flashAttn, this.#tokens)
   }
 
   get info(): NativeContextInfo {
@@ -80,9 +80,10 @@ export class ContextHandle {
     return this.shared.denseTail
   }
 
-  /** No other sequence waits for its prompts: those that ask wait for what is read, and their questions are short. */
+  /** No other sequence waits for its prompts. */
   get isAlone(): boolean {
-    return this.shared.parallel === 1 || this.shared.kvUnified
+    const { parallel, kvUnified } = this.shared
+    return parallel === 1 || (kvUnified && this.sequence === 0)
   }
 
   get disposed(): boolean {
@@ -145,7 +146,8 @@ export class ContextHandle {
   }
 
   async tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array> {
-    return this.#call(() => this.#native.tokenize(this.sequence, text, addSpecial, parseSpecial))
+    const { sequence } = this
+    return this.#move(sequence, () => this.#native.tokenize(sequence, text, addSpecial, parseSpecial))
   }
 
   /**
@@ -218,20 +220,31 @@ export class ContextHandle {
     this.nCtx = position + room
   }
 
-  async save(): Promise<Uint8Array> {
-    return this.#call(() => this.#native.save(this.sequence, this.history.save()))
+  /** @param sequence that it is for: an abort of another one ends it not */
+  async save(sequence = this.sequence): Promise<Uint8Array> {
+    return this.#move(sequence, () => this.#native.save(this.sequence, this.history.save()))
   }
 
-  /** Tokens that another sequence may copy: none while a state takes their place, since save() would come behind it. */
+  /** As History.reusable(), of what it holds now. */
+  reusable(prompt: Int32Array, denseTail: number): number {
+    return this.history.reusable(prompt, denseTail, this.position)
+  }
+
+  /** A copy of the tokens that a prompt may begin with, so that they are not read again. */
+  held(): Int32Array {
+    return this.history.held(this.position).slice()
+  }
+
+  /** The same for another sequence: none while a state takes their place, since save() would come behind it. */
   offered(): Int32Array {
-    return this.#isReplaced ? new Int32Array(0) : this.history.held()
+    return this.#isReplaced ? new Int32Array(0) : this.held()
   }
 
   /** `state` must be nobody else's: another thread reads it. */
   async restore(state: Uint8Array): Promise<LoadedState> {
     this.#isReplaced = true
     try {
-      const { position, inherited, reason, note } = await this.#call(() =>
+      const { position, inherited, reason, note } = await this.#move(this.sequence, () =>
         this.#native.restore(this.sequence, state),
       )
       this.#cut(0)
@@ -277,6 +290,16 @@ export class ContextHandle {
   #cut(at: number): void {
     this.places.cut(at)
     this.history.cut(at)
+  }
+
+  /** What takes the context's thread longer than a token: by turns with those of others. */
+  #move<T>(sequence: number, work: () => Promise<T>): Promise<T> {
+    return this.#call(() =>
+      this.shared.scheduler.run('move', sequence, 0, async () => {
+        this.assertLive()
+        return work()
+      }),
+    )
   }
 
   /** Native failures become H2oErrors, and tell the position after a rollback. */

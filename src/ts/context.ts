@@ -55,6 +55,7 @@ export class Context extends Sequence {
     for (let id = 1; id < parallel && !kvUnified; id++) {
       if (this.#sequences.has(id)) continue
       const sequence = new Sequence(this, new ContextHandle(this.#shared, id), async () => {
+        native.takeTrace(id) // it is not of who has the sequence next
         await native.forget(id, 0, -1).finally(() => this.#sequences.delete(id))
       })
       this.#sequences.set(id, sequence)

@@ -4,7 +4,7 @@ import { policyOf } from './policies.js'
 
 type HistoryInfo = Pick<
   NativeContextInfo,
-  'reason' | 'select' | 'schedule' | 'chunk' | 'local' | 'heavy' | 'nCallMax'
+  'reason' | 'recurrent' | 'select' | 'schedule' | 'chunk' | 'local' | 'heavy' | 'nCallMax' | 'nUbatch'
 >
 
 const settingsBytes = 128
@@ -23,24 +23,34 @@ export class History {
   readonly #unit: number
   readonly #chunk: number
   readonly #isSparse: boolean
+  /** What is behind can be forgotten. */
+  readonly #goesBack: boolean
   /** Whether calls are cut so that the last one is sparse, too. */
   readonly #isBalanced: boolean
 
   /** What the bits of a prefill depend on, besides the model and the types of the cache. */
   readonly #settings: string
 
-  /** @param tokens of the context: it keeps them, this says how many count */
+  /**
+   * @param isAlone its prompts come in whole calls, and not in parts of a pass each
+   * @param tokens of the context: it keeps them, this says how many count
+   */
   constructor(
     info: HistoryInfo,
+    isAlone: boolean,
     flashAttn: string,
     readonly tokens: ContextTokens,
   ) {
     this.#isSparse = info.reason === null
+    const { nCallMax, nUbatch } = info
+    this.#goesBack = !info.recurrent
     this.#chunk = info.chunk
-    this.#isBalanced = info.nCallMax >= 3 * info.chunk
-    const calls = info.nCallMax - (info.nCallMax % info.chunk)
+    this.#isBalanced = nCallMax >= 3 * info.chunk
+    const calls = nCallMax - (nCallMax % info.chunk)
     this.#unit = !this.#isSparse
-      ? info.nCallMax
+      ? isAlone || nCallMax % nUbatch > 0
+        ? nCallMax
+        : nUbatch // so every pass begins at a multiple of it
       : policyOf(info.select).hasMemory
         ? Number.POSITIVE_INFINITY
         : this.#isBalanced
@@ -89,14 +99,16 @@ export class History {
   /**
    * Tokens at the beginning of `prompt` that need not be read again, so that the rest goes the way it would have gone.
    * Its last `denseTail` tokens are always read.
+   *
+   * @param position that the context is at
    */
-  reusable(prompt: Int32Array, denseTail: number): number {
-    return this.reusableOf(this.tokens.first(this.#exact), prompt, denseTail)
+  reusable(prompt: Int32Array, denseTail: number, position: number): number {
+    return this.reusableOf(this.held(position), prompt, denseTail)
   }
 
-  /** A copy of the tokens that can be offered. */
-  held(): Int32Array {
-    return this.tokens.first(this.#exact).slice()
+  /** The tokens that can be offered. */
+  held(position: number): Int32Array {
+    return this.tokens.first(this.#goesBack || position === this.#exact ? this.#exact : 0)
   }
 
   /** What reusable() would be in this context if it held what held() gave once, of it or of one that is alike. */
@@ -109,7 +121,7 @@ export class History {
     while (same < most && prompt[same] === held[same]) same++
     same -= same % this.#unit
     while (same > 0 && !this.#leavesRest(body - same, tail)) same -= this.#unit
-    return Math.max(same, 0)
+    return this.#goesBack || same === held.length ? Math.max(same, 0) : 0
   }
 
   /** Whether `rest` tokens before the tail go as they would have gone: a rest of a chunk alone would be dense. */

@@ -116,7 +116,7 @@ export async function runPrefill(
   const isNew = !options.append && options.from === undefined
   const isReused = isNew && mode !== 'all' && options.reuse !== false
   const denseTail = options.denseTail ?? context.denseTail
-  const known = isReused ? await goBack(context, context.history.reusable(whole, denseTail)) : 0
+  const known = isReused ? await goBack(context, context.reusable(whole, denseTail)) : 0
   const tokens = whole.subarray(known)
   const wanted = start + known
   const { nCallMax, nUbatch } = context.info

@@ -9,10 +9,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { H2oError } from './errors.js'
 
-/** `step`: one token of a sequence that decodes. `prompt`: a part of what one reads. */
-export type CallKind = 'step' | 'prompt'
+/**
+ * `step`: one token of a sequence that decodes. `prompt`: a part of what one reads. `move`: a state that is saved or
+ * loaded, a text that becomes tokens; as a prompt, but not counted.
+ */
+export type CallKind = 'step' | 'prompt' | 'move'
 
 interface Waiting {
+  kind: CallKind
   sequence: number
   priority: number
   start(): Promise<void>
@@ -34,6 +38,7 @@ export class Scheduler {
   #prompts: Waiting[] = []
   /** When a sequence's prompt was last served: of equal priorities, the one that waits longest is next. */
   readonly #served = new Map<number, number>()
+  #turns = 0
   #runs = false
   /** Milliseconds of tokens that are due before the next call of a prompt. */
   #owedMs = 0
@@ -45,7 +50,7 @@ export class Scheduler {
   run<T>(kind: CallKind, sequence: number, priority: number, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const start = () => work().then(resolve, reject)
-      const waiting = { sequence, priority, start, cancel: reject }
+      const waiting = { kind, sequence, priority, start, cancel: reject }
       if (kind === 'step') this.#steps.push(waiting)
       else this.#prompts.push(waiting)
       if (!this.#runs) void this.#run()
@@ -96,11 +101,12 @@ export class Scheduler {
     const next = this.#nextPrompt()
     if (!next) return
     this.#prompts = this.#prompts.filter((waiting) => waiting !== next)
-    this.counts.prompts++
-    this.#served.set(next.sequence, this.counts.prompts)
+    this.#served.set(next.sequence, ++this.#turns)
     const began = performance.now()
     await next.start()
     this.#owedMs = ((performance.now() - began) * this.share) / (1 - this.share)
+    if (next.kind === 'move') return
+    this.counts.prompts++
     if (this.#steps.length > 0) this.counts.stalls++
   }
 

@@ -158,7 +158,7 @@ export class Sequence implements SequenceTraits {
   reusable(tokens: ArrayLike<number>, denseTail: number = this.#handle.denseTail): number {
     this.#handle.assertLive()
     count('denseTail', denseTail, 0)
-    return this.#handle.history.reusable(tokenIds(tokens, this.#handle.nVocab), denseTail)
+    return this.#handle.reusable(tokenIds(tokens, this.#handle.nVocab), denseTail)
   }
 
   /**

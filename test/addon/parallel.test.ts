@@ -210,6 +210,41 @@ describe('sequences', () => {
     await context.dispose()
   })
 
+  it('record nothing for who has the sequence next', async () => {
+    const trace = { h2o: { local: 16, heavy: 16, trace: true } }
+    const [context, [, second]] = (await opened({ parallel: 2, ...trace })) as [Context, [Context, Sequence]]
+    await second.prefill(someTokens(300))
+    await second.dispose()
+    const next = context.sequence()
+    expect(next.takeTrace()).toEqual([])
+    await next.prefill(someTokens(300))
+    expect(next.takeTrace().length).toBeGreaterThan(0)
+    await context.dispose()
+  })
+
+  it('take nBatch tokens in a call, dense ones too, and cut prompts for the others', async () => {
+    const [context, [, second]] = (await opened({ h2o: false })) as [Context, [Context, Sequence]]
+    expect((await second.decode(someTokens(3 * S))).call.n).toBe(3 * S)
+    const { calls } = await second.prefill(someTokens(400, 2))
+    expect(Math.max(...calls.map(({ n }) => n))).toBe(S)
+    expect(second.reusable(someTokens(400, 2))).toBe(400 - (400 % S))
+    await context.dispose()
+  })
+
+  it('offer nothing that a recurrent state cannot go back to', async () => {
+    const model = await tinyModel({ arch: 'lfm2', layers: 6 })
+    const [context, [, second]] = (await opened({ model })) as [Context, [Context, Sequence]]
+    const prompt = someTokens(4 * S + 9, 3)
+    await second.prefill(prompt.subarray(0, 4 * S), { denseTail: 0 })
+    expect(second.reusable(prompt, 0)).toBe(0) // a rest of a chunk would be dense
+    expect(second.reusable(someTokens(6 * S, 3), 0)).toBe(4 * S)
+    expect(second[handleOf]().offered()).toHaveLength(4 * S)
+    await second.decode(5)
+    expect(second.reusable(someTokens(6 * S, 3), 0)).toBe(0)
+    expect(second[handleOf]().offered()).toHaveLength(0)
+    await context.dispose()
+  })
+
   it('load an empty state, and are empty', async () => {
     const [context, [, second]] = (await opened()) as [Context, [Context, Sequence]]
     const empty = await second.saveState()

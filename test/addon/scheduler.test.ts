@@ -67,6 +67,20 @@ it('takes prompts by priority, and by turns among equals', async () => {
   expect(begun).toEqual(['c1', 'a1', 'b1', 'a2'])
 })
 
+it('takes a state or a text as a prompt, and counts it not', async () => {
+  const { scheduler, begun, ask, end } = calls()
+  void ask('save', 'move', 0)
+  await end()
+  void ask('token', 'step', 1)
+  void ask('load', 'move', 2)
+  await end('save')
+  expect(begun).toEqual(['save', 'token'])
+  await end('token')
+  expect(begun).toEqual(['save', 'token', 'load'])
+  await end('load')
+  expect(scheduler.counts).toEqual({ steps: 1, rows: 1, prompts: 0, stalls: 0 })
+})
+
 it('rejects what has not begun, and goes on with the others', async () => {
   const { scheduler, begun, ask, end } = calls()
   const first = ask('a', 'prompt', 1)

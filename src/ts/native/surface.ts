@@ -154,6 +154,8 @@ export interface NativeContextInfo {
   /** The most tokens that one decode call takes. */
   nCallMax: number
   reason: string | null
+  /** Some layers have a state that cannot go back. */
+  recurrent: boolean
   schedule: string
   select: Selection
   chunk: number

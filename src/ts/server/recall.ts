@@ -86,11 +86,11 @@ export class Recall {
 
   /** The state that offers a prompt most, if it beats reading what `kept` tokens leave of it. */
   #best(
-    { owner, others }: Recalling,
+    { owner, others, slot }: Recalling,
     offers: (held: Int32Array) => number,
     kept: number,
   ): Source | undefined {
-    const sources: Source[] = others.map((other) => this.#inSlot(other, offers))
+    const sources: Source[] = others.map((other) => this.#inSlot(other, slot, offers))
     const cached = this.cache.best(owner, offers)
     if (cached) sources.push(this.#inMemory(cached.saved, cached.tokens))
     const best = sources.sort((a, b) => b.tokens - a.tokens)[0]
@@ -109,12 +109,12 @@ export class Recall {
   }
 
   /** Between two native calls of a slot that is busy. */
-  #inSlot(slot: Sequence, offers: (held: Int32Array) => number): Source {
+  #inSlot(slot: Sequence, asking: Sequence, offers: (held: Int32Array) => number): Source {
     const handle = slot[handleOf]()
     const tokens = offers(handle.offered())
     const take = async () => {
       const began = performance.now()
-      const state = await handle.save()
+      const state = await handle.save(asking[handleOf]().sequence)
       this.#moved(state, performance.now() - began)
       return state
     }
@@ -131,7 +131,7 @@ export class Recall {
 
   /** If more than `kept` tokens of what the slot holds are worth it: a chat's next turn leaves two chunks itself. */
   async #save(slot: Sequence, owner: unknown, kept: number): Promise<void> {
-    const held = slot[handleOf]().history.held()
+    const held = slot[handleOf]().held()
     if (held.length - kept <= 2 * slot.h2o.chunk || this.cache.covers(owner, held)) return
     const release = this.cache.reserve(stateBytes(slot))
     if (!release) return

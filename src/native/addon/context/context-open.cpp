@@ -224,6 +224,7 @@ Napi::Value context_open_job::result(Napi::Env env) {
     object.Set("nCallMax",     Napi::Number::New(env, n_call_max));
     object.Set("reason",       info.reason == H2O_REASON_NONE ? env.Null()
                                    : Napi::Value(Napi::String::New(env, h2o_reason_name(info.reason))));
+    object.Set("recurrent",    Napi::Boolean::New(env, state->is_recurrent()));
     object.Set("schedule",     Napi::String::New(env, h2o_schedule_name(info.schedule)));
     object.Set("select",       Napi::String::New(env, h2o_policy_name(info.policy)));
     object.Set("chunk",        Napi::Number::New(env, info.n_chunk));
