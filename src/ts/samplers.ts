@@ -28,9 +28,15 @@ const nicknames = new Map<string, SamplerName>([
   ['typ', 'typ_p'],
 ])
 
+/** Each runs for every token. */
+const most = 64
+
 /** Names as llama.cpp takes them: top_k, top-k or topk. Throws ERR_H2O_INVALID_ARGUMENT for one that it has not. */
 export function samplerOrder(given: unknown): SamplerName[] {
   if (!Array.isArray(given)) throw invalidArgument('samplers is a list of names', { samplers: given })
+  if (given.length > most) {
+    throw invalidArgument(`samplers has more than ${most} names`, { samplers: given.length })
+  }
   return given.map((name) => {
     const plain = typeof name === 'string' ? name.toLowerCase().replaceAll(/[-_]/g, '') : ''
     const found = nicknames.get(plain) ?? names.find((known) => known.replaceAll('_', '') === plain)

@@ -333,6 +333,16 @@ it('refuses a grammar that no text fits, and one that takes too much', async () 
     expect(refused.status).toBe(400)
     expect(await refused.json()).toMatchObject({ error: { type: 'invalid_request_error' } })
   }
+  // a chat's begins with what the template has written of the answer
+  const json_schema = { enum: Array.from({ length: 40_000 }, (_, i) => `v${i}`) }
+  const chat = await s.post('/v1/chat/completions', {
+    messages: [{ role: 'user', content: 'x' }],
+    json_schema,
+  })
+  expect([chat.status, (await chat.json()) as object]).toMatchObject([
+    400,
+    { error: { h2o_code: 'ERR_H2O_INVALID_ARGUMENT' } },
+  ])
   expect((await s.post('/v1/completions', short)).status).toBe(200)
 })
 

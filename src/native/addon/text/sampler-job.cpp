@@ -1,5 +1,7 @@
 #include "sampler-job.h"
 
+#include "runtime/failure.h"
+
 namespace addon {
 
 sampler_job::sampler_job(Napi::Env env, model_ptr model, sampler_options options, std::vector<llama_token> past,
@@ -10,7 +12,12 @@ void sampler_job::run() {
     limit_work             work = { &aborted(), n_sampler_work };
     const limit_work_scope scope(work);
 
-    made = std::make_shared<sampler>(llama_model_get_vocab(model.get()), options, past);
+    try {
+        made = std::make_shared<sampler>(llama_model_get_vocab(model.get()), options, past);
+    } catch (const limit_work_too_long & err) {
+        throw failure("ERR_H2O_INVALID_ARGUMENT", std::string("the grammar is refused: ") + err.what() +
+            ": let it have fewer alternatives, and fewer repetitions in a row");
+    }
 }
 
 Napi::Value sampler_job::result(Napi::Env env) {
