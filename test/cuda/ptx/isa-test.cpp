@@ -101,6 +101,8 @@ static const scalar scalars[] = {
     { "mov.b32 {%ha, %hd}, %a;", 0x56781234, 0, 0, 0x5678 },
     { "mov.b64 %ld, {%b, %a};", 1, 2, 0, 0x100000002 },
     { "add.f32 %d, %a, %b;", 0x3f800000, 0x40000000, 0, 0x40400000 },
+    { "add.rz.ftz.f32 %d, %a, %b;", 0x4b000000, 0x3f400000, 0, 0x4b000000 }, // 2^23 + 0.75
+    { "add.rz.ftz.f32 %d, %a, %b;", 0x4b000000, 0xbe800000, 0, 0x4affffff }, // 2^23 - 0.25
     { "add.ftz.f32 %d, %a, %b;", 0x00400000, 0x80000001, 0, 0 },
     { "mul.f32 %d, %a, %b;", 0x3fc00000, 0xc0000000, 0, 0xc0400000 },
     { "fma.rn.f32 %d, %a, %b, %c;", 0x3f800001, 0x3f800001, 0xbf800002, 0x28800000 }, // (1 + e)^2 - (1 + 2e) = e^2
@@ -179,6 +181,8 @@ static void warps_hold() {
         "mov.b32 {%ha, %hb}, %x0; add.u16 %hb, %ha, 1; mov.b32 %x4, {%ha, %hb}; add.u32 %x5, %x4, 0x20002; add.u32 %x6, %x5, 0x20002; add.u32 %x7, %x6, 0x20002; "
         "st.shared.v4.b32 [%c], {%x4, %x5, %x6, %x7}; bar.warp.sync -1; ldmatrix.sync.aligned.m8n8.x4";
     lanes_hold(tile + ".shared.b16 {%x0, %d, %x2, %x3}, [%c];", [](int l) { const uint32_t x = 64 + l/4*8 + l%4*2; return x | (x + 1) << 16; });
+    lanes_hold("shl.b32 %x0, %tid, 1; mad.lo.u32 %x1, %x0, 0x10001, 0x10000; movmatrix.sync.aligned.m8n8.trans.b16 %d, %x1;", // 2l, 2l + 1
+        [](int l) { const uint32_t x = l%4*2*8 + l/4; return x | (x + 8) << 16; });
     lanes_hold(tile + ".trans.shared.b16 {%x0, %d, %x2, %x3}, [%c];", [](int l) { const uint32_t x = 64 + l%4*2*8 + l/4; return x | (x + 8) << 16; });
 }
 
@@ -196,10 +200,11 @@ template <class T> static void products_hold(const char * name, int n_a, int n_b
         for (int i = 0; i < n_b*per; ++i) ((T *) (m.words + 8*l + 4))[i] = encode(b_at(b_of(l, i).row, b_of(l, i).col));
     }
     const std::string a = n_a == 4 ? "{%x0, %x1, %x2, %x3}" : "{%x0, %x1}", b = n_b == 2 ? "{%x4, %x5}" : "{%x4}";
-    const std::string zero = is_float ? "0f3F800000" : "1"; // C is one everywhere
+    const bool is_half = std::string(name).find("col.f16") != std::string::npos; // of C, whose pairs are registers
+    const std::string one = is_half ? "0x3C003C00" : is_float ? "0f3F800000" : "1"; // C everywhere
     const std::string fault = run("shl.b32 %b, %tid, 5; cvt.u64.u32 %la, %b; add.s64 %addr2, %in, %la; ld.global.v4.u32 {%x0, %x1, %x2, %x3}, [%addr2];"
-        "ld.global.v4.u32 {%x4, %x5, %x6, %x7}, [%addr2+16]; mov.b32 %x8, " + zero + "; " + name + " {%x10, %x11, %x12, %x13}, " + a + ", " + b +
-        ", {%x8, %x8, %x8, %x8}; shl.b32 %b, %tid, 4; cvt.u64.u32 %la, %b; add.s64 %addr2, %out, %la; st.global.v4.u32 [%addr2], {%x10, %x11, %x12, %x13};", m);
+        "ld.global.v4.u32 {%x4, %x5, %x6, %x7}, [%addr2+16]; mov.b32 %x8, " + one + "; " + name +
+        (is_half ? " {%x10, %x11}, " : " {%x10, %x11, %x12, %x13}, ") + a + ", " + b + (is_half ? ", {%x8, %x8}" : ", {%x8, %x8, %x8, %x8}") + "; shl.b32 %b, %tid, 4; cvt.u64.u32 %la, %b; add.s64 %addr2, %out, %la; st.global.v4.u32 [%addr2], {%x10, %x11, %x12, %x13};", m);
     bool ok = fault.empty();
     const int n_k = n_b*4*per;
     for (int l = 0; l < 32; ++l) {
@@ -207,7 +212,7 @@ template <class T> static void products_hold(const char * name, int n_a, int n_b
             int sum = 1;
             for (int k = 0; k < n_k; ++k) sum += a_at(l/4 + (i < 2 ? 0 : 8), k)*b_at(k, l%4*2 + i%2);
             const uint32_t got = m.words[512 + 4*l + i];
-            ok = ok && (is_float ? std::bit_cast<float>(got) == (float) sum : (int) got == sum);
+            ok = ok && (is_half ? (float) ((_Float16 *) (m.words + 512 + 4*l))[i] == (float) sum : is_float ? std::bit_cast<float>(got) == (float) sum : (int) got == sum);
         }
     }
     expect(ok, name + (" " + fault));
@@ -219,6 +224,7 @@ static void matrices_hold() {
     const auto a16 = [](int l, int i) { return place { l/4 + (i < 2 || (4 <= i && i < 6) ? 0 : 8), l%4*2 + (i & 1) + (i >= 4 ? 8 : 0) }; };
     const auto b16 = [](int l, int i) { return place { l%4*2 + (i & 1) + (i >= 2 ? 8 : 0), l/4 }; };
     products_hold<uint16_t>("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",   4, 2, true, a16, b16, to_half);
+    products_hold<uint16_t>("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16",   4, 2, true, a16, b16, to_half);
     products_hold<uint16_t>("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 4, 2, true, a16, b16, to_bfloat);
     products_hold<uint16_t>("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32",    2, 1, true, a16, b16, to_half);
     const auto a8 = [](int l, int i) { return place { l/4 + (i < 4 || (8 <= i && i < 12) ? 0 : 8), l%4*4 + (i & 3) + (i >= 8 ? 16 : 0) }; };

@@ -196,7 +196,7 @@ static kind kind_of(const instr & in) {
         { "mma", kind::matrix }, { "ldmatrix", kind::shared }, { "cp", kind::global }, { "mov", kind::move }, { "cvt", kind::move },
         { "cvta", kind::move }, { "selp", kind::move }, { "ex2", kind::special }, { "lg2", kind::special }, { "rcp", kind::special },
         { "sqrt", kind::special }, { "rsqrt", kind::special }, { "sin", kind::special }, { "cos", kind::special },
-        { "tanh", kind::special }, { "div", kind::special }, { "shfl", kind::exchange }, { "vote", kind::exchange },
+        { "tanh", kind::special }, { "div", kind::special }, { "shfl", kind::exchange }, { "vote", kind::exchange }, { "movmatrix", kind::exchange },
         { "redux", kind::exchange }, { "bar", kind::barrier }, { "barrier", kind::barrier }, { "bra", kind::control },
         { "ret", kind::control }, { "exit", kind::control },
     };

@@ -36,6 +36,14 @@ PTX_OP(cos_, std::cos(a));
 PTX_OP(tanh_, std::tanh(a));
 PTX_OP(sign, std::copysign(b, a));
 
+// a sum towards zero: what rounding to nearest left out says whether that went beyond
+struct add_toward_zero {
+    template <class A, class B, class C> static A of(A a, B b, C) {
+        const A sum = a + b, of_b = sum - a, rest = (a - (sum - of_b)) + (b - of_b);
+        return std::fabs(rest) > 0 && std::signbit(rest) != std::signbit(sum) ? std::nextafter(sum, A(0)) : sum;
+    }
+};
+
 template <class F> struct flushed {
     template <class A, class B, class C> static A of(A a, B b, C c) { return flush(F::of(flush(a), flush(b), flush(c))); }
 };
@@ -106,6 +114,9 @@ run_fn find_float(const instr & in) {
 
     if (b == "selp" || b == "mov") {
         return nullptr;
+    }
+    if (in.has("rz") || in.has("rm") || in.has("rp")) {
+        return b == "add" && in.has("rz") && size_of(t) >= 4 ? floats<add_toward_zero>(in) : nullptr;
     }
     if (b == "setp") {
         return t == type::f32 ? setp<float> : t == type::f64 ? setp<double> : t == type::f16 ? setp<half> : t == type::bf16 ? setp<bfloat> : nullptr;

@@ -36,26 +36,40 @@ void ldmatrix(warp & w, const instr & in) {
     }
 }
 
+// movmatrix.sync.aligned.m8n8.trans.b16: lane by lane as ldmatrix leaves a matrix
+void movmatrix(warp & w, const instr & in) {
+    if (!w.meet(ALL, in)) return;
+    if (w.active != ALL) fault("movmatrix without all lanes", &in);
+
+    uint16_t x[8][8], res[N_LANES][2];
+    memcpy(x, w.lanes<char>(in.o[1]), sizeof(x));
+    for (int l = 0; l < N_LANES; ++l) {
+        for (int j = 0; j < 2; ++j) res[l][j] = x[l%4*2 + j][l/4];
+    }
+    memcpy(w.lanes<char>(in.o[0]), res, sizeof(res));
+}
+
 // mma.sync.aligned.m16n8kK.row.col: C [16, 8] = A [16, K]*B [K, 8] + C. Registers of a lane hold neighbours along k of
 // 4 bytes: of A row g or g + 8, of B column g, with g = lane/4, beginning at k = lane%4 registers; the next ones four on.
 // C: row g, columns 2*(lane%4) and the next one, then row g + 8.
-template <class T, class S, class ACC> void mma(warp & w, const instr & in) {
+template <class T, class S, class ACC, class RES = ACC> void mma(warp & w, const instr & in) {
     if (!w.meet(ALL, in)) return;
     if (w.active != ALL) fault("mma without all lanes", &in);
 
-    constexpr int N = 4/sizeof(T); // in a register
+    constexpr int N = 4/sizeof(T), N_C = 4/sizeof(RES); // in a register
     const int n_a = in.n_vec, n_b = n_a/2, k_all = n_b*4*N;
+    const operand * o = in.o.data() + in.n_dst;
 
     ACC a[16][64], b[64][8], c[16][8];
     for (int l = 0; l < N_LANES; ++l) {
         const int g = l/4, t = l%4;
         for (int r = 0; r < n_a; ++r) {
-            for (int i = 0; i < N; ++i) a[g + r%2*8][(r/2*4 + t)*N + i] = ACC(w.lanes<T>(in.o[4 + r])[l*N + i]);
+            for (int i = 0; i < N; ++i) a[g + r%2*8][(r/2*4 + t)*N + i] = ACC(w.lanes<T>(o[r])[l*N + i]);
         }
         for (int r = 0; r < n_b; ++r) {
-            for (int i = 0; i < N; ++i) b[(r*4 + t)*N + i][g] = ACC(w.lanes<S>(in.o[4 + n_a + r])[l*N + i]);
+            for (int i = 0; i < N; ++i) b[(r*4 + t)*N + i][g] = ACC(w.lanes<S>(o[n_a + r])[l*N + i]);
         }
-        for (int r = 0; r < 4; ++r) c[g + r/2*8][2*t + r%2] = w.lanes<ACC>(in.o[4 + n_a + n_b + r])[l];
+        for (int i = 0; i < 4; ++i) c[g + i/2*8][2*t + i%2] = ACC(w.lanes<RES>(o[n_a + n_b + i/N_C])[l*N_C + i%N_C]);
     }
     for (int i = 0; i < 16; ++i) {
         for (int k = 0; k < k_all; ++k) {
@@ -63,10 +77,9 @@ template <class T, class S, class ACC> void mma(warp & w, const instr & in) {
         }
     }
     for (int l = 0; l < N_LANES; ++l) {
-        for (int r = 0; r < 4; ++r) w.lanes<ACC>(in.o[r])[l] = c[l/4 + r/2*8][l%4*2 + r%2];
+        for (int i = 0; i < 4; ++i) w.lanes<RES>(in.o[i/N_C])[l*N_C + i%N_C] = RES(c[l/4 + i/2*8][l%4*2 + i%2]);
     }
 }
-
 
 }
 
@@ -75,10 +88,14 @@ run_fn find_matrix(const instr & in_const) {
     if (in.base == "ldmatrix" && in.has("m8n8") && in.t() == type::b16) {
         return ldmatrix;
     }
-    if (in.base != "mma" || in.types.size() < 4 || in.has("satfinite") || in.n_dst != 4) {
+    if (in.base == "movmatrix" && in.has("m8n8") && in.has("trans")) {
+        return movmatrix;
+    }
+    if (in.base != "mma" || in.types.size() < 4 || in.has("satfinite") || in.n_dst != (in.t() == type::f16 ? 2 : 4)) {
         return nullptr;
     }
-    in.n_vec = (in.o.size() - 8)*2/3; // registers of A; of B half of that
+    in.n_vec = (in.o.size() - 2*in.n_dst)*2/3; // registers of A; of B half of that
+    if (in.t(1) == type::f16  && in.t(0) == type::f16) return mma<half, half, float, half>;
     if (in.t(1) == type::f16  && in.t(0) == type::f32) return mma<half, half, float>;
     if (in.t(1) == type::bf16 && in.t(0) == type::f32) return mma<bfloat, bfloat, float>;
     if (in.t(1) == type::s8   && in.t(2) == type::s8)  return mma<int8_t, int8_t, int32_t>;

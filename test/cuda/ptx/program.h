@@ -29,7 +29,7 @@ struct modifier {
     static constexpr const char * NAMES[] = {
         "wide", "hi", "sat", "cc", "l", "wrap", "ftz", "NaN", "and", "or", "xor", "rni", "rzi", "rmi", "rpi", "relu", "up", "down",
         "bfly", "sync", "any", "red", "popc", "trans", "m8n8", "to", "global", "const", "shared", "shared::cta", "local", "param",
-        "add", "min", "max", "exch", "cas", "async", "wait_all", "commit_group", "wait_group", "warp", "v2", "v4", "v8", "satfinite",
+        "add", "min", "max", "exch", "cas", "async", "wait_all", "commit_group", "wait_group", "warp", "v2", "v4", "v8", "satfinite", "rz", "rm", "rp",
     };
     int bit = 0;
 
