@@ -2,7 +2,7 @@
 
 #include "attn-problem.h"
 
-#include <cmath>
+#include "tests/h2o-oracle.h"
 
 attn_result<double> attn_by_loops(const attn_problem & p) {
     const attn_shape & shape = p.shape;
@@ -16,8 +16,6 @@ attn_result<double> attn_by_loops(const attn_problem & p) {
     res.lse.resize(shape.n_state());
     res.votes.resize(shape.n_votes());
 
-    std::vector<double> s(shape.n_keys);
-
     for (int ic = 0; ic < shape.n_chunks; ++ic) {
         for (int ih = 0; ih < shape.n_head; ++ih) {
             double * votes = res.votes.data() + ((size_t) ic*shape.n_head + ih)*shape.n_keys;
@@ -27,21 +25,14 @@ attn_result<double> attn_by_loops(const attn_problem & p) {
                 const size_t row    = (query*shape.n_head + ih)*shape.n_group + ir%shape.n_group;
                 const int    n_seen = shape.is_causal ? shape.n_near + ir/shape.n_group + 1 : shape.n_keys;
 
-                double s_max = -INFINITY;
+                std::vector<double> w(n_seen); // logits, then weights
                 for (int j = 0; j < n_seen; ++j) {
-                    s[j] = 0.0;
                     for (int i = 0; i < d; ++i) {
-                        s[j] += (double) q[row*d + i]*p.k->at(p.cell(ic, ih, ir%shape.n_group, ir/shape.n_group, j), ih, i);
+                        w[j] += (double) q[row*d + i]*p.k->at(p.cell(ic, ih, ir%shape.n_group, ir/shape.n_group, j), ih, i);
                     }
-                    s[j] *= p.scale;
-                    s_max = std::max(s_max, s[j]);
+                    w[j] *= p.scale;
                 }
-
-                double sum = 0.0;
-                for (int j = 0; j < n_seen; ++j) {
-                    sum += exp(s[j] - s_max);
-                }
-                const double lse   = s_max + log(sum);
+                const double lse   = h2o_oracle_softmax(w);
                 const double share = shape.has_prev ? 1.0/(1.0 + exp(p.lse_prev[row] - lse)) : 1.0;
 
                 res.lse[row] = lse;
@@ -49,13 +40,11 @@ attn_result<double> attn_by_loops(const attn_problem & p) {
                     res.o[row*d + i] = (1.0 - share)*p.o_prev[row*d + i];
                 }
                 for (int j = 0; j < n_seen; ++j) {
-                    const double w = exp(s[j] - lse);
-
                     if (!res.votes.empty()) {
-                        votes[j] += w;
+                        votes[j] += w[j];
                     }
                     for (int i = 0; i < d; ++i) {
-                        res.o[row*d + i] += share*w*p.v->at(p.cell(ic, ih, ir%shape.n_group, ir/shape.n_group, j), ih, i);
+                        res.o[row*d + i] += share*w[j]*p.v->at(p.cell(ic, ih, ir%shape.n_group, ir/shape.n_group, j), ih, i);
                     }
                 }
             }

@@ -1,15 +1,35 @@
 #include "cases.h"
 
-#include "select-problem.h"
-
-#include "ggml-cpp.h"
+#include "../ggml-h2o.h"
+#include "tests/h2o-oracle.h"
 #include "device.h"
 #include "executor.h"
 
 #include <climits>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
+
+namespace {
+
+struct select_problem {
+    int n_head;
+    int pos;
+    int n_local;
+    int n_heavy;
+
+    ggml_h2o_tracked tracked;
+
+    int n_mem_row;
+    int n_chunk_row;
+
+    std::vector<int32_t> mem_pos;     // [n_head][n_mem_row]
+    std::vector<float>   mem_score;   // [n_head][n_mem_row]
+    std::vector<float>   chunk_score; // [n_head][n_chunk_row]
+
+    int n_set() const { return std::min(pos, n_local + n_heavy); }
+};
+
+}
 
 static const int N_THREADS = 1024; // of selection's block
 
@@ -75,6 +95,23 @@ static select_problem random_problem(bool has_many, case_random & rnd) {
     return p;
 }
 
+// the positions of one head whose scores count
+static std::map<int, float> tracked_scores(const select_problem & p, int ih) {
+    const ggml_h2o_tracked & t = p.tracked;
+
+    std::map<int, float> res;
+    for (int i = 0; i < t.n_mem; ++i) {
+        const size_t at = (size_t) ih*p.n_mem_row + i;
+        if (p.mem_pos[at] < t.mem_end) {
+            res[p.mem_pos[at]] = p.mem_score[at];
+        }
+    }
+    for (int i = 0; i < t.n_chunk; ++i) {
+        res[t.chunk_pos + i] = p.chunk_score[(size_t) ih*p.n_chunk_row + i];
+    }
+    return res;
+}
+
 static void cover(const select_problem & p, const std::vector<int32_t> & set, test_report & report) {
     const auto count = [&](bool has, const char * name) {
         if (has) {
@@ -103,13 +140,22 @@ bool run_select_case(int i, case_random & rnd, test_report & report) {
 
     const select_problem p = random_problem(i == 0, rnd);
 
-    // of the right set, so that a wrong one cannot lead lookup out of it
-    const std::vector<int32_t> expected_set = select_by_sets(p);
+    std::vector<int32_t> expected_set;
+    std::vector<float>   expected_score;
+    for (int ih = 0; ih < p.n_head; ++ih) {
+        const std::map<int, float> scores = tracked_scores(p, ih);
+
+        for (const int32_t member : h2o_oracle_select(scores, p.pos, p.n_local, p.n_heavy)) {
+            const auto it = scores.find(member);
+            expected_set.push_back(member);
+            expected_score.push_back(it == scores.end() ? 0.0f : it->second);
+        }
+    }
 
     const device_buffer mem_pos    (p.mem_pos);
     const device_buffer mem_score  (p.mem_score);
     const device_buffer chunk_score(p.chunk_score);
-    const device_buffer right_set  (expected_set);
+    const device_buffer right_set  (expected_set); // so that a wrong one cannot lead lookup out of it
 
     const ggml_context_ptr owner = new_context();
 
@@ -133,7 +179,6 @@ bool run_select_case(int i, case_random & rnd, test_report & report) {
     device_compute(select);
     device_compute(lookup);
 
-    const std::vector<float> expected_score = lookup_by_maps(p, expected_set);
     cover(p, expected_set, report);
 
     const bool ok_set   = memcmp(set.data(),   expected_set.data(),   ggml_nbytes(select)) == 0;
