@@ -196,8 +196,15 @@ export class ContextHandle {
       this.assertLive()
       return this.#native.decode(sequence, tokens, outputs[mode], out, draw, keys, expected)
     }
-    const kind = tokens.length === 1 ? 'step' : 'prompt'
-    const call = await this.#call(() => this.shared.scheduler.run(kind, sequence, priority, work))
+    const { scheduler } = this.shared
+    const [token, ...more] = tokens.subarray(0, 2)
+    const isStep = token !== undefined && more.length === 0
+    const isRow = isStep && mode === 'none' && draw && keys === 0
+    const call = await this.#call(() =>
+      isRow
+        ? scheduler.runRow(sequence, token, work)
+        : scheduler.run(isStep ? 'step' : 'prompt', sequence, priority, work),
+    )
     this.#moved(call.position)
     this.#tokens.add(tokens, call.pos)
     this.history.add(tokens.length, call.pos, call.path)

@@ -7,7 +7,7 @@ import { markForInstanceof } from './instanceof-mark.js'
 import { loadModel, Model, nativeModelOf } from './model.js'
 import type { ModelOptions } from './model-options.js'
 import { native } from './native/binding.js'
-import type { NativeContextInfo, NativeH2oOptions } from './native/surface.js'
+import type { NativeCall, NativeContext, NativeContextInfo, NativeH2oOptions } from './native/surface.js'
 import {
   type ContextOptions,
   checkContextOptions,
@@ -15,7 +15,7 @@ import {
   resolveContextSize,
   trainingWarnings,
 } from './options.js'
-import { Scheduler } from './scheduler.js'
+import { Scheduler, type StepTogether } from './scheduler.js'
 import { handleOf, Sequence, type SequenceTraits } from './sequence.js'
 import type { ContextH2o, ContextMemory, LayerKind, Reason, Schedule } from './types.js'
 import { emitProcessWarning, type H2oWarning, type WarningListener } from './warnings.js'
@@ -131,7 +131,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       ]
       for (const warning of warnings) (checked.onWarning ?? emitProcessWarning)(warning)
       const { flashAttn } = checked.native
-      const scheduler = new Scheduler()
+      const scheduler = new Scheduler(kvUnified ? stepTogether(context, info.nCallMax) : undefined)
       const shared = {
         native: context,
         info,
@@ -150,6 +150,27 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   } catch (error) {
     if (model !== given) await model.dispose()
     throw fromNative(error)
+  }
+}
+
+/** @param most rows of a call */
+function stepTogether(native: NativeContext, most: number): StepTogether {
+  return async (rows) => {
+    for (let at = 0; at < rows.length; at += most) {
+      const some = rows.slice(at, at + most)
+      try {
+        const sequences = Int32Array.from(some, ({ sequence }) => sequence)
+        const tokens = Int32Array.from(some, ({ token }) => token)
+        const results = await native.step(sequences, tokens)
+        for (const [i, { resolve, reject }] of some.entries()) {
+          const result = results[i] as NativeCall | { error: unknown }
+          if ('error' in result) reject(result.error)
+          else resolve(result as never)
+        }
+      } catch (error) {
+        for (const { reject } of some) reject(error)
+      }
+    }
   }
 }
 

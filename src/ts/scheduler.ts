@@ -15,7 +15,19 @@ import { H2oError } from './errors.js'
  */
 export type CallKind = 'step' | 'prompt' | 'move'
 
+/** The next token of a sequence whose sampler draws another one behind it. */
+export interface Row<T> {
+  sequence: number
+  token: number
+  resolve(result: T): void
+  reject(error: unknown): void
+}
+
+/** Decodes all of these in one call, and settles each. */
+export type StepTogether = (rows: Row<never>[]) => Promise<void>
+
 interface Waiting {
+  row?: Row<never>
   kind: CallKind
   sequence: number
   priority: number
@@ -43,8 +55,14 @@ export class Scheduler {
   /** Milliseconds of tokens that are due before the next call of a prompt. */
   #owedMs = 0
 
-  /** @param share of the time that is for tokens, where sequences decode and others read */
-  constructor(readonly share = 0.5) {}
+  /**
+   * @param together the rows of a step, in one call; without it each has its own
+   * @param share of the time that is for tokens, where sequences decode and others read
+   */
+  constructor(
+    readonly together?: StepTogether,
+    readonly share = 0.5,
+  ) {}
 
   /** What `work` gives, when it is its turn. Rejects with what cancel() or close() says. */
   run<T>(kind: CallKind, sequence: number, priority: number, work: () => Promise<T>): Promise<T> {
@@ -53,6 +71,17 @@ export class Scheduler {
       const waiting = { kind, sequence, priority, start, cancel: reject }
       if (kind === 'step') this.#steps.push(waiting)
       else this.#prompts.push(waiting)
+      if (!this.#runs) void this.#run()
+    })
+  }
+
+  /** As run('step'); with others that wait, in one call with them. */
+  runRow<T>(sequence: number, token: number, work: () => Promise<T>): Promise<T> {
+    if (!this.together) return this.run('step', sequence, 0, work)
+    return new Promise((resolve, reject) => {
+      const row: Row<never> = { sequence, token, resolve, reject }
+      const start = () => work().then(resolve, reject)
+      this.#steps.push({ row, kind: 'step', sequence, priority: 0, start, cancel: reject })
       if (!this.#runs) void this.#run()
     })
   }
@@ -87,13 +116,16 @@ export class Scheduler {
     this.#runs = false
   }
 
-  /** A call each: the native thread has them in its queue, and does not wait for this one between them. */
+  /** A call each, or one: the native thread has them in its queue, and does not wait for this one between them. */
   async #step(): Promise<void> {
     const steps = this.#steps.splice(0)
     if (steps.length === 0) return
     this.counts.steps++
     this.counts.rows += steps.length
-    await Promise.all(steps.map((waiting) => waiting.start()))
+    const rows = steps.flatMap(({ row }) => row ?? [])
+    const isTogether = rows.length > 1 && this.together !== undefined
+    const others = isTogether ? steps.filter(({ row }) => !row) : steps
+    await Promise.all([isTogether && this.together?.(rows), ...others.map((waiting) => waiting.start())])
     await nextTurn() // who has taken a token asks for the next one
   }
 

@@ -130,7 +130,7 @@ describe('questions at once', () => {
       const aborted = expect(
         answer(document, a, { ...options, nPredict: -1, signal: stop.signal }),
       ).rejects.toThrow('enough')
-      const broken = expect(answer(document, Int32Array.of(7))).rejects.toThrow('broken')
+      const broken = expect(answer(document, Int32Array.of(7, 8))).rejects.toThrow('broken')
       const left = document.ask(a, options)
       const goesOn = answer(document, b)
       const waits = answer(document, b)
@@ -144,6 +144,36 @@ describe('questions at once', () => {
       expect((await waits).tokens).toEqual(expected.tokens)
     }
     expect((await answer(document, b)).logprobs).toEqual(expected.logprobs)
+  })
+
+  it('have their tokens in one call, where one that fails does so alone', async () => {
+    await using context = await pool()
+    const document = await context.read(text)
+    const [a, b, c] = questions as [Int32Array, Int32Array, Int32Array]
+    const expected = [await answer(document, a), await answer(document, b)]
+    const { native } = context[handleOf]().shared
+    const step = native.step.bind(native)
+    const rows: number[] = []
+    let isBroken = false
+    vi.spyOn(native, 'step').mockImplementation(async (sequences, tokens) => {
+      rows.push(sequences.length)
+      if (isBroken) throw new Error('broken')
+      return step(sequences, tokens)
+    })
+    const grammar = 'root ::= "a" root'
+    const biases = {
+      logitBias: Object.fromEntries([...'a'].map((one) => [one.charCodeAt(0), false as const])),
+    }
+    const failed = answer(document, c, { ...options, grammar, ...biases }).catch((error) => error.code)
+    const got = await Promise.all([answer(document, a), answer(document, b)])
+    expect(got.map(({ tokens }) => tokens)).toEqual(expected.map(({ tokens }) => tokens))
+    expect(Math.max(...rows)).toBeGreaterThan(1)
+    expect(await failed).toMatch(/ERR_H2O_SAMPLING|ERR_H2O_INVALID_ARGUMENT/)
+    isBroken = true
+    const all = await Promise.allSettled([a, b, c].map((question) => answer(document, question)))
+    expect(all.map(({ status }) => status)).toContain('rejected')
+    isBroken = false
+    expect((await answer(document, b)).logprobs).toEqual(expected[1]?.logprobs)
   })
 
   it('end with their context', async () => {

@@ -81,6 +81,32 @@ it('takes a state or a text as a prompt, and counts it not', async () => {
   expect(scheduler.counts).toEqual({ steps: 1, rows: 1, prompts: 0, stalls: 0 })
 })
 
+it('decodes rows that wait together in one call, and a lone one as any', async () => {
+  const together: number[][] = []
+  const scheduler = new Scheduler(async (rows) => {
+    together.push(rows.map(({ token }) => token))
+    for (const { token, resolve, reject } of rows) {
+      if (token === 3) reject(new Error('of one'))
+      else resolve((token * 10) as never)
+    }
+  })
+  const alone = () => Promise.resolve(-1)
+  expect(await scheduler.runRow(1, 7, alone)).toBe(-1)
+  const book = scheduler.run('prompt', 9, 0, () => new Promise<void>((resolve) => setImmediate(resolve)))
+  const rows = [2, 3, 4].map((token) => scheduler.runRow(token, token, alone))
+  const other = scheduler.run('step', 5, 0, () => Promise.resolve('other'))
+  const results = await Promise.allSettled([...rows, other, book])
+  expect(results.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+    'fulfilled',
+    'fulfilled',
+  ])
+  expect(results[0]).toMatchObject({ value: 20 })
+  expect(together).toEqual([[2, 3, 4]])
+})
+
 it('rejects what has not begun, and goes on with the others', async () => {
   const { scheduler, begun, ask, end } = calls()
   const first = ask('a', 'prompt', 1)

@@ -5,6 +5,7 @@
 #include "context/forget-job.h"
 #include "context/fork-job.h"
 #include "context/state-jobs.h"
+#include "context/step-job.h"
 #include "model/tokenize-job.h"
 #include "runtime/values.h"
 
@@ -45,6 +46,7 @@ Napi::Function context_object::define(Napi::Env env) {
         InstanceMethod("tokenize",      &context_object::tokenize),
         InstanceMethod("startSampling", &context_object::start_sampling),
         InstanceMethod("decode",        &context_object::decode),
+        InstanceMethod("step",          &context_object::step),
         InstanceMethod("progress",      &context_object::progress),
         InstanceMethod("abort",         &context_object::abort),
         InstanceMethod("forget",        &context_object::forget),
@@ -153,6 +155,17 @@ Napi::Value context_object::decode(const Napi::CallbackInfo & info) {
     input.n_expected = info[6].As<Napi::Number>().Uint32Value();
 
     return thread->submit(std::make_unique<decode_job>(info.Env(), std::move(input), state, own.trace));
+}
+
+Napi::Value context_object::step(const Napi::CallbackInfo & info) {
+    const std::vector<int32_t> seq_ids = get_int32s(info[0]);
+    const std::vector<int32_t> tokens  = get_int32s(info[1]);
+
+    std::vector<step_row> rows;
+    for (size_t i = 0; i < seq_ids.size(); ++i) {
+        rows.push_back({ seq_ids[i], tokens.at(i), sequences[seq_ids[i]].draw->current });
+    }
+    return thread->submit(std::make_unique<step_job>(info.Env(), std::move(rows), state));
 }
 
 Napi::Value context_object::progress(const Napi::CallbackInfo & info) {

@@ -38,6 +38,9 @@ private:
     // Promise<call>
     Napi::Value decode(const Napi::CallbackInfo & info);
 
+    // (sequences: Int32Array, tokens: Int32Array) -> Promise<(call | { error })[]>: one token of each, and its sampler draws
+    Napi::Value step(const Napi::CallbackInfo & info);
+
     // (sequence) -> share of its running decode call, 0 to 1; 0 where there is none, or the backend does not tell
     Napi::Value progress(const Napi::CallbackInfo & info);
 

@@ -273,6 +273,11 @@ export interface NativeContext {
     keys: number,
     expected: number,
   ): Promise<NativeCall>
+  /**
+   * One token of each of these sequences in one call, from whose logits their samplers draw. Aborts of a sequence do not
+   * end it. What fails for one of them is in its place.
+   */
+  step(sequences: Int32Array, tokens: Int32Array): Promise<(NativeCall | { error: unknown })[]>
   /** Of the sequence's running call, 0 where it has none. */
   progress(sequence: number): number
   abort(sequence: number): void

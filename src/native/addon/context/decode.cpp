@@ -1,6 +1,6 @@
 #include "decode.h"
 
-#include "runtime/values.h"
+#include "call-result.h"
 
 #include <algorithm>
 #include <cmath>
@@ -203,49 +203,12 @@ void decode_job::read_results() {
     }
 }
 
-void decode_job::set_logprobs(Napi::Object & object) const {
-    const Napi::Env env = object.Env();
-    const size_t    n   = drawn.alternatives.size();
-
-    Napi::Int32Array   tokens   = Napi::Int32Array::New(env, n);
-    Napi::Float32Array logprobs = Napi::Float32Array::New(env, n);
-    for (size_t i = 0; i < n; ++i) {
-        tokens  [i] = drawn.alternatives[i].first;
-        logprobs[i] = drawn.alternatives[i].second;
-    }
-
-    object.Set("logprob",     Napi::Number::New(env, drawn.logprob));
-    object.Set("topTokens",   tokens);
-    object.Set("topLogprobs", logprobs);
-}
-
 Napi::Value decode_job::result(Napi::Env env) {
     if (trace) {
         *trace_target = trace;
     }
 
-    Napi::Object object = Napi::Object::New(env);
-
-    object.Set("n",         Napi::Number::New(env, call.n_tokens));
-    object.Set("pos",       Napi::Number::New(env, call.pos));
-    object.Set("path",      Napi::String::New(env, h2o_path_name(call.path)));
-    object.Set("reason",    call.reason == H2O_REASON_NONE ? env.Null()
-                                : Napi::Value(Napi::String::New(env, h2o_reason_name(call.reason))));
-    object.Set("inherited", Napi::Number::New(env, call.n_inherited));
-    object.Set("chunks",    Napi::Number::New(env, call.n_chunks));
-    object.Set("exact",     Napi::Boolean::New(env, call.is_exact));
-    object.Set("decode",    Napi::Number::New(env, call.n_decode));
-    object.Set("decodeReason", call.decode_reason == H2O_REASON_NONE ? env.Null()
-                                : Napi::Value(Napi::String::New(env, h2o_reason_name(call.decode_reason))));
-    object.Set("position",  Napi::Number::New(env, position));
-    object.Set("ms",        Napi::Number::New(env, ms));
-    object.Set("token",     drawn.token == LLAMA_TOKEN_NULL ? env.Null()
-                                : Napi::Value(Napi::Number::New(env, drawn.token)));
-    if (input.draw && input.draw->n_logprobs() >= 0) {
-        set_logprobs(object);
-    }
-
-    return object;
+    return call_to_js(env, call, position, ms, drawn, input.draw.get());
 }
 
 } // namespace addon

@@ -52,7 +52,6 @@ private:
     void draw();
     void copy_logits();
     void copy_trace();
-    void set_logprobs(Napi::Object & object) const;
 
     decode_input                   input;
     std::shared_ptr<context_state> state;

@@ -1,0 +1,116 @@
+#include "step-job.h"
+
+#include "call-result.h"
+
+namespace addon {
+
+step_job::step_job(Napi::Env env, std::vector<step_row> rows, std::shared_ptr<context_state> state) :
+    job(env, -1), rows(std::move(rows)), state(std::move(state)), outcomes(this->rows.size()) {}
+
+int step_job::decode() {
+    const int32_t n = (int32_t) rows.size();
+
+    std::vector<llama_token>    tokens;
+    std::vector<llama_seq_id *> seq_id;
+    for (step_row & row : rows) {
+        tokens.push_back(row.token);
+        seq_id.push_back(&row.seq_id);
+    }
+    std::vector<int32_t> n_seq_id(n, 1);
+    std::vector<int8_t>  output(n, 1);
+
+    llama_batch batch = llama_batch_get_one(tokens.data(), n); // positions follow those of the sequences
+    batch.n_seq_id = n_seq_id.data();
+    batch.seq_id   = seq_id.data();
+    batch.logits   = output.data();
+
+    const int status = llama_decode(state->ctx, batch);
+    llama_synchronize(state->ctx);
+
+    return status;
+}
+
+void step_job::draw(size_t i) {
+    outcome & own = outcomes[i];
+    try {
+        const float * logits = llama_get_logits_ith(state->ctx, (int32_t) i);
+        if (!logits) {
+            throw failure("ERR_H2O_DECODE_FAILED", "the model gives no logits");
+        }
+        if (rows[i].draw) {
+            own.drawn = rows[i].draw->draw(logits, aborted());
+        }
+    } catch (const failure & err) {
+        own.error = err;
+    } catch (const std::exception & err) { // limit_work_aborted too: the context is being disposed
+        own.error = failure("ERR_H2O_INTERRUPTED", err.what());
+    }
+    if (own.error) {
+        own.error->details.emplace_back("position", (double) own.position);
+    }
+}
+
+void step_job::run() {
+    std::vector<int32_t> bases;
+    for (const step_row & row : rows) {
+        bases.push_back(state->position(row.seq_id));
+        if ((uint32_t) bases.back() >= llama_n_ctx_seq(state->ctx) || bases.back() + 1 > state->n_positions) {
+            throw failure("ERR_H2O_PROMPT_TOO_LONG", "the tokens do not fit into the context",
+                {{"nPrompt", 1.0}, {"position", (double) bases.back()}});
+        }
+    }
+    h2o_set_decode(state->ctx, 0);
+    state->before.drop();
+
+    const int64_t t_start_us = llama_time_us();
+
+    std::string message = "llama_decode failed";
+    bool        is_torn = false;
+    int         status  = -3;
+    try {
+        status = decode();
+    } catch (const std::exception & err) {
+        is_torn = true;
+        message = err.what();
+    }
+    ms = (llama_time_us() - t_start_us) / 1000.0;
+
+    if (status != 0) {
+        for (size_t i = 0; i < rows.size(); ++i) {
+            const int32_t position = state->rollback(rows[i].seq_id, bases[i], is_torn);
+
+            outcomes[i].error = failure("ERR_H2O_DECODE_FAILED", message,
+                {{"status", (double) status}, {"nTokens", 1.0}, {"position", (double) position}});
+        }
+        return;
+    }
+    if (!h2o_get_last_call(state->ctx, &call)) {
+        call.reason        = H2O_REASON_OFF;
+        call.decode_reason = H2O_REASON_OFF;
+    }
+    call.n_tokens = 1;
+    for (size_t i = 0; i < rows.size(); ++i) {
+        outcomes[i].position = state->position(rows[i].seq_id);
+        draw(i);
+    }
+}
+
+Napi::Value step_job::result(Napi::Env env) {
+    Napi::Array array = Napi::Array::New(env, rows.size());
+
+    for (uint32_t i = 0; i < rows.size(); ++i) {
+        const outcome & own = outcomes[i];
+        if (own.error) {
+            Napi::Object failed = Napi::Object::New(env);
+            failed.Set("error", own.error->to_js(env));
+            array.Set(i, failed);
+            continue;
+        }
+        h2o_call its = call;
+        its.pos = own.position - 1;
+        array.Set(i, call_to_js(env, its, own.position, ms, own.drawn, rows[i].draw.get()));
+    }
+    return array;
+}
+
+} // namespace addon
