@@ -38,11 +38,6 @@ struct problem {
     int n_head() const { return n_head_kv*n_group; }
 };
 
-template <typename T>
-static T pick(test_random & rnd, const std::vector<T> & of) {
-    return of[rnd.integer(0, of.size() - 1)];
-}
-
 // what each token sees: the first cells (as it decodes), cells of a ring, all but a few holes, or nothing
 static std::vector<float> random_mask(test_random & rnd, const problem & p) {
     std::vector<float> mask(p.n_tokens*p.n_kv, -INFINITY);
@@ -78,10 +73,10 @@ static problem random_problem(test_random & rnd) {
     };
 
     problem p;
-    p.type_k    = pick(rnd, types);
-    p.type_v    = pick(rnd, types);
-    p.d_k       = pick<int>(rnd, { 32, 64, 96, 128, 256 });
-    p.d_v       = rnd.integer(0, 2) ? p.d_k : pick<int>(rnd, { 32, 64, 96, 128, 256 });
+    p.type_k    = rnd.pick(types);
+    p.type_v    = rnd.pick(types);
+    p.d_k       = rnd.pick<int>({ 32, 64, 96, 128, 256 });
+    p.d_v       = rnd.integer(0, 2) ? p.d_k : rnd.pick<int>({ 32, 64, 96, 128, 256 });
     p.n_head_kv = rnd.integer(1, 4);
     p.n_group   = rnd.integer(1, 8);
     p.n_tokens  = rnd.integer(0, 1) ? rnd.integer(1, 4) : rnd.integer(5, GGML_H2O_DECODE_MAX);
@@ -91,13 +86,13 @@ static problem random_problem(test_random & rnd) {
     p.has_sinks = rnd.integer(0, 3) == 0;
     p.type_mask = rnd.integer(0, 1) ? GGML_TYPE_F16 : GGML_TYPE_F32;
     p.cap       = rnd.integer(0, 3) == 0 ? 20.0f : 0.0f;
-    p.scale     = pick<float>(rnd, { 1.0f, 4.0f })/std::sqrt((float) p.d_k);
+    p.scale     = rnd.pick<float>({ 1.0f, 4.0f })/std::sqrt((float) p.d_k);
 
     if (!ggml_is_quantized(p.type_k) && rnd.integer(0, 3) == 0) {
-        p.d_k = pick<int>(rnd, { 8, 20, 72, 80, 112 });
+        p.d_k = rnd.pick<int>({ 8, 20, 72, 80, 112 });
     }
     if (!ggml_is_quantized(p.type_v) && rnd.integer(0, 3) == 0) {
-        p.d_v = pick<int>(rnd, { 8, 20, 72, 80, 112 });
+        p.d_v = rnd.pick<int>({ 8, 20, 72, 80, 112 });
     }
     p.mask = random_mask(rnd, p);
 

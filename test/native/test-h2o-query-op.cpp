@@ -36,24 +36,19 @@ struct problem {
 
 };
 
-template <typename T>
-static T pick(test_random & rnd, const std::vector<T> & of) {
-    return of[rnd.integer(0, of.size() - 1)];
-}
-
 static problem random_problem(test_random & rnd) {
     problem p;
-    p.d         = pick<int>(rnd, { 16, 24, 32, 80 });
+    p.d         = rnd.pick<int>({ 16, 24, 32, 80 });
     p.n_head    = rnd.integer(1, 3);
-    p.n_group   = pick<int>(rnd, { 1, 2, 4 });
-    p.pos       = pick<int>(rnd, { rnd.integer(1, 300), 64*rnd.integer(1, 20), 256*rnd.integer(1, 5), rnd.integer(1000, 2200) });
+    p.n_group   = rnd.pick<int>({ 1, 2, 4 });
+    p.pos       = rnd.pick<int>({ rnd.integer(1, 300), 64*rnd.integer(1, 20), 256*rnd.integer(1, 5), rnd.integer(1000, 2200) });
     p.n_local   = rnd.integer(0, 2) ? rnd.integer(0, std::min(p.pos - 1, 300)) : 0;
-    p.n_heavy   = pick<int>(rnd, { rnd.integer(1, 8), rnd.integer(8, 100), rnd.integer(200, 800) });
+    p.n_heavy   = rnd.pick<int>({ rnd.integer(1, 8), rnd.integer(8, 100), rnd.integer(200, 800) });
     p.n_queries = rnd.integer(1, 150);
     p.n_cells   = p.pos + p.n_queries;
     p.n_indexed = rnd.integer(0, p.pos);
     p.is_broken = rnd.integer(0, 9) == 0;
-    p.type_k    = pick<ggml_type>(rnd, { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16 });
+    p.type_k    = rnd.pick<ggml_type>({ GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16 });
 
     const int max = rnd.integer(0, 3); // 0: all is equal, and ties decide
 

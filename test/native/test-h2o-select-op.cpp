@@ -1,132 +1,34 @@
-// GGML_OP_H2O, SELECT and LOOKUP, against the oracle: random sizes, removed members, ties, NaN and infinities, nothing
-// tracked at all, 1 to 8 threads. Then small cases by hand.
+// GGML_OP_H2O, SELECT and LOOKUP: the cases of test-backend-ops on random sizes, with removed members, ties, NaN and
+// infinities, nothing tracked at all, for 1 to 8 threads. Then small cases by hand.
 
-#include "testing.h"
+#include "backend-case.h"
 
-#include "ops/ggml-h2o.h"
-#include "tests/h2o-oracle.h"
+#include "tests/test-backend-ops-h2o.h"
 
-#include <algorithm>
 #include <climits>
-#include <cmath>
-
-struct problem {
-    int n_head;
-    int pos;
-    int n_local;
-    int n_heavy;
-
-    ggml_h2o_tracked tracked;
-
-    // rows are longer than what counts, as the views into the state are
-    int n_mem_row;
-    int n_chunk_row;
-
-    std::vector<int32_t> mem_pos;
-    std::vector<float>   mem_score;
-    std::vector<float>   chunk_score;
-};
-
-static float random_score(test_random & rnd) {
-    switch (rnd.integer(0, 9)) {
-        case 0:  return NAN;
-        case 1:  return INFINITY;
-        case 2:  return -INFINITY;
-        case 3:
-        case 4:
-        case 5:  return rnd.integer(0, 3); // ties
-        default: return rnd.uniform(0.0f, 100.0f);
-    }
-}
-
-static problem random_problem(test_random & rnd) {
-    problem p;
-    p.n_head  = rnd.integer(1, 5);
-    p.n_local = rnd.integer(0, 12);
-    p.n_heavy = rnd.integer(p.n_local == 0 ? 1 : 0, 12);
-
-    const int n_chunk   = rnd.integer(0, 1) ? rnd.integer(0, 40) : 0;
-    const int chunk_pos = rnd.integer(0, 60);
-    const int n_mem     = std::min(rnd.integer(0, 24), chunk_pos);
-
-    p.pos     = std::max(1, chunk_pos + n_chunk + (rnd.integer(0, 2) == 0 ? rnd.integer(0, 30) : 0));
-    p.tracked = { n_mem, rnd.integer(0, 2) == 0 ? rnd.integer(1, p.pos) : INT_MAX, chunk_pos, n_chunk };
-
-    p.n_mem_row   = n_mem   + rnd.integer(1, 3);
-    p.n_chunk_row = n_chunk + rnd.integer(1, 3);
-
-    for (int ih = 0; ih < p.n_head; ++ih) {
-        std::vector<int32_t> all(chunk_pos);
-        for (int i = 0; i < chunk_pos; ++i) {
-            all[i] = i;
-        }
-        std::shuffle(all.begin(), all.end(), rnd.engine);
-        std::sort(all.begin(), all.begin() + n_mem);
-        all.resize(p.n_mem_row, -7);
-        std::fill(all.begin() + n_mem, all.end(), -7);
-        p.mem_pos.insert(p.mem_pos.end(), all.begin(), all.end());
-
-        for (int i = 0; i < p.n_mem_row; ++i)   { p.mem_score.push_back(random_score(rnd)); }
-        for (int i = 0; i < p.n_chunk_row; ++i) { p.chunk_score.push_back(random_score(rnd)); }
-    }
-    return p;
-}
-
-// position -> score of what is tracked, one head
-static std::map<int32_t, float> scores_of(const problem & p, int ih) {
-    std::map<int32_t, float> res;
-    for (int i = 0; i < p.tracked.n_mem; ++i) {
-        const int pos = p.mem_pos[ih*p.n_mem_row + i];
-        if (pos < p.tracked.mem_end) {
-            res[pos] = p.mem_score[ih*p.n_mem_row + i];
-        }
-    }
-    for (int i = 0; i < p.tracked.n_chunk; ++i) {
-        res[p.tracked.chunk_pos + i] = p.chunk_score[ih*p.n_chunk_row + i];
-    }
-    return res;
-}
-
-static bool same(float a, float b) {
-    return a == b || (std::isnan(a) && std::isnan(b));
-}
 
 static void test_random_cases(int n_cases) {
     test_random rnd;
 
     for (int i = 0; i < n_cases; ++i) {
-        const problem p = random_problem(rnd);
+        const int n_local = rnd.integer(0, 12);
+        const int n_heavy = rnd.integer(n_local == 0 ? 1 : 0, 12);
 
-        test_graph g;
-        ggml_tensor * mem_pos     = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_I32, p.n_mem_row,   p.n_head);
-        ggml_tensor * mem_score   = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, p.n_mem_row,   p.n_head);
-        ggml_tensor * chunk_score = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, p.n_chunk_row, p.n_head);
+        const int n_chunk   = rnd.integer(0, 1) ? rnd.integer(0, 40) : 0;
+        const int chunk_pos = rnd.integer(0, 60);
+        const int n_mem     = std::min(rnd.integer(0, 24), chunk_pos);
+        const int pos       = std::max(1, chunk_pos + n_chunk + (rnd.integer(0, 2) == 0 ? rnd.integer(0, 30) : 0));
 
-        ggml_tensor * set    = ggml_h2o_select(g.ctx.get(), mem_pos, mem_score, chunk_score, p.tracked, p.pos, p.n_local, p.n_heavy);
-        ggml_tensor * scores = ggml_h2o_lookup(g.ctx.get(), set, mem_pos, mem_score, chunk_score, p.tracked);
+        const ggml_h2o_tracked tracked = { n_mem, rnd.integer(0, 2) == 0 ? rnd.integer(1, pos) : INT_MAX, chunk_pos, n_chunk };
+        const int              n_head  = rnd.integer(1, 5);
+        const test_h2o_scores  scores  = rnd.pick<test_h2o_scores>({ TEST_H2O_SCORES_DISTINCT, TEST_H2O_SCORES_TIES, TEST_H2O_SCORES_SPECIAL });
 
-        g.alloc();
-        test_set(mem_pos,     p.mem_pos);
-        test_set(mem_score,   p.mem_score);
-        test_set(chunk_score, p.chunk_score);
-        g.compute({ set, scores }, i % 4 ? 1 : 2 + i/4 % 7);
+        test_h2o_select select(tracked, pos, n_local, n_heavy, n_head, scores);
+        test_h2o_lookup lookup(tracked, rnd.integer(1, chunk_pos + n_chunk + 9), n_head, scores);
 
-        const std::vector<int32_t> got       = test_get<int32_t>(set);
-        const std::vector<float>   got_score = test_get<float>(scores);
-
-        for (int ih = 0; ih < p.n_head; ++ih) {
-            const std::map<int32_t, float> tracked  = scores_of(p, ih);
-            const std::vector<int32_t>     expected = h2o_oracle_select(tracked, p.pos, p.n_local, p.n_heavy);
-
-            CHECK((int64_t) expected.size() == set->ne[0]);
-
-            for (size_t j = 0; j < expected.size(); ++j) {
-                const auto it = tracked.find(expected[j]);
-
-                CHECK(got[ih*expected.size() + j] == expected[j]);
-                CHECK(same(got_score[ih*expected.size() + j], it == tracked.end() ? 0.0f : it->second));
-            }
-        }
+        const int n_threads = i % 4 ? 1 : 2 + i/4 % 7;
+        test_run(select, n_threads);
+        test_run(lookup, n_threads);
     }
 }
 

@@ -45,11 +45,6 @@ struct problem {
     bool is_seen(int t, int cell) const { return cell < n_seen - (n_tokens - 1 - t) && !is_hole(cell); }
 };
 
-template <typename T>
-static T pick(test_random & rnd, const std::vector<T> & of) {
-    return of[rnd.integer(0, of.size() - 1)];
-}
-
 static void fill(test_random & rnd, problem & p) {
     const auto random = [&](std::vector<float> & x, size_t n, float max) {
         x.resize(n);
@@ -70,10 +65,10 @@ static void fill(test_random & rnd, problem & p) {
 
 static problem random_problem(test_random & rnd) {
     problem p;
-    p.type_k    = pick<ggml_type>(rnd, { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q5_1 });
-    p.type_v    = pick<ggml_type>(rnd, { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16 });
-    p.type_mask = pick<ggml_type>(rnd, { GGML_TYPE_F32, GGML_TYPE_F16 });
-    p.d_k       = ggml_is_quantized(p.type_k) ? pick<int>(rnd, { 32, 64, 96, 128, 256 }) : pick<int>(rnd, { 2, 20, 64, 70, 72, 80, 112, 128, 250 });
+    p.type_k    = rnd.pick<ggml_type>({ GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q5_1 });
+    p.type_v    = rnd.pick<ggml_type>({ GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16 });
+    p.type_mask = rnd.pick<ggml_type>({ GGML_TYPE_F32, GGML_TYPE_F16 });
+    p.d_k       = ggml_is_quantized(p.type_k) ? rnd.pick<int>({ 32, 64, 96, 128, 256 }) : rnd.pick<int>({ 2, 20, 64, 70, 72, 80, 112, 128, 250 });
     p.n_head_kv = rnd.integer(1, 3);
     p.n_group   = rnd.integer(1, 5);
     p.n_tokens  = rnd.integer(0, 1) ? 1 : rnd.integer(2, 8);

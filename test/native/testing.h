@@ -27,6 +27,9 @@ struct test_random {
 
     int   integer(int lo, int hi)       { return std::uniform_int_distribution<int>(lo, hi)(engine); }
     float uniform(float lo, float hi)   { return std::uniform_real_distribution<float>(lo, hi)(engine); }
+
+    template <typename T>
+    T pick(const std::vector<T> & of) { return of[integer(0, of.size() - 1)]; }
 };
 
 // a graph over tensors that live in host memory

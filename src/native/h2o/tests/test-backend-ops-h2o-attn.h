@@ -8,7 +8,8 @@
 struct test_h2o_keys {
     int  n_mem;              // keys of a memory set; 0: causal attention over the chunk
     int  n_near     = 0;     // keys before the chunk, causal only
-    bool has_blocks = false; // a set for each query head and block of queries, and no votes
+    bool has_blocks = false; // a set for each query head and block of queries
+    bool has_votes  = !has_blocks;
 };
 
 // a chunk over its own keys and those before them, or over memory sets, read from a KV cache by strides
@@ -16,7 +17,8 @@ struct test_h2o_attn : public test_h2o_case {
     const ggml_type type_k;
     const ggml_type type_v;
 
-    const int  d;
+    const int  d_k;
+    const int  d_v;
     const int  n_group;
     const int  n_queries; // per chunk
     const int  n_head_kv;
@@ -24,10 +26,11 @@ struct test_h2o_attn : public test_h2o_case {
     const int  n_mem;
     const int  n_near;
     const bool has_blocks;
+    const bool has_votes;
     const bool v_trans;
     const bool has_state; // on top of a state over other keys
 
-    const int pos     = 3; // cell of the first key, causal only
+    const int pos     = n_queries % 7; // cell of the first key, causal only
     const int n_rows  = n_queries*n_group;
     const int n_keys  = n_mem ? n_mem : n_near + n_queries;
     const int n_cells = pos + n_near + n_chunks*n_queries + n_mem + 5;
@@ -42,27 +45,27 @@ struct test_h2o_attn : public test_h2o_case {
     ggml_tensor * lse     = nullptr;
 
     std::string vars() override {
-        return "h2o=attn," + VARS_TO_STR12(type_k, type_v, d, n_group, n_queries, n_head_kv, n_chunks, n_mem, n_near, has_blocks,
-                v_trans, has_state);
+        return "h2o=attn," + VARS_TO_STR12(type_k, type_v, d_k, n_group, n_queries, n_head_kv, n_chunks, n_mem, n_near, has_blocks,
+                v_trans, has_state) + "," + VARS_TO_STR2(d_v, has_votes);
     }
 
     test_h2o_attn(ggml_type type_k, ggml_type type_v, int d, int n_group, int n_queries, int n_head_kv, int n_chunks,
-            test_h2o_keys keys, bool v_trans, bool has_state)
-        : type_k(type_k), type_v(type_v), d(d), n_group(n_group), n_queries(n_queries), n_head_kv(n_head_kv),
-          n_chunks(n_chunks), n_mem(keys.n_mem), n_near(keys.n_near), has_blocks(keys.has_blocks), v_trans(v_trans),
+            test_h2o_keys keys, bool v_trans, bool has_state, int d_v = 0)
+        : type_k(type_k), type_v(type_v), d_k(d), d_v(d_v ? d_v : d), n_group(n_group), n_queries(n_queries), n_head_kv(n_head_kv),
+          n_chunks(n_chunks), n_mem(keys.n_mem), n_near(keys.n_near), has_blocks(keys.has_blocks), has_votes(keys.has_votes), v_trans(v_trans),
           has_state(has_state) {}
 
     float scale() const {
-        return 1.0f/std::sqrt((float) d);
+        return 1.0f/std::sqrt((float) d_k);
     }
 
     ggml_tensor * build_graph(ggml_context * ctx) override {
-        q       = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d, n_head_kv*n_group, n_queries, n_chunks);
-        k_cache = ggml_new_tensor_2d(ctx, type_k, d*n_head_kv, n_cells);
-        v_cache = v_trans ? ggml_new_tensor_2d(ctx, type_v, n_cells, d*n_head_kv)
-                          : ggml_new_tensor_2d(ctx, type_v, d*n_head_kv, n_cells);
+        q       = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d_k, n_head_kv*n_group, n_queries, n_chunks);
+        k_cache = ggml_new_tensor_2d(ctx, type_k, d_k*n_head_kv, n_cells);
+        v_cache = v_trans ? ggml_new_tensor_2d(ctx, type_v, n_cells, d_v*n_head_kv)
+                          : ggml_new_tensor_2d(ctx, type_v, d_v*n_head_kv, n_cells);
         set     = n_mem     ? ggml_new_tensor_3d(ctx, GGML_TYPE_I32, n_mem, n_set_heads, n_sets) : nullptr;
-        o       = has_state ? ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d, n_head_kv*n_group, n_queries, n_chunks) : nullptr;
+        o       = has_state ? ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d_v, n_head_kv*n_group, n_queries, n_chunks) : nullptr;
         lse     = has_state ? ggml_new_tensor_3d(ctx, GGML_TYPE_F32, n_head_kv*n_group, n_queries, n_chunks) : nullptr;
 
         // a memory set chooses from all cells; chunks share the keys before them, so their views overlap
@@ -74,16 +77,16 @@ struct test_h2o_attn : public test_h2o_case {
             view->ne[dim] = n;
             return view;
         };
-        const auto rows = [&](ggml_tensor * cache) {
+        const auto rows = [&](ggml_tensor * cache, int d) {
             return with_keys(ggml_view_4d(ctx, cache, d, 1, n_head_kv, n_chunks, cache->nb[1], ggml_row_size(cache->type, d),
                     n_queries*cache->nb[1], p*cache->nb[1]), 1);
         };
-        ggml_tensor * k = rows(k_cache);
-        ggml_tensor * v = v_trans ? with_keys(ggml_view_4d(ctx, v_cache, 1, d, n_head_kv, n_chunks, v_cache->nb[1], d*v_cache->nb[1],
+        ggml_tensor * k = rows(k_cache, d_k);
+        ggml_tensor * v = v_trans ? with_keys(ggml_view_4d(ctx, v_cache, 1, d_v, n_head_kv, n_chunks, v_cache->nb[1], d_v*v_cache->nb[1],
                                             n_queries*v_cache->nb[0], p*v_cache->nb[0]), 0)
-                                  : rows(v_cache);
+                                  : rows(v_cache, d_v);
 
-        return ggml_h2o_attn(ctx, q, k, v, set, o, lse, v_trans, !n_mem, !has_blocks, scale());
+        return ggml_h2o_attn(ctx, q, k, v, set, o, lse, v_trans, !n_mem, has_votes, scale());
     }
 
     void initialize_tensors(ggml_context * ctx) override {
@@ -116,10 +119,10 @@ struct test_h2o_attn : public test_h2o_case {
             return res;
         };
         const std::vector<double> result = h2o_oracle_attn(
-                { d, d, n_group, n_head_kv, n_queries, n_chunks }, scale(), qs.data(), cells,
-                [&](int cell, int h) { return ks.data() + ((size_t) cell*n_head_kv + h)*d; },
-                [&](int cell, int h, int i) { return vs[v_trans ? (size_t) (h*d + i)*n_cells + cell : ((size_t) cell*n_head_kv + h)*d + i]; },
-                o ? os.data() : nullptr, lse ? ls.data() : nullptr, has_blocks ? 0 : n_keys);
+                { d_k, d_v, n_group, n_head_kv, n_queries, n_chunks }, scale(), qs.data(), cells,
+                [&](int cell, int h) { return ks.data() + ((size_t) cell*n_head_kv + h)*d_k; },
+                [&](int cell, int h, int i) { return vs[v_trans ? (size_t) (h*d_v + i)*n_cells + cell : ((size_t) cell*n_head_kv + h)*d_v + i]; },
+                o ? os.data() : nullptr, lse ? ls.data() : nullptr, has_votes ? n_keys : 0);
 
         expected.assign(result.begin(), result.end());
     }
@@ -130,7 +133,7 @@ struct test_h2o_attn : public test_h2o_case {
             return test_case::err(a, b, n);
         }
         const size_t n_state = (size_t) n_rows*n_head_kv*n_chunks;
-        const size_t ends[]  = { d*n_state, (d + 1)*n_state, n };
+        const size_t ends[]  = { d_v*n_state, (d_v + 1)*n_state, n };
 
         double res   = 0.0;
         size_t begin = 0;
@@ -152,7 +155,7 @@ struct test_h2o_attn : public test_h2o_case {
     }
 };
 
-static void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & cases) {
+inline void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & cases) {
     for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 }) {
         for (const bool has_state : { false, true }) {
             for (const bool v_trans : { false, true }) {

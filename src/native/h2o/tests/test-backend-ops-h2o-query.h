@@ -434,7 +434,7 @@ struct test_h2o_query : public test_h2o_indexed {
     }
 };
 
-static void h2o_add_test_cases_query(std::vector<std::unique_ptr<test_case>> & cases) {
+inline void h2o_add_test_cases_query(std::vector<std::unique_ptr<test_case>> & cases) {
     const auto distinct = TEST_H2O_KEYS_DISTINCT;
     const auto ties     = TEST_H2O_KEYS_TIES;
     const auto special  = TEST_H2O_KEYS_SPECIAL;

@@ -60,7 +60,9 @@ struct test_h2o_case : public test_case {
         }
         double n_wrong = 0;
         for (size_t i = 0; i < n; i++) {
-            n_wrong += a[i] != expected[i] || b[i] != expected[i];
+            for (const float x : { a[i], b[i] }) {
+                n_wrong += x != expected[i] && !(std::isnan(x) && std::isnan(expected[i]));
+            }
         }
         return n_wrong;
     }
@@ -288,8 +290,8 @@ struct test_h2o_lookup : public test_h2o_tracked {
         return "h2o=lookup," + test_h2o_tracked::vars() + "," + VARS_TO_STR1(n_set);
     }
 
-    test_h2o_lookup(ggml_h2o_tracked tracked, int n_set, int n_head_kv = 3)
-        : test_h2o_tracked(tracked, n_head_kv, TEST_H2O_SCORES_DISTINCT), n_set(n_set) {}
+    test_h2o_lookup(ggml_h2o_tracked tracked, int n_set, int n_head_kv = 3, test_h2o_scores scores = TEST_H2O_SCORES_DISTINCT)
+        : test_h2o_tracked(tracked, n_head_kv, scores), n_set(n_set) {}
 
     ggml_tensor * build_graph(ggml_context * ctx) override {
         build_inputs(ctx);
@@ -321,7 +323,7 @@ struct test_h2o_lookup : public test_h2o_tracked {
 #include "test-backend-ops-h2o-query.h"
 
 // make_test_cases_eval: adds the cases
-static void h2o_add_test_cases(std::vector<std::unique_ptr<test_case>> & cases) {
+inline void h2o_add_test_cases(std::vector<std::unique_ptr<test_case>> & cases) {
     for (const int n_head_kv : { 1, 2, 8 }) {
         for (const int n_rows : { 3, 77 }) {
             for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 }) {
