@@ -113,12 +113,14 @@ struct h2o_product_f32 {
     }
 
 private:
-    // channel after channel; zeros past the last one
+    // channel after channel; zeros past the last one. Neighbouring threads read what are neighbours in memory.
     template <int N, typename V>
     static __device__ __forceinline__ void load_slice(float * tile, int channel0, int d, const V & vectors) {
-        for (int i = threadIdx.x; i < N*(n_slice/8); i += n_threads) {
-            const int vec     = i%N;
-            const int channel = i/N*8;
+        constexpr int n_pieces = n_slice/8;
+
+        for (int i = threadIdx.x; i < N*n_pieces; i += n_threads) {
+            const int vec     = i/n_pieces;
+            const int channel = i%n_pieces*8;
 
             float v[8] = {};
             if (channel0 + channel < d) {
