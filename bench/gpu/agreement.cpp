@@ -58,12 +58,13 @@ static void give_up(const char * why) {
 
 static llama_context * open_context(const agreement_setup & s, bool is_device, const agreement_case & c, bool h2o) {
     llama_context_params params = llama_context_default_params();
-    params.n_ctx           = s.n_chunks*s.n_chunk + c.n_tail;
+    params.n_ctx           = s.n_chunks*s.n_chunk + c.n_tail + s.n_decoded;
     params.n_batch         = 4*s.n_chunk;
     params.n_ubatch        = s.n_chunk;
     params.flash_attn_type = c.flash ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
     params.type_k          = c.type;
     params.type_v          = c.type;
+    params.swa_full        = false; // windows in a cache of their own
 
     h2o_params sparse = h2o_default_params();
     sparse.n_local  = h2o ? s.n_local : 0;
@@ -79,12 +80,13 @@ static llama_context * open_context(const agreement_setup & s, bool is_device, c
     return ctx;
 }
 
-// the same prompt for every context
+// the same tokens for every context
 static outcome decode(llama_context * ctx, const agreement_setup & s, const agreement_case & c, bool trace) {
     const int n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(llama_get_model(ctx)));
 
     std::mt19937 engine(1);
-    std::vector<llama_token> tokens(s.n_chunks*s.n_chunk + c.n_tail);
+    const int n_prompt = s.n_chunks*s.n_chunk + c.n_tail;
+    std::vector<llama_token> tokens(n_prompt + s.n_decoded);
     for (llama_token & token : tokens) {
         token = engine() % n_vocab;
     }
@@ -94,12 +96,19 @@ static outcome decode(llama_context * ctx, const agreement_setup & s, const agre
 
     outcome res;
 
-    const int n_batch = llama_n_batch(ctx);
-    for (int pos = 0; pos < (int) tokens.size(); pos += n_batch) {
-        const int n = std::min<int>(n_batch, tokens.size() - pos);
+    const auto call = [&](int pos, int n) {
         if (llama_decode(ctx, llama_batch_get_one(tokens.data() + pos, n)) != 0) {
             give_up("llama_decode failed");
         }
+    };
+    const auto keep_logits = [&]() {
+        const float * logits = llama_get_logits_ith(ctx, -1);
+        res.logits.insert(res.logits.end(), logits, logits + n_vocab);
+    };
+
+    const int n_batch = llama_n_batch(ctx);
+    for (int pos = 0; pos < n_prompt; pos += n_batch) {
+        call(pos, std::min(n_batch, n_prompt - pos));
         for (int i = 0; trace && i < h2o_trace_n(ctx); ++i) {
             h2o_trace t;
             h2o_get_trace(ctx, i, &t);
@@ -112,13 +121,17 @@ static outcome decode(llama_context * ctx, const agreement_setup & s, const agre
         }
     }
 
-    const float * logits = llama_get_logits_ith(ctx, -1);
-    res.logits.assign(logits, logits + n_vocab);
+    keep_logits();
     res.n_splits = ggml_backend_sched_get_n_splits(ctx->get_sched());
 
-    h2o_call call;
-    res.is_sparse = h2o_get_last_call(ctx, &call) && call.path == H2O_PATH_SPARSE;
+    h2o_call last;
+    res.is_sparse = h2o_get_last_call(ctx, &last) && last.path == H2O_PATH_SPARSE;
     res.is_fused  = h2o_get_info(ctx).is_fused;
+
+    for (int pos = n_prompt; pos < (int) tokens.size(); ++pos) {
+        call(pos, 1);
+        keep_logits();
+    }
     return res;
 }
 
@@ -171,15 +184,16 @@ bool check_agreement(const agreement_setup & s, const agreement_case & c) {
     const outcome dense     = decode_once(s, true,  c, false);
 
     const double err    = nmse(first.logits, cpu.logits);
+    const double base   = nmse(dense.logits, dense_cpu.logits);
     const double voted  = c.policy == H2O_POLICY_QUERY ? 0.0 : nmse(first.votes, cpu.votes);
     const double same   = overlap(first, cpu);
     const bool   repeat = first.logits == second.logits && first.sets == second.sets && first.votes == second.votes;
 
-    const bool ok = cpu.is_sparse && plain.is_sparse && plain.is_fused && err <= c.max_nmse && voted <= c.max_nmse && same >= c.min_same &&
+    const bool ok = cpu.is_sparse && plain.is_sparse && plain.is_fused && err <= std::max(c.max_nmse, 2*base) && voted <= c.max_nmse && same >= c.min_same &&
         repeat && plain.n_splits <= dense.n_splits;
 
     printf("%-4s %-31s logits NMSE %.1e (dense %.1e), votes %.1e, same members %.2f %%, repeats %s, sparse %s, fused %s, splits %d (dense %d)\n",
-            ok ? "ok" : "FAIL", c.name, err, nmse(dense.logits, dense_cpu.logits), voted, 100*same, repeat ? "yes" : "no",
+            ok ? "ok" : "FAIL", c.name, err, base, voted, 100*same, repeat ? "yes" : "no",
             plain.is_sparse ? "yes" : "no", plain.is_fused ? "yes" : "no", plain.n_splits, dense.n_splits);
     return ok;
 }

@@ -16,7 +16,9 @@ struct agreement_case {
     bool            flash;
     h2o_schedule    schedule;
     int             n_tail;   // tokens behind the last whole chunk, at most a chunk
-    double          max_nmse; // of the logits, and of the votes
+    // of the logits, the last ones of the prompt and those of each decoded token, and of the votes; where backends are
+    // farther apart without H2O, as with weights of 8 bits, logits may be twice as far apart as there
+    double max_nmse;
     double          min_same; // share of the members of the memory sets
 };
 
@@ -31,6 +33,7 @@ struct agreement_setup {
     int n_chunks; // in calls of four: with three in the last one it is sparse with any tail
     int n_local;
     int n_heavy;
+    int n_decoded; // tokens behind the prompt, one by one
 };
 
 // prints a line; -> whether everything holds

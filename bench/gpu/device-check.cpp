@@ -1,12 +1,16 @@
 // One small model on the CPU and on the first GPU: agreement.h says what is compared. Fails without a GPU. Run by
-// bench/gpu/run.sh.
+// bench/gpu/run.sh, and by test/cuda on an interpreter.
 //
-//   device-check MODEL
+//   device-check MODEL CHUNK CHUNKS [CASE...]
+//
+// CHUNK: tokens; CHUNKS: of the prompt; CASE: the name of one that is wanted, of agreement.cpp; otherwise all are
 
 #include "agreement.h"
 
 #include <cstdio>
 #include <cstdlib>
+#include <set>
+#include <string>
 
 static void log_problems(ggml_log_level level, const char * text, void *) {
     if (level == GGML_LOG_LEVEL_ERROR || level == GGML_LOG_LEVEL_WARN) {
@@ -35,8 +39,8 @@ static bool has_gpu() {
 }
 
 int main(int argc, char ** argv) {
-    if (argc != 2) {
-        fprintf(stderr, "usage: device-check MODEL\n");
+    if (argc < 4) {
+        fprintf(stderr, "usage: device-check MODEL CHUNK CHUNKS [CASE...]\n");
         return 2;
     }
     // stock sums products of F16 weights in F16; that is its choice, and no matter of what is checked here
@@ -55,11 +59,21 @@ int main(int argc, char ** argv) {
         return 1;
     }
 
-    const agreement_setup setup = { load(argv[1], 0), load(argv[1], 999), 256, 11, 32, 64 };
+    const agreement_setup setup = { load(argv[1], 0), load(argv[1], 999), atoi(argv[2]), atoi(argv[3]), 32, 64, 3 };
 
-    bool ok = true;
+    const std::set<std::string> wanted(argv + 4, argv + argc);
+
+    bool   ok      = true;
+    size_t n_cases = 0;
     for (const agreement_case & c : agreement_cases()) {
-        ok = check_agreement(setup, c) && ok;
+        if (wanted.empty() || wanted.count(c.name)) {
+            ok = check_agreement(setup, c) && ok;
+            n_cases++;
+        }
+    }
+    if (n_cases < wanted.size()) {
+        fprintf(stderr, "FAIL a case that there is not\n");
+        ok = false;
     }
 
     llama_model_free(setup.on_device);

@@ -1,7 +1,9 @@
-// Writes a Qwen3 model of any shape with random weights, without a vocabulary: for measuring, and for comparing
-// devices. Tensors are streamed, so that a model may be larger than memory.
+// Writes a model of any shape with random weights, without a vocabulary: for measuring, and for comparing devices.
+// Tensors are streamed, so that a model may be larger than memory.
 //
-//   random-model OUT f32|f16|bf16|q8_0 LAYERS HIDDEN HEADS KV_HEADS HEAD_SIZE FFN VOCAB TIED(0|1)
+//   random-model OUT f32|f16|bf16|q8_0 LAYERS HIDDEN HEADS KV_HEADS HEAD_SIZE FFN VOCAB TIED(0|1) [ARCH]
+//
+// ARCH: qwen3, or another one of random-gguf.h
 
 #include "random-gguf.h"
 #include "random-values.h"
@@ -70,8 +72,8 @@ static void write_data(const model_plan & plan, FILE * file) {
 }
 
 int main(int argc, char ** argv) {
-    if (argc != 11) {
-        die("OUT f32|f16|bf16|q8_0 LAYERS HIDDEN HEADS KV_HEADS HEAD_SIZE FFN VOCAB TIED");
+    if (argc != 11 && argc != 12) {
+        die("OUT f32|f16|bf16|q8_0 LAYERS HIDDEN HEADS KV_HEADS HEAD_SIZE FFN VOCAB TIED [ARCH]");
     }
 
     const std::map<std::string, ggml_type> types = {
@@ -83,7 +85,7 @@ int main(int argc, char ** argv) {
 
     const auto arg = [&](int i) { return (int64_t) atoll(argv[i]); };
     const random_gguf_shape shape = {
-        "qwen3", arg(3), arg(4), arg(5), arg(6), arg(7), arg(8), arg(9), arg(10) != 0, 1 << 20, 1e6f, 1e-6f, 2.0f,
+        argc > 11 ? argv[11] : "qwen3", arg(3), arg(4), arg(5), arg(6), arg(7), arg(8), arg(9), arg(10) != 0, 1 << 20, 1e6f, 1e-6f, 2.0f,
     };
 
     const model_plan plan(shape, types.at(argv[2]));

@@ -134,7 +134,7 @@ stage_test() {
     our_cases_pass "$bin/test-backend-ops" test -b CUDA0 -p h2o=                || failed=1
     cases_pass     "$bin/test-backend-ops" test -b CUDA0 -o GET_ROWS            || failed=1
     ctest --test-dir "$out/patched" --output-on-failure --no-tests=error        || failed=1
-    { small_model small 128 && "$bin/device-check" "$out/small.gguf"; }         || failed=1
+    { small_model small 128 && "$bin/device-check" "$out/small.gguf" 256 11; }  || failed=1
     return $failed
 }
 

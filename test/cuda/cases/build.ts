@@ -7,12 +7,14 @@ import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { deviceFlags, GGML, includeOf, root, SOURCES } from '../nvcc.js'
 import type { Mutation } from './mutations.js'
+import { FATTN_TYPES, thinned, UPSTREAM } from './upstream.js'
 
 export const CHIPS = [80, 90] as const
 
 const CASES = root('test/cuda/cases')
 const INTERPRETER = root('test/cuda/ptx')
-const RUNTIME = root('bench/gpu/dry-run/cuda-runtime.cpp')
+const GPU = root('bench/gpu')
+const RUNTIME = join(GPU, 'dry-run/cuda-runtime.cpp')
 const CXX = 'g++'
 
 const files = (folder: string, end: string) =>
@@ -27,6 +29,7 @@ const PTX = [...files(INTERPRETER, '.cpp').filter((path) => !path.endsWith('-tes
 const LIBRARIES = ['libggml.a', 'libggml-cpu.a', 'libggml-base.a'].map((name) =>
   root(`build/llama.cpp/ggml/src/${name}`),
 )
+const LLAMA = root('build/llama.cpp/src/libllama.a')
 
 const ccache = spawnSync('ccache', ['--version']).status === 0 ? ['ccache'] : []
 
@@ -71,7 +74,7 @@ export class Build {
   }
 
   /** After unchanged, whose other objects it takes; for the first chip alone. -> the program */
-  async mutated({ name, unit, file, edits, size }: Mutation): Promise<string> {
+  async mutated({ name, cases, unit, file, edits }: Mutation): Promise<string> {
     const ops = join(this.folder, `${name}-ops`)
     cpSync(join(SOURCES, '..'), ops, { recursive: true })
     const edit = (path: string, from: string | RegExp, to: string) => {
@@ -85,21 +88,73 @@ export class Build {
     }
     for (const [from, to] of edits) edit(file, from, to)
     // kernels of one head size compile in a fifth of the time
-    if (size) edit('h2o-attn.cuh', new RegExp(`^ *case +(?!${size}:)\\d+: f\\(.*\n`, 'gm'), '')
+    if (cases[0] === 'mma') edit('h2o-attn.cuh', /^ *case +(?!64:)\d+: f\(.*\n/gm, '')
 
     await this.kernels(join(ops, 'cuda', unit), `${name}-${unit}`, CHIPS.slice(0, 1))
     return this.link(name, (other) => (other === unit ? `${name}-${unit}` : other))
+  }
+
+  /** After unchanged. bench/gpu/device-check with ggml-cuda for it, and what makes its models. -> the programs */
+  async model(): Promise<{ check: string; make: string }> {
+    const pathOf = thinned(join(GGML, 'src/ggml-cuda'), join(this.folder, 'ggml-cuda'))
+
+    const random = root('test/native/random-gguf.cpp')
+    const rooms = ['method', 'memory', 'context', '../limits'].map((room) => root(`src/native/h2o/${room}`))
+    const llama = ['include', 'src'].map((name) => join(GGML, '..', name))
+    const includes = [root('test/native'), ...rooms, ...llama].flatMap((include) => ['-I', include])
+    const host = (path: string, ...flags: string[]) =>
+      this.host(path, ['-std=c++17', '-O2', ...includes, ...flags])
+    await Promise.all([
+      ...UPSTREAM.map((unit) => this.kernels(pathOf(unit), basename(unit), CHIPS.slice(0, 1), FATTN_TYPES)),
+      ...['device-check.cpp', 'agreement.cpp', 'random-model.cpp'].map((name) => host(join(GPU, name))),
+      host(random),
+      host(join(GGML, 'src/ggml-backend-reg.cpp'), '-DGGML_USE_CUDA', '-DGGML_USE_CPU'),
+    ])
+    const objects = (units: string[]) => units.map((unit) => this.object(basename(unit)))
+
+    const check = join(this.folder, 'device-check')
+    await compile(CXX, [
+      // the runtime first, as in link
+      ...objects([
+        ...PTX,
+        ...KERNELS,
+        ...UPSTREAM,
+        'device-check.cpp',
+        'agreement.cpp',
+        'ggml-backend-reg.cpp',
+      ]),
+      ...[LLAMA, ...LIBRARIES],
+      // what is not compiled of ggml-cuda is looked for where it is called
+      ...['-Wl,--unresolved-symbols=ignore-all', '-Wl,-z,lazy', '-rdynamic', '-pthread', '-o', check],
+    ])
+    const make = join(this.folder, 'random-model')
+    await compile(CXX, [...objects(['random-model.cpp', random]), LIBRARIES[2] as string, '-o', make])
+    return { check, make }
   }
 
   private object(unit: string): string {
     return join(this.folder, `${unit}.o`)
   }
 
-  private async kernels(path: string, unit: string, chips: readonly number[]): Promise<void> {
+  private async kernels(
+    path: string,
+    unit: string,
+    chips: readonly number[],
+    flags: readonly string[] = [],
+  ): Promise<void> {
     const includes = [CASES, INTERPRETER, SOURCES, join(GGML, 'src/ggml-cpu')]
     const targets = chips.flatMap((chip) => ['-gencode', `arch=compute_${chip},code=compute_${chip}`])
     await compile(this.nvcc, [
-      ...['-c', '--no-compress', '-DGGML_CUDA_NO_VMM', ...targets, ...deviceFlags(this.nvcc)],
+      ...[
+        '-c',
+        '--no-compress',
+        '-DGGML_CUDA_NO_VMM',
+        '-Xcompiler',
+        '-fPIC',
+        ...targets,
+        ...deviceFlags(this.nvcc),
+      ],
+      ...flags,
       ...includes.filter((include) => include !== path && existsSync(include)).flatMap((i) => ['-I', i]),
       ...[path, '-o', this.object(unit)],
     ])
@@ -134,9 +189,13 @@ export interface Result {
   output: string
 }
 
-export async function run(program: string, args: readonly (string | number)[] = []): Promise<Result> {
+export async function run(
+  program: string,
+  args: readonly (string | number)[] = [],
+  variables: Record<string, string> = {},
+): Promise<Result> {
   // what the CPU computes is in F32, as what it is compared with
-  const env = { ...process.env, H2O_AMX: '0', H2O_INT8: '0', H2O_INT16: '0' }
+  const env = { ...process.env, H2O_AMX: '0', H2O_INT8: '0', H2O_INT16: '0', ...variables }
   try {
     const { stdout, stderr } = await promisify(execFile)(program, args.map(String), {
       env,
