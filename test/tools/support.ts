@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url'
 import { afterAll } from 'vitest'
 import { type ModelSpec, makeModel, Random, writeGguf } from '../../src/ts/model-maker/index.js'
 
-const BIN = fileURLToPath(new URL('../../build/bin/', import.meta.url))
+export const BIN = fileURLToPath(new URL('../../build/bin/', import.meta.url))
 
-export type Tool = 'llama-completion' | 'llama-perplexity' | 'llama-bench'
+export type Tool = 'llama-completion' | 'llama-perplexity' | 'llama-bench' | 'llama-batched-bench'
 
 export interface Outcome {
   status: number
@@ -42,15 +42,19 @@ export function textFile(text: string): string {
 }
 
 /** n random letters: n tokens of a model of ours. */
-export function letters(n: number): string {
-  const random = new Random(1, 'text')
+export function letters(n: number, seed = 1): string {
+  const random = new Random(seed, 'text')
   return String.fromCharCode(...Array.from({ length: n }, () => 97 + Math.floor(random.uniform() * 26)))
+}
+
+/** The environment, without what speaks to the tools. */
+export function cleanEnv(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([key]) => !/^(LLAMA_|H2O_|GGML_)/.test(key)))
 }
 
 /** Runs a tool to its end, without input, on one thread unless the arguments say otherwise. */
 export function run(tool: Tool, args: string[], env: Record<string, string> = {}): Promise<Outcome> {
-  const inherited = Object.entries(process.env).filter(([key]) => !/^(LLAMA_|H2O_|GGML_)/.test(key))
-  const options = { env: { ...Object.fromEntries(inherited), ...env }, maxBuffer: 64 << 20 }
+  const options = { env: { ...cleanEnv(), ...env }, maxBuffer: 64 << 20 }
   return new Promise((resolve, reject) => {
     const child = execFile(join(BIN, tool), ['-t', '1', ...args], options, (error, stdout, stderr) => {
       const status = error ? error.code : 0

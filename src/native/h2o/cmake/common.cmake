@@ -3,6 +3,7 @@ set(H2O_DIR ${CMAKE_CURRENT_LIST_DIR}/..)
 
 set(H2O_SOURCES
     ${H2O_DIR}/tools/h2o-arg.cpp
+    ${H2O_DIR}/tools/h2o-batch-parts.cpp
     ${H2O_DIR}/tools/h2o-tools.cpp
     ${H2O_DIR}/../limits/limit-jinja.cpp
     )

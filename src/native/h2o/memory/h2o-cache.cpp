@@ -83,7 +83,8 @@ h2o_cache::h2o_cache(const llama_model & model, const llama_cparams & cparams, c
     cparams(cparams), attn(attn),
     has_exact(h2o_has_exact(model, cparams, attn)),
     n_graph_chunks(h2o_n_graph_chunks(model, cparams)),
-    states(h2o_states(*engine.policy, attn.get_n_stream())), expected(LLAMA_MAX_SEQ, 0),
+    states(h2o_states(*engine.policy, attn.get_n_stream())),
+    expected(states.size() > 1 ? states.size() : LLAMA_MAX_SEQ, 0), // as upstream's cache counts its sequences
     n_decode(engine.store.has_signs() ? cparams.h2o.n_decode : 0), last(states.size()) {
     engine.trace.level = cparams.h2o.trace;
 }
@@ -324,8 +325,8 @@ h2o_state h2o_cache::get_state(llama_seq_id seq_id) const {
 
 std::vector<llama_pos> h2o_cache::ends() const {
     std::vector<llama_pos> res;
-    for (const h2o_state & state : states) {
-        res.push_back(attn.seq_pos_max(state.seq_id) + 1);
+    for (size_t s = 0; s < expected.size(); ++s) {
+        res.push_back(attn.seq_pos_max(s) + 1);
     }
     return res;
 }
@@ -351,7 +352,7 @@ void h2o_cache::removed(llama_seq_id seq_id, llama_pos p0, llama_pos p1, const s
     p0 = std::max(p0, 0);
 
     for (h2o_state & state : states) {
-        const llama_pos end = ends[state.stream];
+        const llama_pos end = ends[state.seq_id];
 
         if ((seq_id >= 0 && seq_id != state.seq_id) || p0 >= end || (p1 >= 0 && p1 <= p0)) {
             continue; // nothing that the state speaks of
@@ -364,7 +365,7 @@ void h2o_cache::removed(llama_seq_id seq_id, llama_pos p0, llama_pos p1, const s
     }
     for (size_t s = 0; s < expected.size(); ++s) {
         // what is left is not the prompt that was expected
-        expected[s] = (seq_id < 0 || (size_t) seq_id == s) && p0 < expected[s] ? 0 : expected[s];
+        expected[s] = (seq_id < 0 || (size_t) seq_id == s) && p0 < ends[s] ? 0 : expected[s];
     }
 }
 

@@ -111,7 +111,7 @@ public:
     void kept   (llama_seq_id seq_id);
     void changed(llama_seq_id seq_id, const char * why); // in a way that the state cannot follow
 
-    // where the sequences of the states end in the cache, by stream
+    // where the sequences end in the cache
     std::vector<llama_pos> ends() const;
 
     void write(llama_io_write_i & io, llama_seq_id seq_id) const;

@@ -46,7 +46,7 @@ std::vector<common_arg> h2o_args(const common_params & params) {
         }
     ).set_env("LLAMA_ARG_H2O_SELECT"));
 
-    // the server cuts its prompts itself
+    // who cuts prompts where their tails begin
     args.push_back(common_arg(
         {"--h2o-dense-tail"}, "N",
         "H2O sparse prefill: the last N tokens of the prompt attend to all of it, as a question there should"
@@ -54,7 +54,7 @@ std::vector<common_arg> h2o_args(const common_params & params) {
         [](common_params & params, const std::string & value) {
             params.h2o.n_dense_tail = h2o_parse_count(value);
         }
-    ).set_examples({LLAMA_EXAMPLE_COMPLETION}).set_env("LLAMA_ARG_H2O_DENSE_TAIL"));
+    ).set_examples({LLAMA_EXAMPLE_COMPLETION, LLAMA_EXAMPLE_SERVER, LLAMA_EXAMPLE_CLI}).set_env("LLAMA_ARG_H2O_DENSE_TAIL"));
 
     args.push_back(common_arg(
         {"--h2o-decode"}, "N",

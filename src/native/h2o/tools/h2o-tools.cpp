@@ -110,6 +110,11 @@ void h2o_log_start(const llama_context * ctx, const llama_context_params & cpara
     h2o_log_line("prompts of more than " + std::to_string(info.n_chunk) + " tokens (-ub) are prefilled sparsely: " +
         h2o_budget_text(info.n_local, info.n_heavy) + ", schedule = " + h2o_schedule_name(info.schedule) +
         ", select = " + h2o_policy_name(info.policy) + turn_off);
+
+    if (cparams.kv_unified && cparams.n_seq_max > 1) {
+        h2o_log_line("the sequences share one cache: a prompt is sparse while it is alone there; -np N without -kvu gives each "
+            "its own");
+    }
 }
 
 static std::string h2o_count_text(const h2o_count & count) {

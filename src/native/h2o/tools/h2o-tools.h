@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "h2o-batch-parts.h" // llama-server reads this header alone, through common.h
 #include "h2o.h"
 
 #include <cstdint>
@@ -27,11 +28,11 @@ std::string h2o_policies_text(const char * separator, bool with_about = false);
 // where one chunk holds all of it
 bool h2o_ends_call(const llama_context * ctx, const h2o_params & params, int n_call, int n_left);
 
-// common_init_result, after the context was made: one log line, if H2O was asked for, that says what it will do and how
-// to turn it off, or why it will do nothing
+// After the context was made: one log line, if H2O was asked for, that says what it will do and how to turn it off, or why it
+// will do nothing; a second one where sequences share a cache
 void h2o_log_start(const llama_context * ctx, const llama_context_params & cparams);
 
-// ~common_init_result: one log line with the calls by path and reason, if one was sparse or refused
+// Before the context goes: one log line with the calls by path and reason, if one was sparse or refused
 void h2o_log_end(const llama_context * ctx);
 
 // the text of that line, empty if there is nothing to tell
