@@ -46,6 +46,8 @@ export class Askers {
     const forget = async () => {
       try {
         if (!context.disposed) await context.forget(0)
+      } catch {
+        // what goes on in it next begins with that
       } finally {
         leave()
       }

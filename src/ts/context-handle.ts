@@ -14,7 +14,7 @@ import { OperationQueue, type TurnKind } from './operation-queue.js'
 import { checkDecode } from './options.js'
 import { Places } from './places.js'
 import { lookBack } from './sampling.js'
-import type { Scheduler } from './scheduler.js'
+import { maxPriority, type Scheduler } from './scheduler.js'
 import { refuseInsideLoop } from './token-loop.js'
 import type { H2oTraceEntry, LoadedState } from './types.js'
 
@@ -145,9 +145,16 @@ export class ContextHandle {
     return this.#native.progress(this.sequence)
   }
 
-  async tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array> {
+  async tokenize(
+    text: string,
+    addSpecial: boolean,
+    parseSpecial: boolean,
+    priority: number,
+  ): Promise<Int32Array> {
     const { sequence } = this
-    return this.#move(sequence, () => this.#native.tokenize(sequence, text, addSpecial, parseSpecial))
+    return this.#move(sequence, priority, () =>
+      this.#native.tokenize(sequence, text, addSpecial, parseSpecial),
+    )
   }
 
   /**
@@ -229,7 +236,7 @@ export class ContextHandle {
 
   /** @param sequence that it is for: an abort of another one ends it not */
   async save(sequence = this.sequence): Promise<Uint8Array> {
-    return this.#move(sequence, () => this.#native.save(this.sequence, this.history.save()))
+    return this.#move(sequence, maxPriority, () => this.#native.save(this.sequence, this.history.save()))
   }
 
   /** As History.reusable(), of what it holds now. */
@@ -251,7 +258,7 @@ export class ContextHandle {
   async restore(state: Uint8Array): Promise<LoadedState> {
     this.#isReplaced = true
     try {
-      const { position, inherited, reason, note } = await this.#move(this.sequence, () =>
+      const { position, inherited, reason, note } = await this.#move(this.sequence, maxPriority, () =>
         this.#native.restore(this.sequence, state),
       )
       this.#cut(0)
@@ -300,9 +307,9 @@ export class ContextHandle {
   }
 
   /** What takes the context's thread longer than a token: by turns with those of others. */
-  #move<T>(sequence: number, work: () => Promise<T>): Promise<T> {
+  #move<T>(sequence: number, priority: number, work: () => Promise<T>): Promise<T> {
     return this.#call(() =>
-      this.shared.scheduler.run('move', sequence, 0, async () => {
+      this.shared.scheduler.run('move', sequence, priority, async () => {
         this.assertLive()
         return work()
       }),

@@ -131,7 +131,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       ]
       for (const warning of warnings) (checked.onWarning ?? emitProcessWarning)(warning)
       const { flashAttn } = checked.native
-      const scheduler = new Scheduler(kvUnified ? stepTogether(context, info.nCallMax) : undefined)
+      const scheduler = new Scheduler(kvUnified ? stepTogether(context) : undefined)
       const shared = {
         native: context,
         info,
@@ -153,23 +153,19 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   }
 }
 
-/** @param most rows of a call */
-function stepTogether(native: NativeContext, most: number): StepTogether {
+function stepTogether(native: NativeContext): StepTogether {
   return async (rows) => {
-    for (let at = 0; at < rows.length; at += most) {
-      const some = rows.slice(at, at + most)
-      try {
-        const sequences = Int32Array.from(some, ({ sequence }) => sequence)
-        const tokens = Int32Array.from(some, ({ token }) => token)
-        const results = await native.step(sequences, tokens)
-        for (const [i, { resolve, reject }] of some.entries()) {
-          const result = results[i] as NativeCall | { error: unknown }
-          if ('error' in result) reject(result.error)
-          else resolve(result as never)
-        }
-      } catch (error) {
-        for (const { reject } of some) reject(error)
+    try {
+      const sequences = Int32Array.from(rows, ({ sequence }) => sequence)
+      const tokens = Int32Array.from(rows, ({ token }) => token)
+      const results = await native.step(sequences, tokens)
+      for (const [i, { resolve, reject }] of rows.entries()) {
+        const result = results[i] as NativeCall | { error: unknown }
+        if ('error' in result) reject(result.error)
+        else resolve(result as never)
       }
+    } catch (error) {
+      for (const { reject } of rows) reject(error)
     }
   }
 }

@@ -187,6 +187,12 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
     throw invalidArgument('decode is for sequences with cells of their own: not with kvUnified')
   }
   const { nBatch, nUbatch } = checkBatches(options, isOn, warnings)
+  if (nBatch < parallel) {
+    throw invalidArgument('nBatch (-b) is below parallel: a call may hold a token of each sequence', {
+      nBatch,
+      parallel,
+    })
+  }
   const used = native().resolveH2o(h2o, nUbatch)
   if (isOn) warnAboutBudget(h2o, used, nBatch, nUbatch, warnings)
   return {

@@ -7,6 +7,7 @@ import type { NativeCall, NativeSampling } from './native/surface.js'
 import type { Place } from './places.js'
 import { cutIntoPieces, planPrefill } from './prefill-plan.js'
 import { followProgress } from './progress.js'
+import { maxPriority } from './scheduler.js'
 import type { Call, Path, PrefillProgress, PrefillResult, Reason, Schedule } from './types.js'
 import { boolean, integer, oneOf, optionalFunction, optionalSignal, tokenIds } from './validate.js'
 
@@ -89,7 +90,7 @@ export function checkPrefillOptions(options: PrefillOptions): void {
   boolean('addSpecial', options.addSpecial, true)
   boolean('parseSpecial', options.parseSpecial, false)
   oneOf('logits', options.logits, 'last', logitsModes)
-  integer('priority', options.priority, 0, -(2 ** 31), 2 ** 31 - 1)
+  integer('priority', options.priority, 0, -maxPriority, maxPriority)
   optionalFunction('onProgress', options.onProgress)
   optionalSignal(options.signal)
 }
@@ -188,7 +189,7 @@ async function promptTokens(
 ): Promise<Int32Array> {
   if (typeof prompt !== 'string') return prompt
   const { addSpecial = base === 0, parseSpecial = false } = options
-  const tokens = await context.tokenize(prompt, addSpecial, parseSpecial)
+  const tokens = await context.tokenize(prompt, addSpecial, parseSpecial, options.priority ?? 0)
   if (tokens.length === 0) throw emptyPrompt()
   return tokens
 }

@@ -15,6 +15,9 @@ import { H2oError } from './errors.js'
  */
 export type CallKind = 'step' | 'prompt' | 'move'
 
+/** Of prompts. States have it, so that no prompt keeps them waiting for more than a call. */
+export const maxPriority = 2 ** 31 - 1
+
 /** The next token of a sequence whose sampler draws another one behind it. */
 export interface Row<T> {
   sequence: number

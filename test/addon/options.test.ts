@@ -25,6 +25,7 @@ describe('context options that make no sense', () => {
     ['nCtx NaN', { nCtx: Number.NaN }],
     ['nCtx beyond 31 bits', { nCtx: 2 ** 31 }],
     ['nBatch 0', { nBatch: 0 }],
+    ['nBatch below parallel', { nBatch: 8, parallel: 9 }],
     ['nUbatch 0', { nUbatch: 0 }],
     ['nBatch null', { nBatch: null }],
     ['nThreads 0', { nThreads: 0 }],

@@ -101,6 +101,17 @@ describe('a long prompt beside answers', () => {
     await context.dispose()
   })
 
+  it('is a text of a higher priority, and is made into tokens before them, too', async () => {
+    const [context, [reader, urgent]] = (await opened()) as [Context, [Sequence, Sequence]]
+    const log = logged(context)
+    const whole = reader.prefill(someTokens(12 * S), { denseTail: 0, priority: 1 })
+    await vi.waitUntil(() => log.length > 1, { interval: 1 })
+    await urgent.prefill('a text', { priority: 9 })
+    expect(log.length).toBeLessThan(10)
+    await whole
+    await context.dispose()
+  })
+
   it('does not wait for who takes no token', async () => {
     const [context, [reader, slow]] = (await opened()) as [Context, [Sequence, Sequence]]
     const answer = slow.generate(someTokens(20), { nPredict: 5, ...greedy })

@@ -159,9 +159,15 @@ describe('of several keys', () => {
     const tokens = someTokens(1500)
     await context.prefill(tokens)
     const prompt = { tokens, denseTail: 20 }
-    await recall.prepare({ slot: context, owner: 'two', heldBy: 'one', others: [], cleared() {} }, prompt)
+    await recall.prepare(
+      { slot: context, owner: 'two', heldBy: 'one', others: [], isStillOf: () => true, cleared() {} },
+      prompt,
+    )
     expect([context.position, recall.saved, recall.loaded]).toEqual([0, 1, 0])
-    await recall.prepare({ slot: context, owner: 'one', heldBy: 'two', others: [], cleared() {} }, prompt)
+    await recall.prepare(
+      { slot: context, owner: 'one', heldBy: 'two', others: [], isStillOf: () => true, cleared() {} },
+      prompt,
+    )
     expect([context.position, recall.saved, recall.loaded]).toEqual([1500, 1, 1])
     expect(recall.cache.size).toBe(0) // it is in the context now
   })
@@ -170,7 +176,7 @@ describe('of several keys', () => {
 describe('two contexts', () => {
   const context = () => tinyContext({ nCtx: 2048, h2o: { local: 16, heavy: 16, select: 'query' } })
   const prompt = { tokens: someTokens(1500, 7), denseTail: 20 }
-  const mine = { owner: 'one', heldBy: 'one', others: [], cleared() {} }
+  const mine = { owner: 'one', heldBy: 'one', others: [], isStillOf: () => true, cleared() {} }
 
   it('that are saved at once keep the bound', async () => {
     await using one = await context()

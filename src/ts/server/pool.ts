@@ -144,9 +144,10 @@ export class SlotPool {
     const slot = free[held.indexOf(Math.max(...held))] as Sequence
     this.#idle = this.#idle.filter((other) => other !== slot)
     const heldBy = this.#owners.get(slot)
-    const others = this.slots.filter((other) => other !== slot && this.#owners.get(other) === owner)
+    const isStillOf = (other: Sequence) => this.#owners.get(other) === owner
+    const others = this.slots.filter((other) => other !== slot && isStillOf(other))
     if (heldBy !== owner) this.#owners.set(slot, Symbol('changes hands')) // nobody's until it is cleared
-    first.start({ slot, owner, heldBy, others, cleared: () => this.#owners.set(slot, owner) })
+    first.start({ slot, owner, heldBy, others, isStillOf, cleared: () => this.#owners.set(slot, owner) })
   }
 
   /** Those that are free and would do. */

@@ -19,6 +19,8 @@ export interface Recalling {
   heldBy: unknown
   /** Other slots that hold prompts of the owner. */
   others: readonly Sequence[]
+  /** Whether one of these still does. */
+  isStillOf(other: Sequence): boolean
   /** What another owner left is gone: from now on the slot is of who asks. */
   cleared(): void
 }
@@ -30,7 +32,8 @@ interface Source {
   bytes: number
   /** What has to be moved of them: a copy is saved and loaded. */
   moves: 1 | 2
-  take(): Promise<Uint8Array>
+  /** undefined where it is gone by now. */
+  take(): Promise<Uint8Array | undefined>
   /** The slot holds it now. */
   restored(): void
 }
@@ -85,13 +88,9 @@ export class Recall {
   }
 
   /** The state that offers a prompt most, if it beats reading what `kept` tokens leave of it. */
-  #best(
-    { owner, others, slot }: Recalling,
-    offers: (held: Int32Array) => number,
-    kept: number,
-  ): Source | undefined {
-    const sources: Source[] = others.map((other) => this.#inSlot(other, slot, offers))
-    const cached = this.cache.best(owner, offers)
+  #best(recalling: Recalling, offers: (held: Int32Array) => number, kept: number): Source | undefined {
+    const sources: Source[] = recalling.others.map((other) => this.#inSlot(other, recalling, offers))
+    const cached = this.cache.best(recalling.owner, offers)
     if (cached) sources.push(this.#inMemory(cached.saved, cached.tokens))
     const best = sources.sort((a, b) => b.tokens - a.tokens)[0]
     return best && this.#beatsReading(best.bytes * best.moves, best.tokens - kept) ? best : undefined
@@ -108,15 +107,15 @@ export class Recall {
     return { tokens, bytes: saved.state.byteLength, moves: 1, take, restored }
   }
 
-  /** Between two native calls of a slot that is busy. */
-  #inSlot(slot: Sequence, asking: Sequence, offers: (held: Int32Array) => number): Source {
+  /** Between two native calls of a slot that is busy, and that may have changed hands by its turn. */
+  #inSlot(slot: Sequence, recalling: Recalling, offers: (held: Int32Array) => number): Source {
     const handle = slot[handleOf]()
     const tokens = offers(handle.offered())
     const take = async () => {
       const began = performance.now()
-      const state = await handle.save(asking[handleOf]().sequence)
+      const state = await handle.save(recalling.slot[handleOf]().sequence)
       this.#moved(state, performance.now() - began)
-      return state
+      return recalling.isStillOf(slot) && offers(handle.offered()) >= tokens ? state : undefined
     }
     const restored = () => {
       this.copied += tokens

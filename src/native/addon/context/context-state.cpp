@@ -55,6 +55,18 @@ int32_t context_state::earliest(llama_seq_id seq_id) const {
     return n_swa > 0 && pos_min > 0 ? pos_min + n_swa - 1 : 0;
 }
 
+void context_state::require_room(int32_t position, size_t n) const {
+    if (position + n > n_positions) {
+        throw failure("ERR_H2O_PROMPT_TOO_LONG", "the model knows no positions this far",
+            {{"nPrompt", (double) n}, {"nPositions", n_positions}, {"position", (double) position}});
+    }
+    const uint32_t n_ctx = llama_n_ctx_seq(ctx);
+    if (position + n > n_ctx) {
+        throw failure("ERR_H2O_PROMPT_TOO_LONG", "the tokens do not fit into the context",
+            {{"nPrompt", (double) n}, {"nCtx", (double) n_ctx}, {"position", (double) position}});
+    }
+}
+
 failure context_state::gone(llama_seq_id seq_id, int32_t from) const {
     return failure("ERR_H2O_POSITION_GONE",
         is_recurrent() ? "the recurrent layers of this model cannot forget a part of what they read"

@@ -57,6 +57,9 @@ struct context_state {
     // a sequence cannot go back to `from`
     failure gone(llama_seq_id seq_id, int32_t from) const;
 
+    // throws failure, ERR_H2O_PROMPT_TOO_LONG, unless n more tokens fit behind a position
+    void require_room(int32_t position, size_t n) const;
+
     // all that a sequence holds
     void clear(llama_seq_id seq_id) const;
 

@@ -26,15 +26,7 @@ void decode_job::check() const {
             {{"nTokens", (double) n}, {"nBatch", (double) n_max}});
     }
 
-    if (base + n > state->n_positions) {
-        throw failure("ERR_H2O_PROMPT_TOO_LONG", "the model knows no positions this far",
-            {{"nPrompt", (double) n}, {"nPositions", state->n_positions}, {"position", (double) base}});
-    }
-
-    if (base + n > llama_n_ctx_seq(state->ctx)) {
-        throw failure("ERR_H2O_PROMPT_TOO_LONG", "the tokens do not fit into the context",
-            {{"nPrompt", (double) n}, {"nCtx", (double) llama_n_ctx_seq(state->ctx)}, {"position", (double) base}});
-    }
+    state->require_room(base, n);
 
     if (input.n_expected > 0) {
         h2o_expect(state->ctx, input.seq_id, input.n_expected);

@@ -7,14 +7,28 @@ namespace addon {
 step_job::step_job(Napi::Env env, std::vector<step_row> rows, std::shared_ptr<context_state> state) :
     job(env, -1), rows(std::move(rows)), state(std::move(state)), outcomes(this->rows.size()) {}
 
-int step_job::decode() {
-    const int32_t n = (int32_t) rows.size();
+std::vector<size_t> step_job::find_rows_that_fit() {
+    std::vector<size_t> res;
+    for (size_t i = 0; i < rows.size(); ++i) {
+        outcomes[i].position = state->position(rows[i].seq_id);
+        try {
+            state->require_room(outcomes[i].position, 1);
+            res.push_back(i);
+        } catch (const failure & err) {
+            outcomes[i].error = err;
+        }
+    }
+    return res;
+}
+
+int step_job::decode(const std::vector<size_t> & fit) {
+    const int32_t n = (int32_t) fit.size();
 
     std::vector<llama_token>    tokens;
     std::vector<llama_seq_id *> seq_id;
-    for (step_row & row : rows) {
-        tokens.push_back(row.token);
-        seq_id.push_back(&row.seq_id);
+    for (const size_t i : fit) {
+        tokens.push_back(rows[i].token);
+        seq_id.push_back(&rows[i].seq_id);
     }
     std::vector<int32_t> n_seq_id(n, 1);
     std::vector<int8_t>  output(n, 1);
@@ -30,34 +44,26 @@ int step_job::decode() {
     return status;
 }
 
-void step_job::draw(size_t i) {
+void step_job::draw(size_t i, int32_t i_output) {
     outcome & own = outcomes[i];
     try {
-        const float * logits = llama_get_logits_ith(state->ctx, (int32_t) i);
+        const float * logits = llama_get_logits_ith(state->ctx, i_output);
         if (!logits) {
             throw failure("ERR_H2O_DECODE_FAILED", "the model gives no logits");
         }
         if (rows[i].draw) {
             own.drawn = rows[i].draw->draw(logits, aborted());
         }
-    } catch (const failure & err) {
-        own.error = err;
-    } catch (const std::exception & err) { // limit_work_aborted too: the context is being disposed
-        own.error = failure("ERR_H2O_INTERRUPTED", err.what());
-    }
-    if (own.error) {
+    } catch (...) {
+        own.error = caught_failure();
         own.error->details.emplace_back("position", (double) own.position);
     }
 }
 
 void step_job::run() {
-    std::vector<int32_t> bases;
-    for (const step_row & row : rows) {
-        bases.push_back(state->position(row.seq_id));
-        if ((uint32_t) bases.back() >= llama_n_ctx_seq(state->ctx) || bases.back() + 1 > state->n_positions) {
-            throw failure("ERR_H2O_PROMPT_TOO_LONG", "the tokens do not fit into the context",
-                {{"nPrompt", 1.0}, {"position", (double) bases.back()}});
-        }
+    const std::vector<size_t> fit = find_rows_that_fit();
+    if (fit.empty()) {
+        return;
     }
     h2o_set_decode(state->ctx, 0);
     state->before.drop();
@@ -68,7 +74,7 @@ void step_job::run() {
     bool        is_torn = false;
     int         status  = -3;
     try {
-        status = decode();
+        status = decode(fit);
     } catch (const std::exception & err) {
         is_torn = true;
         message = err.what();
@@ -76,8 +82,8 @@ void step_job::run() {
     ms = (llama_time_us() - t_start_us) / 1000.0;
 
     if (status != 0) {
-        for (size_t i = 0; i < rows.size(); ++i) {
-            const int32_t position = state->rollback(rows[i].seq_id, bases[i], is_torn);
+        for (const size_t i : fit) {
+            const int32_t position = state->rollback(rows[i].seq_id, outcomes[i].position, is_torn);
 
             outcomes[i].error = failure("ERR_H2O_DECODE_FAILED", message,
                 {{"status", (double) status}, {"nTokens", 1.0}, {"position", (double) position}});
@@ -89,9 +95,11 @@ void step_job::run() {
         call.decode_reason = H2O_REASON_OFF;
     }
     call.n_tokens = 1;
-    for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t i_output = 0; i_output < fit.size(); ++i_output) {
+        const size_t i = fit[i_output];
+
         outcomes[i].position = state->position(rows[i].seq_id);
-        draw(i);
+        draw(i, (int32_t) i_output);
     }
 }
 

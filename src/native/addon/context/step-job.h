@@ -1,8 +1,8 @@
 // One token of several sequences in one llama_decode call, and the next one of each drawn. Sequences that share their cells
 // read what they have in common once for all.
 //
-// The call counts as a whole, and ends before an abort of one sequence takes effect: its rows belong to others. What one
-// sequence cannot draw fails for it alone.
+// The call counts as a whole, and ends before an abort of one sequence takes effect: its rows belong to others. What does
+// not fit and what one sequence cannot draw fails for it alone.
 
 #pragma once
 
@@ -39,8 +39,11 @@ private:
         std::optional<failure> error;
     };
 
-    int  decode();
-    void draw(size_t i);
+    // those that the context has room for; the others have an error of their own
+    std::vector<size_t> find_rows_that_fit();
+
+    int  decode(const std::vector<size_t> & fit);
+    void draw(size_t i, int32_t i_output);
 
     std::vector<step_row>          rows;
     std::shared_ptr<context_state> state;

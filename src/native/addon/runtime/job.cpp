@@ -8,19 +8,27 @@
 
 namespace addon {
 
+failure caught_failure() {
+    try {
+        throw;
+    } catch (const failure & err) {
+        return err;
+    } catch (const limit_work_aborted & err) {
+        return failure("ERR_H2O_INTERRUPTED", err.what());
+    } catch (const std::bad_alloc &) {
+        return failure("ERR_H2O_CONTEXT_MEMORY", "out of memory");
+    } catch (const std::exception & err) {
+        return failure("ERR_H2O_DECODE_FAILED", err.what());
+    }
+}
+
 void job::execute() noexcept {
     log_capture log;
 
     try {
         run();
-    } catch (const failure & err) {
-        error = err;
-    } catch (const limit_work_aborted & err) {
-        error = failure("ERR_H2O_INTERRUPTED", err.what());
-    } catch (const std::bad_alloc &) {
-        error = failure("ERR_H2O_CONTEXT_MEMORY", "out of memory");
-    } catch (const std::exception & err) {
-        error = failure("ERR_H2O_DECODE_FAILED", err.what());
+    } catch (...) {
+        error = caught_failure();
     }
 
     if (error && !log.text().empty()) {

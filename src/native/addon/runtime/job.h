@@ -15,6 +15,9 @@
 
 namespace addon {
 
+// in a catch block: what was thrown, as a failure
+failure caught_failure();
+
 class job {
 public:
     // group: of the jobs that are aborted together
