@@ -10,9 +10,11 @@ export const UPSTREAM = [
   ...[
     'ggml-cuda',
     'binbcast',
+    'concat',
     'convert',
     'cpy',
     'fattn',
+    'fwht',
     'getrows',
     'mmf',
     'mmq',
