@@ -28,6 +28,11 @@ elseif (CMAKE_SYSTEM_NAME STREQUAL "Linux")
     # another llama.cpp in the same process must not see ours
     target_link_options(h2o_llama PRIVATE -Wl,--exclude-libs,ALL)
 endif()
+if (CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    # Node's executable has functions of the standard library, too, and Node 22's are built without exceptions: a pattern that
+    # std::regex refuses would end the process
+    target_link_options(h2o_llama PRIVATE -Wl,-Bsymbolic)
+endif()
 if (APPLE)
     target_link_options(h2o_llama PRIVATE -undefined dynamic_lookup)
 elseif (MSVC AND CMAKE_JS_NODELIB_DEF AND CMAKE_JS_NODELIB_TARGET)
