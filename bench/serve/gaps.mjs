@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 import { percentile } from '../../dist/cli/statistics.js'
 import { loadModel } from '../../dist/index.js'
 import { table } from '../quality/markdown.mjs'
-import { mebibytes, someTokens, timed, WAYS } from './ways.mjs'
+import { byTurns, mebibytes, someTokens, timed, WAYS } from './ways.mjs'
 
 const HELP = `usage: node bench/serve/gaps.mjs -m MODEL [options]
 
@@ -83,13 +83,7 @@ async function run(make) {
 }
 
 const names = Object.keys(WAYS)
-const runs = new Map(names.map((name) => [name, []]))
-for (let turn = 0; turn < Number(values.runs); turn++) {
-  for (let i = 0; i < names.length; i++) {
-    const name = names[(turn + i) % names.length]
-    runs.get(name).push(await run(WAYS[name]))
-  }
-}
+const runs = await byTurns(names, Number(values.runs), (name) => run(WAYS[name]))
 await model.dispose()
 
 const at = (fraction, numbers) =>

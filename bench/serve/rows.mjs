@@ -4,10 +4,10 @@
 
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { percentile } from '../../dist/cli/statistics.js'
+import { spread } from '../../dist/cli/statistics.js'
 import { createContext, loadModel } from '../../dist/index.js'
 import { table } from '../quality/markdown.mjs'
-import { mebibytes, someTokens, timed, WAYS } from './ways.mjs'
+import { byTurns, mebibytes, someTokens, timed, WAYS } from './ways.mjs'
 
 const HELP = `usage: node bench/serve/rows.mjs -m MODEL [options]
 
@@ -91,21 +91,9 @@ async function run(make, n) {
 const names = Object.keys(ways)
 const rows = []
 for (const n of values.rows.split(',').map(Number)) {
-  const runs = new Map(names.map((name) => [name, []]))
-  for (let turn = 0; turn < Number(values.runs); turn++) {
-    for (let i = 0; i < names.length; i++) {
-      const name = names[(turn + i) % names.length]
-      runs.get(name).push(await run(ways[name], n))
-    }
-  }
+  const runs = await byTurns(names, Number(values.runs), (name) => run(ways[name], n))
   for (const name of names) {
-    const of = (figure) => {
-      const all = runs.get(name).map((one) => one[figure])
-      return percentile(
-        all.toSorted((a, b) => a - b),
-        0.5,
-      )
-    }
+    const of = (figure) => spread(runs.get(name).map((one) => one[figure])).median
     rows.push([n, name, of('rate').toFixed(1), of('cpu').toFixed(1), of('mib').toFixed(0)])
   }
 }

@@ -3,7 +3,7 @@
 // the second asks. Through `h2o-prefill serve --parallel 2`, with a document of its own in each run.
 
 import { parseArgs } from 'node:util'
-import { percentile } from '../../dist/cli/statistics.js'
+import { spread } from '../../dist/cli/statistics.js'
 import { demoText } from '../../dist/model-maker/index.js'
 import { table } from '../quality/markdown.mjs'
 import { ask } from './client.mjs'
@@ -64,21 +64,13 @@ for (let run = 0; run < Number(values.runs); run++) {
 await server.untilIdle()
 await server.stop()
 
-const seconds = (list, share) =>
-  (
-    percentile(
-      list.toSorted((a, b) => a - b),
-      share,
-    ) / 1000
-  ).toFixed(2)
+const seconds = (ms) => (ms / 1000).toFixed(2)
 console.log(
   table(
     ['', 'median, s', 'least', 'most'],
-    Object.entries(times).map(([name, list]) => [
-      name,
-      seconds(list, 0.5),
-      seconds(list, 0),
-      seconds(list, 1),
-    ]),
+    Object.entries(times).map(([name, list]) => {
+      const { median, min, max } = spread(list)
+      return [name, seconds(median), seconds(min), seconds(max)]
+    }),
   ),
 )

@@ -36,3 +36,15 @@ export async function timed(work) {
   const { user, system } = process.cpuUsage(cpu)
   return { result, seconds: (performance.now() - began) / 1000, cpu: (user + system) / 1e6 }
 }
+
+/** Runs each of `names` so many times, by turns. -> Map of a name to what its runs gave */
+export async function byTurns(names, nRuns, run) {
+  const runs = new Map(names.map((name) => [name, []]))
+  for (let turn = 0; turn < nRuns; turn++) {
+    for (let i = 0; i < names.length; i++) {
+      const name = names[(turn + i) % names.length]
+      runs.get(name).push(await run(name))
+    }
+  }
+  return runs
+}

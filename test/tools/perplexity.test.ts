@@ -24,19 +24,13 @@ const off = ['--h2o-local', '0', '--h2o-heavy', '0']
 
 const text = letters(N_WINDOWS * WINDOW)
 
-async function perplexity(model: string, ...args: string[]): Promise<Outcome> {
-  const outcome = await run('llama-perplexity', [
-    '-m',
-    model,
-    '-f',
-    textFile(text),
-    '--no-warmup',
-    ...sizes,
-    ...args,
-  ])
+async function inWindows(model: string, ...args: string[]): Promise<Outcome> {
+  const outcome = await run('llama-perplexity', ['-m', model, '-f', textFile(text), '--no-warmup', ...args])
   expect(outcome.status, outcome.stderr).toBe(0)
   return outcome
 }
+
+const perplexity = (model: string, ...args: string[]) => inWindows(model, ...sizes, ...args)
 
 /** The perplexity after each window, as printed. */
 const estimates = ({ stdout }: Outcome) =>
@@ -122,30 +116,13 @@ test('single-pass does not depend on -b', async () => {
   expect(whole).toEqual(single.map((value) => expect.closeTo(value, 1)))
 })
 
-/** Several windows in a call, which `sizes` has not. */
-async function windowsOf512(...args: string[]): Promise<Outcome> {
-  const model = await modelFile()
-  const outcome = await run('llama-perplexity', [
-    '-m',
-    model,
-    '-f',
-    textFile(text),
-    '--no-warmup',
-    '-c',
-    '512',
-    ...args,
-  ])
-  expect(outcome.status, outcome.stderr).toBe(0)
-  return outcome
-}
-
 test('the default windows, four in a call, are one chunk each, and dense', async () => {
-  const outcome = await windowsOf512()
+  const outcome = await inWindows(await modelFile(), '-c', '512')
   expect(h2oLines(outcome)[0]).toContain('can be sparse: batch-too-small')
   expect(calls(outcome)).toEqual(['h2o (0 calls, 0 tokens), dense batch-too-small (1 call, 2048 tokens)'])
 })
 
 test('two windows in a call that is longer than each may be are sparse', async () => {
-  const outcome = await windowsOf512('-b', '1024', '-ub', '256', ...budget)
+  const outcome = await inWindows(await modelFile(), '-c', '512', '-b', '1024', '-ub', '256', ...budget)
   expect(calls(outcome)).toEqual(['h2o (2 calls, 2048 tokens)'])
 })
