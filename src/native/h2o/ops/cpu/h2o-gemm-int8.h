@@ -109,6 +109,13 @@ static inline h2o_int8_lanes::ints h2o_int8_madd(h2o_int8_lanes::ints acc, h2o_i
 #endif
 }
 
+// in a register from here on: GCC reads it again for each row
+#if defined(_MSC_VER)
+#define H2O_KEEP(x)
+#else
+#define H2O_KEEP(x) asm("" : "+v"(x))
+#endif
+
 // The logits of the keys of a page, GGML_H2O_PAGE of them:
 //   keys    [GGML_H2O_PAGE][d], scale [GGML_H2O_PAGE]
 //   queries [d/4][H2O_PANEL][4], scale_q [H2O_PANEL]
@@ -139,14 +146,18 @@ static inline void h2o_int8_score_page(
 
             for (int64_t k = 0; k < d; k += 4) {
                 lanes::ints q[RN];
+#pragma GCC unroll 4
                 for (int j = 0; j < RN; ++j) {
                     q[j] = lanes::load(queries + k*H2O_PANEL + (col + j*lanes::N)*4);
+                    H2O_KEEP(q[j]);
                 }
+#pragma GCC unroll 4
                 for (int i = 0; i < RM; ++i) {
                     int32_t key;
                     memcpy(&key, keys + (row + i)*d + k, sizeof(key));
 
                     const lanes::ints four = lanes::set1(key);
+#pragma GCC unroll 4
                     for (int j = 0; j < RN; ++j) {
                         acc[i][j] = h2o_int8_madd(acc[i][j], q[j], four);
                     }

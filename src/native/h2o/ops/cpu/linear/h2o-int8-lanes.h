@@ -36,8 +36,11 @@ struct h2o_int8_lanes {
     static floats mul   (floats a, floats b)            { return _mm512_mul_ps(a, b); }
     static floats fma   (floats a, floats b, floats c)  { return _mm512_fmadd_ps(a, b, c); }
     static void   store (float * p, floats x)           { _mm512_storeu_ps(p, x); }
-#if defined(H2O_HAS_VNNI)
+#if defined(H2O_HAS_VNNI) && defined(_MSC_VER)
     static ints   dot8  (ints acc, ints u, ints s)      { return _mm512_dpbusd_epi32(acc, u, s); }
+#elif defined(H2O_HAS_VNNI)
+    // GCC moves the sums of the intrinsic from register to register; both dialects, as -masm wants
+    static ints   dot8  (ints acc, ints u, ints s)      { asm("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(acc) : "v"(u), "v"(s)); return acc; }
 #endif
 #else
     using ints   = __m256i;
