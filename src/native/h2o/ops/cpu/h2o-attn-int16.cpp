@@ -28,15 +28,14 @@ size_t h2o_attn_int16_work_size(const ggml_tensor *, int) {
 // are rounded row by row. Values are rounded key by key; what a key's unit is goes into its weight, and the weights of a
 // query are rounded over a piece.
 //
-// Over neighbouring keys all threads pack the keys of a chunk, then each takes panels of queries. Over sets a thread takes
-// a block of queries as a whole.
+// Over neighbouring keys all threads pack the keys of a chunk, then each takes panels of queries. Over sets all threads round
+// the members of a KV head, each once for all sets that hold it, then each takes blocks of queries as a whole.
 
 static constexpr size_t  H2O_ALIGN = 64;
 static constexpr int64_t H2O_PIECE = 64; // keys
 
 // what the sums of a piece can hold: the weights of a query add up to 65000, and 32 more by rounding, and 65032*32767 is less
 // than 2^31
-static constexpr int H2O_VALUE_TOP  = 32767;
 static constexpr int H2O_WEIGHT_TOP = 32767;
 static constexpr int H2O_WEIGHT_SUM = 65000;
 
@@ -59,17 +58,28 @@ struct h2o_int16_op : h2o_attn_inputs {
     int64_t size_v()      const { return H2O_PIECE*ld_v*sizeof(int16_t); }
     int64_t size_units()  const { return H2O_PIECE*sizeof(float); }
     int64_t size_piece()  const { return size_k() + size_v() + 2*size_units(); }
-    int64_t size_shared() const { return set ? 0 : n_head*n_pieces*size_piece(); }
+    int64_t size_pieces() const { return n_head*n_pieces*size_piece(); }
+
+    // a cell of a KV head that a set may hold
+    int64_t n_cells()     const { return k->ne[1]; }
+    int64_t size_cell()   const { return (d_k + ld_v)*sizeof(int16_t) + 2*sizeof(float); }
+    int64_t size_marks()  const { return GGML_PAD(n_cells(), H2O_ALIGN); }
+
+    int64_t size_shared(int n_tasks) const {
+        return set ? GGML_PAD(n_cells()*size_cell(), H2O_ALIGN) + n_tasks*size_marks() : size_pieces();
+    }
 
     int64_t size_q()      const { return H2O_PANEL*d_k*sizeof(int16_t); }
     int64_t size_logits() const { return H2O_PIECE*H2O_PANEL*sizeof(float); }
     int64_t size_o()      const { return H2O_PANEL*ld_v*sizeof(float); }
     int64_t size_weights() const { return std::max<int64_t>(size_logits()/2, d_k*sizeof(int16_t)); }
     int64_t size_key()    const { return d_k*sizeof(float); }
-    int64_t size_values() const { return (p.v_trans ? H2O_PIECE : 2)*ld_v*sizeof(float); }
+    int64_t size_values() const { return (p.v_trans ? H2O_PIECE : 1)*ld_v*sizeof(float); }
+    int64_t size_rounded() const { return H2O_PIECE*size_cell(); }
     int64_t size_thread() const {
         return GGML_PAD(
-            size_q() + size_logits() + size_weights() + size_o() + size_key() + size_values() + size_piece(), H2O_ALIGN);
+            size_q() + size_logits() + size_weights() + size_o() + size_key() + size_values() + size_piece() + size_rounded(),
+            H2O_ALIGN);
     }
 };
 
@@ -88,26 +98,43 @@ struct h2o_int16_piece {
     float   * unit_v;
 };
 
+// rounded keys and values, cell by cell
+struct h2o_int16_cells {
+    h2o_int16_cells(const h2o_int16_op & op, char * base, int64_t n) {
+        k      = (int16_t *) base;
+        v      = k + n*op.d_k;
+        unit_k = (float *) (v + n*op.ld_v);
+        unit_v = unit_k + n;
+    }
+
+    int16_t * k; // [n][d_k]
+    int16_t * v; // [n][ld_v]
+    float   * unit_k;
+    float   * unit_v;
+};
+
 struct h2o_int16_work {
     h2o_int16_work(const h2o_int16_op & op, const ggml_compute_params * params) {
         shared  = (char *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN);
-        q       = (int16_t *) (shared + op.size_shared() + params->ith*op.size_thread());
+        q       = (int16_t *) (shared + op.size_shared(params->nth) + params->ith*op.size_thread());
         logits  = (float *) ((char *) q + op.size_q());
         weights = (int16_t *) ((char *) logits + op.size_logits());
         o       = (float *) ((char *) weights + op.size_weights());
         key     = (float *) ((char *) o + op.size_o());
         values  = (float *) ((char *) key + op.size_key());
         own     = (char *) values + op.size_values();
+        rounded = own + op.size_piece();
     }
 
-    char    * shared;  // the pieces of all heads
+    char    * shared;  // the pieces of all heads, or the cells of a KV head and a mark of each thread for each
     int16_t * q;       // [d_k/2][H2O_PANEL][2]
     float   * logits;  // [H2O_PIECE][H2O_PANEL]
     int16_t * weights; // [H2O_PIECE/2][H2O_PANEL][2]
     float   * o;       // [H2O_PANEL][ld_v]
     float   * key;     // as F32
-    float   * values;  // those of two keys, or of a piece where they lie by channel
+    float   * values;  // those of a key, or of a piece where they lie by channel
     char    * own;     // a piece of a set
+    char    * rounded; // cells of a piece
 };
 
 // of the queries of a panel
@@ -121,37 +148,58 @@ struct h2o_int16_state {
 
 }
 
-// keys from key0 on and their values, those of a piece; a value that is no number makes its key's logits so, too, and with
-// them the whole output of the rows that see it
-static void h2o_pack_piece(
+// the i-th of `out`; a value that is no number makes its key's logits so, too, and with them the whole output of the rows that
+// see it
+static void h2o_round_cell(const h2o_int16_op & op, const float * key, const float * values, const h2o_int16_cells & out, int64_t i) {
+    const float unit_v = h2o_int16_round_by_max(values, op.ld_v, out.v + i*op.ld_v);
+
+    out.unit_v[i] = unit_v == unit_v ? unit_v : 0.0f; // queries that do not see the key add it, too
+    out.unit_k[i] = h2o_int16_round_by_norm(key, op.d_k, out.k + i*op.d_k) + 0.0f*unit_v;
+}
+
+// n cells as they are multiplied; at(i): the place of the i-th
+template <typename F>
+static void h2o_pack_piece(const h2o_int16_op & op, const h2o_int16_cells & cells, int64_t n, const F & at, const h2o_int16_piece & piece) {
+    static const int16_t zeros[H2O_INT16_STEP] = {};
+
+    for (int64_t i = 0; i < n; ++i) {
+        memcpy(piece.k + i*op.d_k, cells.k + at(i)*op.d_k, op.d_k*sizeof(int16_t));
+        piece.unit_k[i] = cells.unit_k[at(i)];
+        piece.unit_v[i] = cells.unit_v[at(i)];
+    }
+    for (int64_t i = 0; i < n; i += 2) {
+        const int16_t * a = cells.v + at(i)*op.ld_v;
+
+        if (i + 1 < n) {
+            h2o_int16_join(a, cells.v + at(i + 1)*op.ld_v, op.ld_v, piece.v + i*op.ld_v);
+            continue;
+        }
+        for (int64_t j = 0; j < op.ld_v; j += H2O_INT16_STEP) { // so that the last key has another beside it
+            h2o_int16_join(a + j, zeros, H2O_INT16_STEP, piece.v + i*op.ld_v + 2*j);
+        }
+    }
+}
+
+// keys from key0 on and their values, those of a piece
+static void h2o_pack_neighbours(
         const h2o_int16_op & op, const h2o_int16_work & w, const h2o_attn_cells & cells, int64_t key0, const h2o_int16_piece & piece) {
     const int64_t n = std::min(H2O_PIECE, op.n_keys - key0);
+
+    const h2o_int16_cells rounded(op, w.rounded, H2O_PIECE);
 
     if (op.p.v_trans) {
         cells.read_v(op, key0, n, w.values, op.ld_v);
     }
-    for (int64_t i = 0; i < n; i += 2) {
-        const int64_t n_here = std::min<int64_t>(2, n - i);
-        float       * values = w.values + (op.p.v_trans ? i*op.ld_v : 0);
+    for (int64_t i = 0; i < n; ++i) {
+        float * values = w.values + (op.p.v_trans ? i*op.ld_v : 0);
 
         if (!op.p.v_trans) {
-            cells.read_v(op, key0 + i, n_here, values, op.ld_v);
+            cells.read_v(op, key0 + i, 1, values, op.ld_v);
         }
-        if (n_here == 1) {
-            std::fill(values + op.ld_v, values + 2*op.ld_v, 0.0f); // so that the last key has another beside it
-        }
-        float unit_v[2];
-        for (int64_t j = 0; j < 2; ++j) {
-            unit_v[j] = h2o_size_of_row(values + j*op.ld_v, op.ld_v).max/H2O_VALUE_TOP;
-        }
-        h2o_int16_round_pair(values, values + op.ld_v, op.ld_v, unit_v[0], unit_v[1], piece.v + i*op.ld_v);
-
-        for (int64_t j = 0; j < n_here; ++j) {
-            cells.read_k(op, key0 + i + j, 1, w.key, op.d_k);
-            piece.unit_v[i + j] = unit_v[j] == unit_v[j] ? unit_v[j] : 0.0f; // queries that do not see the key add it, too
-            piece.unit_k[i + j] = h2o_int16_round_by_norm(w.key, op.d_k, piece.k + (i + j)*op.d_k) + 0.0f*unit_v[j];
-        }
+        cells.read_k(op, key0 + i, 1, w.key, op.d_k);
+        h2o_round_cell(op, w.key, values, rounded, i);
     }
+    h2o_pack_piece(op, rounded, n, [](int64_t i) { return i; }, piece);
 }
 
 static void h2o_pack_panel(
@@ -265,27 +313,77 @@ static void h2o_write_panel(
     }
 }
 
+// marks [n_cells] what is in this thread's share of the sets of a KV head
+static void h2o_mark_members(const h2o_int16_op & op, int64_t ih_kv, const ggml_compute_params * params, char * marks) {
+    const int64_t n_sets = op.set->ne[2];
+
+    std::fill_n(marks, op.n_cells(), 0);
+    for (int64_t i = params->ith; i < op.n_per_kv*n_sets; i += params->nth) {
+        const h2o_attn_cells cells = h2o_attn_cells::of_set(op, ih_kv*op.n_per_kv + i/n_sets, i%n_sets);
+
+        for (int64_t key = 0; key < op.n_keys; ++key) {
+            marks[cells.at(key)] = 1;
+        }
+    }
+}
+
+// this thread's share of the cells that any thread marked
+static void h2o_round_members(
+        const h2o_int16_op & op, const h2o_int16_work & w, int64_t ih_kv, const ggml_compute_params * params, const char * marks,
+        const h2o_int16_cells & out) {
+    const h2o_attn_cells cells = { 0, ih_kv*op.n_per_kv, nullptr };
+
+    const int64_t end = op.n_cells()*(params->ith + 1)/params->nth;
+
+    for (int64_t i = op.n_cells()*params->ith/params->nth; i < end; ++i) {
+        bool is_member = false;
+        for (int t = 0; t < params->nth; ++t) {
+            is_member |= marks[t*op.size_marks() + i] != 0;
+        }
+        if (is_member) {
+            cells.read_k(op, i, 1, w.key, op.d_k);
+            cells.read_v(op, i, 1, w.values, op.ld_v);
+            h2o_round_cell(op, w.key, w.values, out, i);
+        }
+    }
+}
+
+static void h2o_over_set(
+        const h2o_int16_op & op, const h2o_int16_work & w, const h2o_int16_cells & rounded, int64_t ih, int64_t is, ggml_tensor * dst) {
+    const h2o_int16_piece piece(op, w.own);
+
+    const h2o_attn_cells cells   = h2o_attn_cells::of_set(op, ih, is);
+    const int64_t        row_end = std::min((is + 1)*op.n_rows_of_set(), op.n_rows);
+
+    for (int64_t row = is*op.n_rows_of_set(); row < row_end; row += H2O_PANEL) {
+        const int64_t n = std::min<int64_t>(H2O_PANEL, row_end - row);
+
+        h2o_int16_state state;
+        h2o_pack_panel(op, w, cells, row, n, state);
+        for (int64_t key = 0; key < op.n_keys; key += H2O_PIECE) {
+            const int64_t n_keys = std::min(H2O_PIECE, op.n_keys - key);
+
+            h2o_pack_piece(op, rounded, n_keys, [&](int64_t i) { return cells.at(key + i); }, piece);
+            h2o_attn_to_piece(op, w, piece, key, n_keys, row, n, state);
+        }
+        h2o_write_panel(op, w, cells, dst, row, n, state);
+    }
+}
+
 static void h2o_over_sets(const h2o_int16_op & op, const h2o_int16_work & w, const ggml_compute_params * params, ggml_tensor * dst) {
     const int64_t n_sets = op.set->ne[2];
 
-    const h2o_int16_piece piece(op, w.own);
+    const h2o_int16_cells rounded(op, w.shared, op.n_cells());
+    char * const          marks = w.shared + GGML_PAD(op.n_cells()*op.size_cell(), H2O_ALIGN);
 
-    for (int64_t i = params->ith; i < op.n_head*n_sets; i += params->nth) {
-        const int64_t is = i%n_sets;
+    for (int64_t ih_kv = 0; ih_kv < op.k->ne[2]; ++ih_kv) {
+        h2o_mark_members(op, ih_kv, params, marks + params->ith*op.size_marks());
+        ggml_barrier(params->threadpool); // and the members before are no longer read
+        h2o_round_members(op, w, ih_kv, params, marks, rounded);
+        ggml_barrier(params->threadpool);
 
-        const h2o_attn_cells cells   = h2o_attn_cells::of_set(op, i/n_sets, is);
-        const int64_t        row_end = std::min((is + 1)*op.n_rows_of_set(), op.n_rows);
-
-        for (int64_t row = is*op.n_rows_of_set(); row < row_end; row += H2O_PANEL) {
-            const int64_t n = std::min<int64_t>(H2O_PANEL, row_end - row);
-
-            h2o_int16_state state;
-            h2o_pack_panel(op, w, cells, row, n, state);
-            for (int64_t key = 0; key < op.n_keys; key += H2O_PIECE) {
-                h2o_pack_piece(op, w, cells, key, piece);
-                h2o_attn_to_piece(op, w, piece, key, std::min(H2O_PIECE, op.n_keys - key), row, n, state);
-            }
-            h2o_write_panel(op, w, cells, dst, row, n, state);
+        for (int64_t i = params->ith; i < op.n_per_kv*n_sets; i += params->nth) {
+            h2o_over_set(op, w, rounded, ih_kv*op.n_per_kv + i/n_sets, i%n_sets, dst);
         }
     }
 }
@@ -303,7 +401,7 @@ static void h2o_over_cells(const h2o_int16_op & op, const h2o_int16_work & w, co
             const int64_t ih = i/op.n_pieces;
             const int64_t ip = i%op.n_pieces;
 
-            h2o_pack_piece(op, w, { ic, ih, nullptr }, ip*H2O_PIECE, piece(ih, ip));
+            h2o_pack_neighbours(op, w, { ic, ih, nullptr }, ip*H2O_PIECE, piece(ih, ip));
         }
 
         ggml_barrier(params->threadpool);
@@ -360,7 +458,7 @@ void h2o_forward_attn_int16(const ggml_compute_params * params, ggml_tensor * ds
 size_t h2o_attn_int16_work_size(const ggml_tensor * dst, int n_tasks) {
     const h2o_int16_op op(dst);
 
-    return op.size_shared() + n_tasks*op.size_thread() + H2O_ALIGN;
+    return op.size_shared(n_tasks) + n_tasks*op.size_thread() + H2O_ALIGN;
 }
 
 #endif

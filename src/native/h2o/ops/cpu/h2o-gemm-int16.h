@@ -51,11 +51,29 @@ static inline void h2o_int16_store_pairs(int16_t * out, __m512i a, __m512i b) {
     _mm512_storeu_si512(out, _mm512_mask_blend_epi16(0xaaaaaaaa, a, _mm512_slli_epi32(b, 16)));
 }
 
-// n values of each of two rows, side by side
-static inline void h2o_int16_round_pair(const float * a, const float * b, int64_t n, float unit_a, float unit_b, int16_t * out) {
+// n values of each of two rows, a multiple of H2O_INT16_STEP, side by side
+static inline void h2o_int16_join(const int16_t * a, const int16_t * b, int64_t n, int16_t * out) {
     for (int64_t i = 0; i < n; i += H2O_INT16_STEP) {
-        h2o_int16_store_pairs(out + 2*i, h2o_int16_round(a + i, h2o_inverse(unit_a)), h2o_int16_round(b + i, h2o_inverse(unit_b)));
+        const __m512i x = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *) (a + i)));
+        const __m512i y = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *) (b + i)));
+
+        _mm512_storeu_si512(out + 2*i, _mm512_or_si512(x, _mm512_slli_epi32(y, 16)));
     }
+}
+
+static inline void h2o_int16_round_row(const float * x, int64_t n, float unit, int16_t * out) {
+    const __m512 inverse = h2o_inverse(unit);
+    for (int64_t i = 0; i < n; i += H2O_INT16_STEP) {
+        _mm256_storeu_si256((__m256i *) (out + i), _mm512_cvtepi32_epi16(h2o_int16_round(x + i, inverse)));
+    }
+}
+
+// a row by its largest value; returns its unit, which is NaN if a value is no number
+static inline float h2o_int16_round_by_max(const float * x, int64_t n, int16_t * out) {
+    const float unit = h2o_size_of_row(x, n).max/INT16_MAX;
+
+    h2o_int16_round_row(x, n, unit, out);
+    return unit;
 }
 
 // The product of two rows is at most that of their norms: 46000^2, and what rounding adds, are less than 2^31.
@@ -66,9 +84,7 @@ static inline float h2o_int16_round_by_norm(const float * x, int64_t n, int16_t 
     const h2o_row_size size = h2o_size_of_row(x, n);
     const float        unit = std::max(size.norm/H2O_INT16_NORM, size.max/INT16_MAX);
 
-    for (int64_t i = 0; i < n; i += H2O_INT16_STEP) {
-        _mm256_storeu_si256((__m256i *) (out + i), _mm512_cvtepi32_epi16(h2o_int16_round(x + i, h2o_inverse(unit))));
-    }
+    h2o_int16_round_row(x, n, unit, out);
     return unit + 0.0f*size.max;
 }
 
@@ -113,7 +129,10 @@ static void h2o_int16_tile(int64_t n_pairs, h2o_int16_rows a, const int16_t * b,
             }
         }
     }
+    // unrolled, as sums in a loop would go through the stack
+#pragma GCC unroll 6
     for (int i = 0; i < RM; ++i) {
+#pragma GCC unroll 4
         for (int j = 0; j < RN; ++j) {
             write(i, j*16, _mm512_cvtepi32_ps(sum[i][j]));
         }
