@@ -19,6 +19,8 @@ size_t h2o_attn_int16_work_size(const ggml_tensor *, int) {
 
 #include "h2o-attn-cells.h"
 #include "h2o-columns.h"
+#include "h2o-exp2.h"
+#include "h2o-turn.h"
 
 #include "ggml-cpu-impl.h"
 
@@ -72,7 +74,7 @@ struct h2o_int16_op : h2o_attn_inputs {
     int64_t size_q()      const { return H2O_PANEL*d_k*sizeof(int16_t); }
     int64_t size_logits() const { return H2O_PIECE*H2O_PANEL*sizeof(float); }
     int64_t size_o()      const { return H2O_PANEL*ld_v*sizeof(float); }
-    int64_t size_weights() const { return std::max<int64_t>(size_logits()/2, d_k*sizeof(int16_t)); }
+    int64_t size_weights() const { return std::max(size_logits()/2, size_q()); }
     int64_t size_key()    const { return d_k*sizeof(float); }
     int64_t size_values() const { return (p.v_trans ? H2O_PIECE : 1)*ld_v*sizeof(float); }
     int64_t size_rounded() const { return H2O_PIECE*size_cell(); }
@@ -139,8 +141,8 @@ struct h2o_int16_work {
 
 // of the queries of a panel
 struct h2o_int16_state {
-    float unit[H2O_PANEL]; // with the op's scale
-    float max [H2O_PANEL]; // the largest logit so far
+    float unit[H2O_PANEL]; // with the op's scale, for powers of two
+    float max [H2O_PANEL]; // the largest logit so far, as such a power
     float sum [H2O_PANEL]; // of the weights relative to it
     float left[H2O_PANEL]; // what a piece leaves of the weights before it
     float gain[H2O_PANEL]; // the unit of a piece's weights
@@ -157,13 +159,18 @@ static void h2o_round_cell(const h2o_int16_op & op, const float * key, const flo
     out.unit_k[i] = h2o_int16_round_by_norm(key, op.d_k, out.k + i*op.d_k) + 0.0f*unit_v;
 }
 
-// n cells as they are multiplied; at(i): the place of the i-th
+// n cells as they are multiplied; at(i): the place of the i-th, up to n_ahead of which are wanted soon
 template <typename F>
-static void h2o_pack_piece(const h2o_int16_op & op, const h2o_int16_cells & cells, int64_t n, const F & at, const h2o_int16_piece & piece) {
+static void h2o_pack_piece(
+        const h2o_int16_op & op, const h2o_int16_cells & cells, int64_t n, int64_t n_ahead, const F & at, const h2o_int16_piece & piece) {
     static const int16_t zeros[H2O_INT16_STEP] = {};
 
     for (int64_t i = 0; i < n; ++i) {
-        memcpy(piece.k + i*op.d_k, cells.k + at(i)*op.d_k, op.d_k*sizeof(int16_t));
+        const int64_t next = at(std::min(i + H2O_AHEAD, n_ahead - 1));
+        h2o_prefetch((const char *) (cells.k + next*op.d_k),  op.d_k*sizeof(int16_t));
+        h2o_prefetch((const char *) (cells.v + next*op.ld_v), op.ld_v*sizeof(int16_t));
+
+        std::copy_n(cells.k + at(i)*op.d_k, op.d_k, piece.k + i*op.d_k);
         piece.unit_k[i] = cells.unit_k[at(i)];
         piece.unit_v[i] = cells.unit_v[at(i)];
     }
@@ -199,7 +206,7 @@ static void h2o_pack_neighbours(
         cells.read_k(op, key0 + i, 1, w.key, op.d_k);
         h2o_round_cell(op, w.key, values, rounded, i);
     }
-    h2o_pack_piece(op, rounded, n, [](int64_t i) { return i; }, piece);
+    h2o_pack_piece(op, rounded, n, n, [](int64_t i) { return i; }, piece);
 }
 
 static void h2o_pack_panel(
@@ -212,12 +219,9 @@ static void h2o_pack_panel(
     for (int64_t i = 0; i < H2O_PANEL; ++i) {
         h2o_prefetch((const char *) row(i + H2O_AHEAD), op.d_k*sizeof(float));
 
-        state.unit[i] = i < n ? h2o_int16_round_by_norm(row(i), op.d_k, rounded)*op.p.scale : 0.0f;
-
-        for (int64_t j = 0; j < op.d_k; j += 2) {
-            memcpy(w.q + (j/2*H2O_PANEL + i)*2, rounded + j, 2*sizeof(int16_t));
-        }
+        state.unit[i] = i < n ? h2o_int16_round_by_norm(row(i), op.d_k, rounded + i*op.d_k)*op.p.scale*H2O_LOG2E : 0.0f;
     }
+    h2o_turn(rounded, op.d_k/2, w.q);
     std::fill(state.max, state.max + H2O_PANEL, -INFINITY);
     std::fill(state.sum, state.sum + H2O_PANEL, 0.0f);
     std::fill(w.o, w.o + n*op.ld_v, 0.0f);
@@ -244,7 +248,7 @@ static void h2o_weigh(const h2o_int16_work & w, const h2o_int16_piece & piece, i
 
     for (int64_t j = 0; j < H2O_PANEL; j += 16) {
         const __m512 shift = _mm512_mul_ps(_mm512_loadu_ps(state.max + j), _mm512_set1_ps(-1.0f));
-        const __m512 left  = ggml_v_expf(_mm512_add_ps(_mm512_loadu_ps(before + j), shift));
+        const __m512 left  = h2o_exp2(_mm512_add_ps(_mm512_loadu_ps(before + j), shift));
 
         __m512 sum  = _mm512_mul_ps(_mm512_loadu_ps(state.sum + j), left);
         __m512 most = _mm512_setzero_ps();
@@ -252,7 +256,7 @@ static void h2o_weigh(const h2o_int16_work & w, const h2o_int16_piece & piece, i
         for (int64_t i = 0; i < n; ++i) {
             float * at = w.logits + i*H2O_PANEL + j;
 
-            const __m512 p = ggml_v_expf(_mm512_add_ps(_mm512_loadu_ps(at), shift));
+            const __m512 p = h2o_exp2(_mm512_add_ps(_mm512_loadu_ps(at), shift));
             const __m512 x = _mm512_mul_ps(p, _mm512_set1_ps(piece.unit_v[i]));
             _mm512_storeu_ps(at, x);
             sum  = _mm512_add_ps(sum, p);
@@ -309,7 +313,7 @@ static void h2o_write_panel(
         const h2o_int16_state & state) {
     for (int64_t i = 0; i < n; ++i) {
         h2o_write_row(op, dst, op.index(cells.ic, cells.ih, row0 + i), w.o + i*op.ld_v, 1.0f/state.sum[i],
-                state.max[i] + logf(state.sum[i]));
+                state.max[i]/H2O_LOG2E + logf(state.sum[i]));
     }
 }
 
@@ -363,7 +367,7 @@ static void h2o_over_set(
         for (int64_t key = 0; key < op.n_keys; key += H2O_PIECE) {
             const int64_t n_keys = std::min(H2O_PIECE, op.n_keys - key);
 
-            h2o_pack_piece(op, rounded, n_keys, [&](int64_t i) { return cells.at(key + i); }, piece);
+            h2o_pack_piece(op, rounded, n_keys, op.n_keys - key, [&](int64_t i) { return cells.at(key + i); }, piece);
             h2o_attn_to_piece(op, w, piece, key, n_keys, row, n, state);
         }
         h2o_write_panel(op, w, cells, dst, row, n, state);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "h2o-gemm.h"
+#include "h2o-turn.h"
 #include "h2o-vec.h"
 
 #include "linear/h2o-int8-lanes.h"
@@ -89,15 +90,15 @@ static inline h2o_int8_scale h2o_round_key(const float * x, const float * mean, 
 }
 
 // queries [H2O_PANEL][d] as columns of four values: packed [d/4][H2O_PANEL][4], with the offset; scales [H2O_PANEL].
-// row [d] is working memory.
-static inline void h2o_pack_int8(const float * queries, int64_t d, int8_t * row, uint8_t * packed, float * scales) {
+// rows [H2O_PANEL][d] is working memory.
+static inline void h2o_pack_int8(const float * queries, int64_t d, int8_t * rows, uint8_t * packed, float * scales) {
     for (int64_t i = 0; i < H2O_PANEL; ++i) {
-        scales[i] = h2o_round_int8(queries + i*d, nullptr, d, H2O_INT8_QUERY, row);
-
-        for (int64_t j = 0; j < d; ++j) {
-            packed[(j/4*H2O_PANEL + i)*4 + j%4] = (uint8_t) (row[j] + H2O_INT8_OFFSET);
-        }
+        scales[i] = h2o_round_int8(queries + i*d, nullptr, d, H2O_INT8_QUERY, rows + i*d);
     }
+    for (int64_t i = 0; i < H2O_PANEL*d; ++i) {
+        rows[i] ^= (int8_t) H2O_INT8_OFFSET; // as much as adding it
+    }
+    h2o_turn(rows, d/4, packed);
 }
 
 // what queries and keys of four values each add to their products

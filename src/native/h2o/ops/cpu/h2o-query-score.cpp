@@ -103,12 +103,12 @@ static void h2o_score_int8(
     static const float zeros[H2O_PANEL] = {};
 
     uint8_t * queries = (uint8_t *) w.queries;
-    int8_t  * row     = (int8_t *) queries + op.d*H2O_PANEL;
+    int8_t  * rows    = (int8_t *) queries + op.d*H2O_PANEL;
 
     float scale_q[H2O_PANEL];
     float most   [H2O_PANEL];
 
-    h2o_pack_int8(w.scaled, op.d, row, queries, scale_q);
+    h2o_pack_int8(w.scaled, op.d, rows, queries, scale_q);
 
     for (int64_t i = 0; i < op.n_searched_pages(); ++i) {
         const int64_t page  = w.pages[i];
