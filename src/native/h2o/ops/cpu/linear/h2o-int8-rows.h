@@ -4,6 +4,8 @@
 
 #include "h2o-int8-weights.h"
 
+#include "../h2o-vec.h"
+
 #ifdef H2O_HAS_INT8
 
 #include <cstring>
@@ -20,9 +22,61 @@ static inline int32_t h2o_sum_of(__m256i x) {
     return _mm_cvtsi128_si32(_mm_add_epi32(y, _mm_shuffle_epi32(y, 1)));
 }
 
+#if defined(H2O_HAS_VEC) && defined(__AVX512BW__)
+// sixteen blocks at once, as what their lanes add up to costs more than all else
+static inline void h2o_int8_round_many(const float * x, int64_t n_blocks, bool has_min, int offset, int8_t * q, float * scale, int32_t * sum) {
+    for (int64_t b = 0; b < n_blocks; b += 16) {
+        const int      n    = n_blocks - b < 16 ? n_blocks - b : 16;
+        const __mmask16 some = (1u << n) - 1;
+
+        __m512 each[16];
+        for (int i = 0; i < 16; ++i) {
+            const float * at = x + (b + i)*H2O_INT8_BLOCK;
+            each[i] = i < n ? _mm512_max_ps(_mm512_abs_ps(_mm512_loadu_ps(at)), _mm512_abs_ps(_mm512_loadu_ps(at + 16))) : _mm512_setzero_ps();
+        }
+        const __m512 max = h2o_vec_of_each(each, [](__m512 y, __m512 z) { return _mm512_max_ps(y, z); });
+        const __m512 unit = _mm512_div_ps(max, _mm512_set1_ps(127.0f));
+
+        float inverse[16];
+        _mm512_storeu_ps(inverse, _mm512_maskz_div_ps(_mm512_cmp_ps_mask(max, _mm512_setzero_ps(), _CMP_GT_OQ), _mm512_set1_ps(127.0f), max));
+        _mm512_mask_storeu_ps(scale + b, some, unit);
+
+        for (int i = 0; i < 16; ++i) {
+            if (i >= n) {
+                each[i] = _mm512_setzero_ps();
+                continue;
+            }
+            const float * at = x + (b + i)*H2O_INT8_BLOCK;
+            int8_t      * to = q + (b + i)*H2O_INT8_BLOCK;
+
+            const __m512  by   = _mm512_set1_ps(inverse[i]);
+            const __m512i low  = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(at),      by));
+            const __m512i high = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(at + 16), by));
+            _mm_storeu_si128((__m128i *) to,        _mm512_cvtsepi32_epi8(low));
+            _mm_storeu_si128((__m128i *) (to + 16), _mm512_cvtsepi32_epi8(high));
+
+            each[i] = _mm512_castsi512_ps(_mm512_add_epi32(low, high));
+        }
+        const __m512i total = _mm512_castps_si512(h2o_vec_of_each(each, [](__m512 y, __m512 z) {
+            return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(y), _mm512_castps_si512(z)));
+        }));
+        const __m512i res = has_min
+            ? _mm512_castps_si512(_mm512_mul_ps(unit, _mm512_cvtepi32_ps(total)))
+            : _mm512_mullo_epi32(total, _mm512_set1_epi32(-offset));
+        _mm512_mask_storeu_epi32(sum + b, some, res);
+    }
+}
+#endif
+
 // n values of a row; q, scale and sum as in h2o_int8_rows
 static inline void h2o_int8_round(
         const float * x, int64_t n, const h2o_int8_format & format, int8_t * q, float * scale, int32_t * sum) {
+#if defined(H2O_HAS_VEC) && defined(__AVX512BW__)
+    if (format.n_parts == 1) {
+        h2o_int8_round_many(x, n/H2O_INT8_BLOCK, format.has_min, format.offset, q, scale, sum);
+        return;
+    }
+#endif
     const __m256i order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0);
 
     for (int64_t b = 0; b < n/H2O_INT8_BLOCK; ++b, x += H2O_INT8_BLOCK, q += H2O_INT8_BLOCK) {
