@@ -5,6 +5,10 @@
 #include <cstring>
 #include <numeric>
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 void h2o_order_keys(const float * scores, int64_t n, int32_t * keys) {
     for (int64_t i = 0; i < n; ++i) {
         const float score = std::isnan(scores[i]) ? -INFINITY : scores[i] + 0.0f; // of two zeros one
@@ -49,7 +53,23 @@ int64_t h2o_take_best(const int32_t * keys, int64_t n, int64_t n_take, int32_t *
     int64_t n_ties = n_take - (least == INT32_MAX ? 0 : h2o_count_from(keys, n, least + 1));
     int64_t n_out  = 0;
 
-    for (int32_t i = 0; n_out < n_take; ++i) {
+    int32_t i = 0;
+#if defined(__AVX512F__)
+    const __m512i bar = _mm512_set1_epi32(least);
+    for (; i + 16 <= n && n_out < n_take; i += 16) {
+        const __m512i x = _mm512_loadu_si512(keys + i);
+
+        uint32_t taken = _mm512_cmpgt_epi32_mask(x, bar);
+        for (uint32_t ties = _mm512_cmpeq_epi32_mask(x, bar); ties != 0 && n_ties > 0; ties &= ties - 1, --n_ties) {
+            taken |= ties & ~(ties - 1);
+        }
+        const __m512i at  = _mm512_add_epi32(_mm512_set1_epi32(i), _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+        const int     n_x = _mm_popcnt_u32(taken);
+        _mm512_mask_storeu_epi32(out + n_out, (1u << n_x) - 1, _mm512_maskz_compress_epi32(taken, at));
+        n_out += n_x;
+    }
+#endif
+    for (; n_out < n_take; ++i) {
         if (keys[i] > least || (keys[i] == least && n_ties-- > 0)) {
             out[n_out++] = i;
         }
