@@ -9,17 +9,33 @@ const under = (files: number, ...argv: string[]) =>
     cwd: root,
   })
 
+const NAMED = /^h2o-prefill: error: too few files may be open \[ERR_H2O_FILE_LIMIT\]\nh2o-prefill: hint/
+const [major = 0] = process.versions.node.split('.').map(Number)
+
 it.skipIf(process.platform !== 'linux')('is named, wherever it is met', () => {
-  const ended = [19, 20, 22, 24, 27, 30, 35, 100].map((files) => {
-    if (under(files, '-e', '0').status !== 0) return 'no Node'
+  const ended = [19, 20, 21, 22, 24, 27, 30, 35, 100].map((files) => {
+    if (under(files, 'dist/errors.js').status !== 0) return 'no Node'
     const { status, stderr } = under(files, 'bin/h2o-prefill.js', 'serve', '--help')
     if (status === 0) return 'ok'
-    expect(stderr).toMatch(
-      /^h2o-prefill: error: too few files may be open \[ERR_H2O_FILE_LIMIT\]\nh2o-prefill: hint/,
-    )
+    expect(stderr).toMatch(NAMED)
     return status
   })
-  expect(ended).toContain(5)
+  // Node 22 reads modules one after the other: where it can read one, it can read all
+  if (major < 22) expect(ended).toContain(5)
   expect(ended.at(-1)).toBe('ok')
   expect(ended.filter((one) => !['no Node', 'ok', 5].includes(one as string))).toEqual([])
+})
+
+it.skipIf(process.platform !== 'linux')('is named by a command that comes late', () => {
+  const { status, stderr } = under(
+    60,
+    '--input-type=module',
+    '-e',
+    `import { openSync } from 'node:fs'
+     import { main } from './dist/cli/main.js'
+     try { for (;;) openSync('/dev/null') } catch {}
+     process.exitCode = await main(['serve', '--help'])`,
+  )
+  expect(stderr).toMatch(NAMED)
+  expect(status).toBe(5)
 })
