@@ -134,7 +134,10 @@ it('refuses the file of another model, one of other options, and a damaged one',
   await ask(begin, '--prompt-cache', cache)
   const refused = async (model: string, ...more: string[]) => {
     const { code, err } = await cli('-m', model, '-p', begin, ...sizes, '--prompt-cache', cache, ...more)
-    expect([code, err]).toEqual([1, expect.stringContaining('[ERR_H2O_STATE_INVALID]')])
+    const named = expect.stringMatching(
+      `prompt cache ${cache}: .*\\[ERR_H2O_STATE_INVALID\\]\nh2o-prefill: hint: give`,
+    )
+    expect([code, err]).toEqual([1, named])
   }
   const bytes = await readFile(cache)
   await refused(f.slowModel)
@@ -149,16 +152,13 @@ it('refuses the file of another model, one of other options, and a damaged one',
   await refused(f.model)
 })
 
-it('a file that cannot be read or written is an error of usage', async () => {
+it('a file that cannot be read or written is an error of usage, before anything is read', async () => {
   expect((await cli('-m', f.model, '-p', begin, ...sizes, '--prompt-cache', f.folder)).code).toBe(2)
-  const { code, err } = await cli(
-    '-m',
-    f.model,
-    '-p',
-    begin,
-    ...sizes,
-    '--prompt-cache',
-    join(f.folder, 'no', 'x'),
-  )
-  expect([code, err]).toEqual([2, expect.stringContaining('prompt cache')])
+  const argv = ['-m', f.model, '-p', begin, ...sizes, '--prompt-cache', join(f.folder, 'no', 'x')]
+  const { code, out, err } = await cli(...argv)
+  expect([code, out, err]).toEqual([
+    2,
+    '',
+    expect.stringMatching(/^h2o-prefill: error: .*prompt cache.*ENOENT/),
+  ])
 })

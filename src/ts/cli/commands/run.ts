@@ -18,7 +18,7 @@ import { constraintOf } from '../flags/sampling-flags.js'
 import { conversationOf } from '../run/conversation.js'
 import { toJson } from '../run/json.js'
 import { readPrompt } from '../run/prompt.js'
-import { readPromptCache, writePromptCache } from '../run/prompt-cache.js'
+import { loadPromptCache, readPromptCache, writePromptCache } from '../run/prompt-cache.js'
 import { decodeLine, memoryLines, prefillLine } from '../run/summary.js'
 import { inSession, type Session, warner } from '../session.js'
 import { ExitCode } from '../shell/exit-codes.js'
@@ -102,7 +102,7 @@ async function answerPrompt(
   const tokens = await model.tokenizeAsync(prompt, { addSpecial: true, parseSpecial: true, signal })
   const nTokens = Math.max(tokens.length, cache ? statePosition(cache) : 0)
   const context = session.keep(await api.createContext(contextOptions(flags, model, nTokens, onWarning)))
-  if (cache) await context.loadState(cache)
+  if (cache) await loadPromptCache(flags, context, cache)
   const loadMs = performance.now() - loadStart
   if (flags.verbose) for (const line of memoryLines(context)) session.say(line)
 

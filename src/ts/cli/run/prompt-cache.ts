@@ -1,5 +1,7 @@
 // --prompt-cache: the state of a context in a file, for the next prompt that begins in the same way.
-import { open } from 'node:fs/promises'
+import { access, constants, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { H2oError } from '../../errors.js'
 import type { Context } from '../../index.js'
 import type { FlagsOf } from '../flags/option.js'
 import type { promptCacheRows } from '../flags/options.js'
@@ -11,11 +13,20 @@ type PromptCacheFlags = FlagsOf<typeof promptCacheRows>
 /** What one read or write moves: both have limits of 2 GiB. */
 const partBytes = 1 << 28
 
-/** The bytes of the file; undefined if it is empty or not there, as it is the first time. @throws UsageError */
-export async function readPromptCache({ promptCache: path }: PromptCacheFlags): Promise<Buffer | undefined> {
+/**
+ * The bytes of the file; undefined if it is empty or not there, as it is the first time.
+ *
+ * @throws UsageError, also where it could not be written: better now than behind a long prompt
+ */
+export async function readPromptCache({
+  promptCache: path,
+  promptCacheRo,
+}: PromptCacheFlags): Promise<Buffer | undefined> {
   if (path === undefined) return undefined
   const wrong = await wrongKind(path)
   if (wrong !== undefined) throw new UsageError(`cannot use the prompt cache ${path}: ${wrong}`)
+  if (!promptCacheRo)
+    await access(dirname(path), constants.W_OK).catch((error) => throwUnwritable(path, error))
   try {
     const file = await open(path)
     try {
@@ -35,6 +46,24 @@ export async function readPromptCache({ promptCache: path }: PromptCacheFlags): 
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return undefined
     throw new UsageError(`cannot read the prompt cache ${path}: ${code ?? message}`)
+  }
+}
+
+/** @throws ERR_H2O_STATE_INVALID that names the file */
+export async function loadPromptCache(
+  { promptCache: path }: PromptCacheFlags,
+  context: Context,
+  bytes: Uint8Array,
+): Promise<void> {
+  try {
+    await context.loadState(bytes)
+  } catch (error) {
+    if (!(error instanceof H2oError) || error.code !== 'ERR_H2O_STATE_INVALID') throw error
+    throw new H2oError(error.code, `cannot use the prompt cache ${path}: ${error.message}`, {
+      details: error.details,
+      hint: 'give the settings that it was written with, or another file; this one is as it was',
+      cause: error,
+    })
   }
 }
 
@@ -65,6 +94,10 @@ export async function writePromptCache(
     await whole.finish()
   } catch (error) {
     await whole?.drop()
-    throw new UsageError(`cannot write the prompt cache ${path}: ${(error as NodeJS.ErrnoException).code}`)
+    throwUnwritable(path, error)
   }
+}
+
+function throwUnwritable(path: string, error: unknown): never {
+  throw new UsageError(`cannot write the prompt cache ${path}: ${(error as NodeJS.ErrnoException).code}`)
 }
