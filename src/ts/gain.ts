@@ -1,5 +1,6 @@
 // What a sparse prefill should gain over a dense one, from what both have to compute: what doctor predicts, the summary
 // of a run and the server's timings. docs/models.md says how good a prediction that is.
+import { native } from './native/binding.js'
 import { resolvedH2o } from './options.js'
 import { policyOf } from './policies.js'
 import type { Call, ContextH2o, PrefillResult } from './types.js'
@@ -92,7 +93,7 @@ function gainOf(
 /** That a token of a sparse call reads on average: half of its own chunk, and the memory in all chunks but the first. */
 function keysOf({ chunk, local, heavy, heavyGrows }: Settings, pos: number, n: number): number {
   const before = pos + n / 2
-  const set = heavy * (heavyGrows ? Math.max(1, before / 4096) : 1)
+  const set = native().heavyAmong(heavy, heavyGrows, Math.max(0, before - local))
   return chunk / 2 + Math.min(local + set, before) * (pos === 0 ? 1 - chunk / n : 1)
 }
 

@@ -42,6 +42,7 @@ static Napi::Object init(Napi::Env env, Napi::Object exports) {
     exports.Set("setLogLevel",   Napi::Function::New(env, set_log_level));
     exports.Set("resolveH2o",    Napi::Function::New(env, h2o_resolve));
     exports.Set("autoDecode",    Napi::Function::New(env, h2o_auto_decode));
+    exports.Set("heavyAmong",    Napi::Function::New(env, h2o_heavy_of));
     exports.Set("systemInfo",    Napi::Function::New(env, system_info));
 
     return exports;

@@ -47,4 +47,12 @@ Napi::Value h2o_auto_decode(const Napi::CallbackInfo & info) {
     return Napi::Number::New(info.Env(), h2o_decode_among(H2O_AUTO, n_group, n_cand));
 }
 
+Napi::Value h2o_heavy_of(const Napi::CallbackInfo & info) {
+    const int32_t n_heavy = info[0].As<Napi::Number>().Int32Value();
+    const bool    grows   = info[1].As<Napi::Boolean>().Value();
+    const int32_t n_cand  = info[2].As<Napi::Number>().Int32Value();
+
+    return Napi::Number::New(info.Env(), h2o_heavy_among(n_heavy, grows, n_cand));
+}
+
 } // namespace addon

@@ -17,4 +17,7 @@ Napi::Value h2o_resolve(const Napi::CallbackInfo & info);
 // (query heads to a KV head, candidates) -> keys that sparse decoding chooses of them by `auto`; 0: all
 Napi::Value h2o_auto_decode(const Napi::CallbackInfo & info);
 
+// (H, whether it grows, candidates) -> how many of them a set of `heavy` holds
+Napi::Value h2o_heavy_of(const Napi::CallbackInfo & info);
+
 } // namespace addon
