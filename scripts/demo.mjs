@@ -5,6 +5,7 @@
 
 import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { resolvedH2o } from '../dist/options.js'
 import { recall } from './demo/recall.mjs'
 import { speed } from './demo/speed.mjs'
 import { Failure, main } from './lib/fail.mjs'
@@ -35,12 +36,10 @@ await main(async () => {
     return value
   }
   const layers = number('layers', 0)
-  const job = {
-    tokens: number('tokens', 256),
-    settings: { nBatch: number('batch', 1), nUbatch: number('ubatch', 1) },
-    budget: { local: 128, heavy: 384, denseTail: 64 },
-  }
-  const { settings, budget } = job
+  const settings = { nBatch: number('batch', 1), nUbatch: number('ubatch', 1) }
+  const { local, heavy, denseTail } = resolvedH2o({}, settings.nUbatch)
+  const job = { tokens: number('tokens', 256), settings, budget: { local, heavy, denseTail } }
+  const { budget } = job
   const machine = `${availableParallelism()} cores of ${cpus()[0]?.model ?? 'an unnamed CPU'}`
   console.log(`H2O beside dense attention, on ${machine}.
 H2O: chunks of ${settings.nUbatch} tokens. Each sees itself, the ${budget.local} tokens before it, and for
@@ -48,6 +47,14 @@ each of its blocks of 64 the ${budget.heavy} others that the block asks for. The
 of a prompt see all of it.
 `)
 
+  const [start, cpu] = [performance.now(), process.cpuUsage()]
   await recall(job)
   if (layers > 0) await speed(job, layers)
+  const { user, system } = process.cpuUsage(cpu)
+  const share = (user + system) / 1000 / (performance.now() - start) / availableParallelism()
+  if (share < 0.6) {
+    console.log(`
+Other programs had the processors, too: this one got ${Math.round(100 * share)} % of them. Times are
+too long, and what one is of another is by chance.`)
+  }
 })

@@ -9,7 +9,8 @@ import { ask, askBehind } from './ask.mjs'
 const QUESTION = 24 // tokens
 
 export async function speed({ tokens, settings, budget }, layers) {
-  console.log(`2. The time on a bigger model: ${layers} layers of Qwen3-0.6B's shape, ${tokens} tokens.
+  console.log(`
+2. The time on a bigger model: ${layers} layers of Qwen3-0.6B's shape, ${tokens} tokens.
    Its weights are random, so there is nothing to ask it.
 `)
   const model = await loadModel(await demoModel(layers, console.log))
