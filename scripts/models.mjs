@@ -53,8 +53,9 @@ async function fetch(model, { to, from }) {
       from,
       signal: interrupted.signal,
     })
-    console.error(`${done}, size and SHA-256 are right; next: npx h2o-prefill doctor -m FILE`)
-    console.log(relative('', path))
+    const shown = relative('', path)
+    console.error(`${done}, size and SHA-256 are right; next: npx h2o-prefill doctor -m ${shown}`)
+    console.log(shown)
   } catch (error) {
     if (interrupted.signal.aborted)
       throw Object.assign(new Failure('interrupted, and nothing was kept.'), { exitCode: 130 })

@@ -26,9 +26,10 @@ import type { Output } from '../shell/output.js'
 import { UsageError } from '../shell/usage-error.js'
 
 const notes = `Every measurement is a process of its own: a short warm-up, then one prefill, timed from its start to the
-argmax of the last token's logits, and the answer behind it, token by token. A request is both. Contenders alternate within each repetition. The speed-up is the median of the ratios,
-repetition by repetition, to the best setting of stock; without stock, to that of dense attention in this build. The table
-goes to stdout, everything else to stderr. The exit code is 1 if something could not be measured.`
+argmax of the last token's logits, and the answer behind it, token by token. A request is both. Contenders alternate
+within each repetition. The speed-up is the median of the ratios, repetition by repetition, to the best setting of
+stock; without stock, to that of dense attention in this build. The table goes to stdout, everything else to stderr.
+The exit code is 1 if something could not be measured.`
 
 export const main = commandMain<BenchFlags>(
   {
