@@ -99,7 +99,6 @@ function toApiErrorOfFastify(error: unknown): ApiError | undefined {
 }
 
 const codes: Record<string, string> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: 'request_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
   FST_ERR_CTP_INVALID_JSON_BODY: 'invalid_json',
   FST_ERR_CTP_EMPTY_JSON_BODY: 'invalid_json',

@@ -1,30 +1,29 @@
 /** The body of a request: how much there is in it is counted before a parser holds the event loop with it. */
 
 import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { decodeInTurns, slicesOf } from '../decode-in-turns.js'
 import { ApiError } from './api-error.js'
+import type { Bodies } from './bodies.js'
 
 /** What takes some 50 milliseconds to parse at most. */
 const most = { levels: 1000, brackets: 100_000, names: 100_000, items: 1_500_000 }
 
-export function addJsonBody(app: FastifyInstance): void {
+export function addJsonBody(app: FastifyInstance, bodies: Bodies): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser(['application/json', 'text/plain'])
-  app.addContentTypeParser(
-    'application/json',
-    { parseAs: 'buffer' },
-    async (request: FastifyRequest, body: Buffer) => {
-      if (!isUtf8(body)) throw new ApiError(400, 'invalid_json', 'the body is not UTF-8')
-      const text = await decodeInTurns(counted(slicesOf(body)))
-      const parsed = await new Promise((resolve, reject) => {
-        parse(request, text, (error, value) => (error ? reject(error) : resolve(value)))
-      })
-      await nextTurn() // others have theirs between long ones
-      return parsed
-    },
-  )
+  app.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) => {
+    const body = await bodies.receive(payload)
+    if (!isUtf8(body)) throw new ApiError(400, 'invalid_json', 'the body is not UTF-8')
+    const text = await decodeInTurns(counted(slicesOf(body)))
+    const parsed = await new Promise((resolve, reject) => {
+      parse(request, text, (error, value) => (error ? reject(error) : resolve(value)))
+    })
+    await nextTurn() // others have theirs between long ones
+    return parsed
+  })
 }
 
 const [quote, comma, colon, backslash] = [...'",:\\'].map((c) => c.charCodeAt(0))

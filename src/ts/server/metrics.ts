@@ -3,6 +3,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { SchedulerCounts } from '../scheduler.js'
 import type { GenerateSummary } from '../types.js'
+import type { Bodies } from './bodies.js'
 import type { Course } from './course.js'
 import type { SlotPool } from './pool.js'
 import type { Recall } from './recall.js'
@@ -18,7 +19,7 @@ export class Metrics {
   readonly #seconds: { prompt: Counter; predicted: Counter }
 
   /** @param turns of the context: how its sequences took them */
-  constructor(pool: SlotPool, recall: Recall, turns: SchedulerCounts) {
+  constructor(pool: SlotPool, recall: Recall, bodies: Bodies, turns: SchedulerCounts) {
     const registers = [this.registry]
     collectDefaultMetrics({ register: this.registry })
     const counter = (name: string, help: string) => new Counter({ name, help, registers })
@@ -78,6 +79,7 @@ export class Metrics {
     total('h2o_rows_total', 'Tokens decoded in these turns.', () => turns.rows)
     total('h2o_prompt_calls_total', 'Calls that read a part of a prompt.', () => turns.prompts)
     total('h2o_stalls_total', 'Those at whose end another slot waited to decode.', () => turns.stalls)
+    gauge('h2o_body_bytes', 'Bodies of requests that have not been answered.', () => bodies.bytes)
     gauge('llamacpp:requests_processing', 'Requests with a slot.', () => pool.processing)
     gauge('llamacpp:requests_deferred', 'Requests that wait for one.', () => pool.deferred)
   }

@@ -11,6 +11,7 @@ import { handleOf, type Sequence } from '../sequence.js'
 import type { Service } from './answer.js'
 import { ApiError, toApiError } from './api-error.js'
 import { ApiKeys } from './api-keys.js'
+import { Bodies } from './bodies.js'
 import { stallTimeout } from './event-stream.js'
 import { type RequestBody, withoutNulls } from './fields.js'
 import { addJsonBody } from './json-body.js'
@@ -87,7 +88,8 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   const sampling = checkSampling(options.defaults, context.model.nVocab)
   const pool = new SlotPool(slotsOf(context), options.queue)
   const recall = new Recall(options.cacheBytes, (error) => options.onFailure?.(error))
-  const metrics = new Metrics(pool, recall, context[handleOf]().shared.scheduler.counts)
+  const bodies = new Bodies(options.maxBodyBytes)
+  const metrics = new Metrics(pool, recall, bodies, context[handleOf]().shared.scheduler.counts)
   const log = new RequestLog((line) => options.onRequest?.(line))
   const keys = new ApiKeys(options.apiKeys)
   const service: Service = {
@@ -112,7 +114,6 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   let draining = false
 
   const app = Fastify({
-    bodyLimit: options.maxBodyBytes,
     requestTimeout: 60_000, // for a request to arrive
     forceCloseConnections: true,
     frameworkErrors: (error, _, reply) => void fail(reply, error, log),
@@ -125,7 +126,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
       },
     },
   })
-  addJsonBody(app)
+  addJsonBody(app, bodies)
   const responses = new OpenResponses()
   app.setErrorHandler((error, _, reply) => fail(reply, error, log, options.onFailure))
   app.setNotFoundHandler(({ method, url }, reply) =>
@@ -139,6 +140,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     const { routeOptions, headers } = request
     log.follow(request, raw)
     responses.add(raw)
+    raw.once('close', () => bodies.left(request.raw))
     if (options.apiKeys.length === 0) refuseRebound(request, options.corsOrigins)
     const key = keys.keyOf(headers)
     if (key !== undefined && options.separateKeys) owners.set(request, key)

@@ -1,0 +1,61 @@
+/** The bodies of requests, each within its bound and all of them within one: a server has memory for a few large ones. */
+
+import type { IncomingMessage } from 'node:http'
+import { finished } from 'node:stream'
+import { ApiError } from './api-error.js'
+
+export class Bodies {
+  #bytes = 0
+  readonly #of = new WeakMap<IncomingMessage, number>()
+  readonly most: number
+
+  /** @param largest bytes of one */
+  constructor(readonly largest: number) {
+    this.most = Math.max(4 * largest, 2 ** 26)
+  }
+
+  /** Of requests that have not been answered. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Throws ApiError: 413 and 429, and 400 for one that does not arrive. It counts until its request is left(). */
+  receive(request: IncomingMessage): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const parts: Buffer[] = []
+      const stop = finished(request, (error) => {
+        stop()
+        if (error) end(new ApiError(400, 'invalid_request', 'the body did not arrive'))
+        else resolve(Buffer.concat(parts))
+      })
+      const onData = (part: Buffer) => {
+        const bytes = (this.#of.get(request) ?? 0) + part.length
+        if (bytes > this.largest) return end(tooLarge())
+        if (this.#bytes + part.length > this.most) return end(tooMany())
+        this.#of.set(request, bytes)
+        this.#bytes += part.length
+        parts.push(part)
+      }
+      const end = (error: ApiError) => {
+        stop()
+        request.off('data', onData) // Node reads the rest when it has sent the answer
+        reject(error)
+      }
+      if (Number(request.headers['content-length']) > this.largest) return end(tooLarge())
+      request.on('data', onData)
+    })
+  }
+
+  /** It has been answered, or its client has gone. */
+  left(request: IncomingMessage): void {
+    this.#bytes -= this.#of.get(request) ?? 0
+    this.#of.delete(request)
+  }
+}
+
+const tooLarge = () => new ApiError(413, 'request_too_large', 'the body is too large')
+
+function tooMany(): ApiError {
+  const message = 'other requests have large bodies; there is room for this one when they are answered'
+  return new ApiError(429, 'too_many_requests', message, { headers: { 'retry-after': '1' } })
+}
