@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// How long answers wait for their next token while a long prompt is read: sequences of one context, and contexts of
-// their own on the same cores, by turns. Prints a table: gaps between the tokens of all chats, the tokens they got
+// How long answers wait for their next token while a long prompt is read: sequences of one context, the same
+// batched, and contexts of their own on the same cores, one after the other. Prints a table: gaps between the tokens of all chats, the tokens they got
 // meanwhile, the seconds of the reader, and memory.
 
 import { availableParallelism } from 'node:os'

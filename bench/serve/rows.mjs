@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Tokens per second of answers at once behind one text, and the memory that they take: questions to one document
-// (kvUnified), sequences of one context, and contexts of their own, by turns. The text is read once per way.
+// (kvUnified), sequences of one context by turns and batched, and contexts of their own, one after the other. The text is read once per way.
 
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'

@@ -7,12 +7,13 @@ import { TEMPLATE } from './conversations.mjs'
 
 const BIN = fileURLToPath(new URL('../../bin/h2o-prefill.js', import.meta.url))
 
-export async function startServer({ model, nCtx, nBatch, nUbatch, parallel }) {
+export async function startServer({ model, nCtx, nBatch, nUbatch, parallel, contBatching = false }) {
   const sizes = ['-c', nCtx, '-b', nBatch, '-ub', nUbatch, '-np', parallel].map(String)
   const argv = [
     '-m',
     model,
     ...sizes,
+    ...(contBatching ? ['--cont-batching'] : []),
     '--chat-template',
     TEMPLATE,
     '--temp',

@@ -4,16 +4,19 @@ import { createContext } from '../../dist/index.js'
 
 /** Each gives `n` sequences in contexts with these settings. */
 export const WAYS = {
-  'one context': async (settings, n) => {
-    const context = await createContext({ ...settings, parallel: n })
-    const others = Array.from({ length: n - 1 }, () => context.sequence())
-    return { contexts: [context], sequences: [context, ...others] }
-  },
+  'one context': (settings, n) => oneContext(settings, n, false),
+  'one context, batched': (settings, n) => oneContext(settings, n, true),
   'contexts of their own': async (settings, n) => {
     const contexts = []
     for (let i = 0; i < n; i++) contexts.push(await createContext(settings))
     return { contexts, sequences: contexts }
   },
+}
+
+async function oneContext(settings, n, contBatching) {
+  const context = await createContext({ ...settings, parallel: n, contBatching })
+  const others = Array.from({ length: n - 1 }, () => context.sequence())
+  return { contexts: [context], sequences: [context, ...others] }
 }
 
 export const mebibytes = (contexts) =>

@@ -119,7 +119,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const model = given instanceof Model ? given : await loadModel(withListener(given, checked.onWarning))
   try {
     const nativeModel = model[nativeModelOf]()
-    const { denseTail, parallel, kvUnified } = checked
+    const { denseTail, parallel, kvUnified, contBatching } = checked
     const nCtx = resolveContextSize(checked.nCtx, model.nCtxTrain, kvUnified ? 1 : parallel)
     const context = new (native().NativeContext)(nativeModel)
     try {
@@ -131,7 +131,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       ]
       for (const warning of warnings) (checked.onWarning ?? emitProcessWarning)(warning)
       const { flashAttn } = checked.native
-      const scheduler = new Scheduler(kvUnified ? stepTogether(context) : undefined)
+      const scheduler = new Scheduler(kvUnified || contBatching ? stepTogether(context) : undefined)
       const shared = {
         native: context,
         info,
@@ -154,7 +154,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
 }
 
 function stepTogether(native: NativeContext): StepTogether {
-  return async (rows) => {
+  return async (waiting) => {
+    const rows = waiting.toSorted((a, b) => a.sequence - b.sequence) // llama.cpp puts neighbours alone into one graph
     try {
       const sequences = Int32Array.from(rows, ({ sequence }) => sequence)
       const tokens = Int32Array.from(rows, ({ token }) => token)

@@ -110,6 +110,11 @@ export interface ContextOptions {
    * answered at once, over one copy of its keys and values. false
    */
   kvUnified?: boolean
+  /**
+   * Tokens of all sequences that wait for one are decoded in one call: faster with many sequences and short caches, and
+   * equal up to rounding, where calls of their own have the bits of a context with one. Always so with kvUnified. false
+   */
+  contBatching?: boolean
   /** process.emitWarning, unless given. */
   onWarning?(warning: H2oWarning): void
 }
@@ -132,6 +137,7 @@ const contextOptionNames = namesOf<ContextOptions>({
   embeddings: true,
   parallel: true,
   kvUnified: true,
+  contBatching: true,
   onWarning: true,
 })
 
@@ -151,6 +157,7 @@ export interface CheckedContextOptions {
   nCtx: number | undefined
   parallel: number
   kvUnified: boolean
+  contBatching: boolean
   native: Omit<NativeContextOptions, 'nCtx'>
   denseTail: number
   warnings: H2oWarning[]
@@ -200,6 +207,7 @@ export function checkContextOptions(given: ContextOptions): CheckedContextOption
     nCtx,
     parallel,
     kvUnified,
+    contBatching: boolean('contBatching', options.contBatching, false),
     denseTail: used.denseTail,
     native: {
       nBatch,

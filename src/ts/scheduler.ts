@@ -39,8 +39,9 @@ interface Waiting {
 }
 
 export interface SchedulerCounts {
-  /** Turns in which sequences decoded, and their tokens. */
+  /** Turns in which sequences decoded, their native calls, and their tokens. */
   steps: number
+  stepCalls: number
   rows: number
   /** Calls of prompts, and those at whose end a sequence was waiting for its next token. */
   prompts: number
@@ -48,7 +49,7 @@ export interface SchedulerCounts {
 }
 
 export class Scheduler {
-  readonly counts: SchedulerCounts = { steps: 0, rows: 0, prompts: 0, stalls: 0 }
+  readonly counts: SchedulerCounts = { steps: 0, stepCalls: 0, rows: 0, prompts: 0, stalls: 0 }
   #steps: Waiting[] = []
   #prompts: Waiting[] = []
   /** When a sequence's prompt was last served: of equal priorities, the one that waits longest is next. */
@@ -128,6 +129,7 @@ export class Scheduler {
     const rows = steps.flatMap(({ row }) => row ?? [])
     const isTogether = rows.length > 1 && this.together !== undefined
     const others = isTogether ? steps.filter(({ row }) => !row) : steps
+    this.counts.stepCalls += others.length + Number(isTogether)
     await Promise.all([isTogether && this.together?.(rows), ...others.map((waiting) => waiting.start())])
     await nextTurn() // who has taken a token asks for the next one
   }

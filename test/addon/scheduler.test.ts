@@ -39,7 +39,7 @@ it('serves every sequence that asks for a token between two calls of prompts', a
   await end('chat b')
   expect(begun.slice(3)).toEqual(['book 2'])
   await end('book 2')
-  expect(scheduler.counts).toEqual({ steps: 1, rows: 2, prompts: 2, stalls: 1 })
+  expect(scheduler.counts).toEqual({ steps: 1, stepCalls: 2, rows: 2, prompts: 2, stalls: 1 })
 })
 
 it('owes tokens the time of the last call of a prompt once', async () => {
@@ -78,7 +78,7 @@ it('takes a state or a text as a prompt, and counts it not', async () => {
   await end('token')
   expect(begun).toEqual(['save', 'token', 'load'])
   await end('load')
-  expect(scheduler.counts).toEqual({ steps: 1, rows: 1, prompts: 0, stalls: 0 })
+  expect(scheduler.counts).toEqual({ steps: 1, stepCalls: 1, rows: 1, prompts: 0, stalls: 0 })
 })
 
 it('decodes rows that wait together in one call, and a lone one as any', async () => {
@@ -105,6 +105,7 @@ it('decodes rows that wait together in one call, and a lone one as any', async (
   ])
   expect(results[0]).toMatchObject({ value: 20 })
   expect(together).toEqual([[2, 3, 4]])
+  expect(scheduler.counts).toMatchObject({ steps: 2, stepCalls: 3, rows: 5 })
 })
 
 it('rejects what has not begun, and goes on with the others', async () => {

@@ -102,6 +102,14 @@ describe('parseArgv', () => {
     expect(() => parse()).toThrow(/LLAMA_ARG_UBATCH/)
   })
 
+  it.each(['0', 'off', 'false', 'disabled'])('switches off where the environment says %s', (value) => {
+    for (const name of ['LLAMA_ARG_SWA_FULL', 'LLAMA_ARG_KV_OFFLOAD']) vi.stubEnv(name, value)
+    expect(parse().flags).toMatchObject({ swaFull: false, kvOffload: false })
+    expect(parse('--swa-full', '--kv-offload').flags).toMatchObject({ swaFull: true, kvOffload: true })
+    for (const name of ['LLAMA_ARG_SWA_FULL', 'LLAMA_ARG_KV_OFFLOAD']) vi.stubEnv(name, '1')
+    expect(parse().flags).toMatchObject({ swaFull: true, kvOffload: true })
+  })
+
   it('answers --help with every spelling and --version with the version', () => {
     const help = parse('--help')
     expect(help.flags).toBeUndefined()

@@ -109,6 +109,19 @@ it('samples as its flags say, unless a request does', async () => {
   expect([code, err.includes('POST')], err).toEqual([0, false])
 })
 
+it('decodes its slots in one graph with --cont-batching', async () => {
+  const server = await serve(['-m', f.model, '-np', '2', '-cb', '--ignore-eos', '-n', '300'])
+  await Promise.all([server.post({ prompt: 'one' }), server.post({ prompt: 'two' })])
+  const metrics = await server.metrics()
+  const [calls, rows] = ['step_calls', 'rows'].map(
+    (name) => new RegExp(`^h2o_${name}_total (\\d+)$`, 'm').exec(metrics)?.[1],
+  )
+  expect(rows).toBe('598')
+  expect(Number(calls)).toBeLessThan(500)
+  server.child.kill('SIGTERM')
+  expect((await server.ended).code).toBe(0)
+})
+
 it.each([
   ['by default', [], true, '[user]x[assistant]y'],
   [

@@ -75,9 +75,10 @@ function buildOption(spec: OptionSpec): Option {
   const { parse = (text: string) => text } = spec
   if (spec.several) option.argParser((text: string, before: unknown[] = []) => [...before, parse(text)])
   else if (spec.parse) option.argParser((text: string) => parse(text))
-  if (spec.env !== undefined) option.env(spec.env)
   if (spec.default !== undefined) option.default(spec.default)
-  return option
+  if (spec.env === undefined) return option
+  const isOff = spec.value === undefined && /^(off|disabled|false|0)$/.test(process.env[spec.env] ?? '')
+  return isOff ? option.default(false) : option.env(spec.env) // commander takes a switch with a variable for one that is on
 }
 
 function environment(options: readonly OptionSpec[]): string {

@@ -76,6 +76,11 @@ export class Metrics {
     total('h2o_cache_ram_evicted_total', 'States that made room for others.', () => cache.evicted)
     total('h2o_tokens_copied_total', 'Prompt tokens copied from other slots.', () => recall.copied)
     total('h2o_steps_total', 'Turns in which slots decoded a token each.', () => turns.steps)
+    total(
+      'h2o_step_calls_total',
+      'Native calls of these turns: one a token, or one a turn (--cont-batching).',
+      () => turns.stepCalls,
+    )
     total('h2o_rows_total', 'Tokens decoded in these turns.', () => turns.rows)
     total('h2o_prompt_calls_total', 'Calls that read a part of a prompt.', () => turns.prompts)
     total('h2o_stalls_total', 'Those at whose end another slot waited to decode.', () => turns.stalls)

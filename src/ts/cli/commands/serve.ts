@@ -115,5 +115,6 @@ function serverContext(
   onWarning: (warning: H2oWarning) => void,
 ): ContextOptions {
   const { nCtx: _, ...options } = contextOptions(flags, model, 0, onWarning)
-  return { ...options, parallel: flags.parallel, ...(flags.ctxSize !== undefined && { nCtx: flags.ctxSize }) }
+  const { parallel, contBatching = false } = flags
+  return { ...options, parallel, contBatching, ...(flags.ctxSize !== undefined && { nCtx: flags.ctxSize }) }
 }

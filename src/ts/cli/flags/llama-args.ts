@@ -74,11 +74,11 @@ export const absent: readonly Absent[] = [
       --spec-ngram-map-k4v-size-n --spec-ngram-map-k4v-size-m --spec-ngram-map-k4v-min-hits --draft --draft-n --draft-max
       --draft-min --draft-n-min --spec-ngram-size-n --spec-ngram-size-m --spec-ngram-min-hits --spec-default` },
   { why: onlyServe,
-    names: `-np --parallel -a --alias --host --port --cors-origins --ui --webui --no-ui --no-webui --api-key --api-key-file -to --timeout --metrics
+    names: `-np --parallel -cb --cont-batching -nocb --no-cont-batching -a --alias --host --port --cors-origins --ui --webui --no-ui --no-webui --api-key --api-key-file -to --timeout --metrics
       -cram --cache-ram --slots --prefill-assistant --no-prefill-assistant` },
   { why: 'of llama-server; h2o-prefill serve has nothing of the kind',
     names: `-ctxcp --ctx-checkpoints --swa-checkpoints -cms --checkpoint-min-step --cache-idle-slots
-      --no-cache-idle-slots --spm-infill -cb --cont-batching -nocb --no-cont-batching --tags --reuse-port --path
+      --no-cache-idle-slots --spm-infill --tags --reuse-port --path
       --cors-methods --cors-headers --cors-credentials --no-cors-credentials --api-prefix --ui-config --webui-config
       --ui-config-file --webui-config-file --ui-mcp-proxy --webui-mcp-proxy --no-ui-mcp-proxy --no-webui-mcp-proxy
       --tools --tools-runtime --mcp-servers-config --mcp-servers-json -ag --agent -no-ag --no-agent
