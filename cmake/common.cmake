@@ -1,4 +1,4 @@
-# h2o_common: what the addon takes of llama.cpp's common: JSON schemas as grammars, chat templates, parsers of answers. These
+# h2o_common: what the addon takes of llama.cpp's common: JSON schemas as grammars, chat templates, parsers of answers, drafts. These
 # files alone: llama-common brings downloads and arguments, and src/native/addon/text/common-parts.cpp has the few functions that
 # they ask of its rest.
 
@@ -16,6 +16,7 @@ add_library(h2o_common OBJECT
     ${H2O_COMMON}/json-schema-to-grammar.cpp
     ${H2O_COMMON}/json-schema.cpp
     ${H2O_COMMON}/json.cpp
+    ${H2O_COMMON}/ngram-map.cpp
     ${H2O_COMMON}/peg-parser.cpp
     ${H2O_COMMON}/reasoning-budget.cpp
     ${H2O_COMMON}/trie.cpp

@@ -40,6 +40,8 @@ export interface CallOptions {
   draw?: boolean
   /** Those that a query head reads of the cache, if the call is short: what keysOf() gave; 0 is all. 0 */
   keys?: number
+  /** Tokens that may be drafted behind a single one, where startSampling() was given `drafts`: 0 */
+  draft?: number
   /** Tokens of the prompt that this call begins; 0 in its further pieces. The call alone */
   expected?: number
   /** Among prompts of other sequences: 0 */
@@ -160,14 +162,22 @@ export class ContextHandle {
   /**
    * From here on `draw` takes tokens as `sampling` says, behind `next`, which is to be read at `position`. Throws
    * ERR_H2O_INVALID_ARGUMENT for an invalid grammar or schema.
+   *
+   * @param drafts what was read before may be drafted again
    */
-  async startSampling(sampling: NativeSampling, position: number, next: Int32Array): Promise<void> {
+  async startSampling(
+    sampling: NativeSampling,
+    position: number,
+    next: Int32Array,
+    drafts: boolean,
+  ): Promise<void> {
     const { nCtx } = this
     const repeatLastN = Math.min(sampling.repeatLastN, nCtx)
     const dryPenaltyLastN = Math.min(sampling.dryPenaltyLastN, nCtx)
     const past = this.#tokens.last(Math.min(lookBack(sampling), nCtx), position, next)
     const own = { ...sampling, repeatLastN, dryPenaltyLastN }
-    await this.#call(() => this.#native.startSampling(this.sequence, own, past))
+    const history = drafts ? this.#tokens.last(position + next.length, position, next) : null
+    await this.#call(() => this.#native.startSampling(this.sequence, own, past, history))
   }
 
   /** Whether a token ends a generation. */
@@ -196,17 +206,17 @@ export class ContextHandle {
     tokens: Int32Array,
     mode: LogitsMode,
     out: Float32Array | null,
-    { draw = false, keys = 0, expected = tokens.length, priority = 0 }: CallOptions = {},
+    { draw = false, keys = 0, draft = 0, expected = tokens.length, priority = 0 }: CallOptions = {},
   ): Promise<NativeCall> {
     const { sequence } = this
     const work = async () => {
       this.assertLive()
-      return this.#native.decode(sequence, tokens, outputs[mode], out, draw, keys, expected)
+      return this.#native.decode(sequence, tokens, outputs[mode], out, draw, keys, expected, draft)
     }
     const { scheduler } = this.shared
     const [token, ...more] = tokens.subarray(0, 2)
     const isStep = token !== undefined && more.length === 0
-    const isRow = isStep && mode === 'none' && draw && keys === 0
+    const isRow = isStep && mode === 'none' && draw && keys === 0 && draft === 0
     const call = await this.#call(() =>
       isRow
         ? scheduler.runRow(sequence, token, work)
@@ -214,7 +224,11 @@ export class ContextHandle {
     )
     this.#moved(call.position)
     this.#tokens.add(tokens, call.pos)
-    this.history.add(tokens.length, call.pos, call.path)
+    if (call.more) {
+      const accepted = [call, ...call.more].slice(0, -1).map(({ token }) => token as number)
+      this.#tokens.add(Int32Array.from(accepted), call.pos + 1)
+    }
+    this.history.add(call.n, call.pos, call.path)
     return call
   }
 

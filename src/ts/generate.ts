@@ -2,9 +2,10 @@
 
 import { type Chat, nativeChatOf } from './chat.js'
 import type { ContextHandle } from './context-handle.js'
+import { isDrafted, type SpecType } from './drafting.js'
 import { invalidArgument } from './errors.js'
 import { type NamedLogprobs, namedLogprobs } from './logprobs.js'
-import type { NativeCall, NativeChat, NativeSampling } from './native/surface.js'
+import type { NativeCall, NativeChat, NativeDrawn, NativeSampling } from './native/surface.js'
 import type { DecodeKeys } from './options.js'
 import {
   checkPrefillOptions,
@@ -38,6 +39,11 @@ export interface GenerateOptions extends SamplingOptions, Omit<PrefillOptions, '
    * that has no index (ContextH2o.decodeReason).
    */
   decode?: DecodeKeys
+  /**
+   * 'ngram-simple': where the last tokens stood before, what followed them there is drafted, and checked in one call. Its
+   * rows round as those of a prompt do. ERR_H2O_INVALID_ARGUMENT with `decode`, recurrent layers, select 'votes'. 'none'
+   */
+  specType?: SpecType
 }
 
 const { logits: _, ...promptNames } = prefillNames
@@ -48,6 +54,7 @@ const generateNames = namesOf<GenerateOptions>({
   stop: true,
   chat: true,
   decode: true,
+  specType: true,
 })
 
 /** What a caller asked for, checked and our own. */
@@ -59,6 +66,7 @@ interface Request {
   sampling: NativeSampling
   /** That a query head reads of the cache. */
   keys: number
+  drafts: boolean
   shown: ReadonlySet<number>
 }
 
@@ -71,13 +79,15 @@ function readRequest(context: ContextHandle, prompt: Prompt, given: GenerateOpti
   checkPrefillOptions(options)
   const nPredict = integer('nPredict', options.nPredict, -1, -1, 2 ** 31 - 1)
   const sampling = checkSampling(options, context.nVocab)
+  const keys = context.keysOf(options.decode)
   return {
     prompt: ownPrompt(prompt, context.nVocab),
     options,
     nPredict,
     stops: [...stopsOf(options), ...(chat?.stop ?? [])],
     sampling: nativeChat ? { ...sampling, chat: nativeChat } : sampling,
-    keys: context.keysOf(options.decode),
+    keys,
+    drafts: isDrafted(context, options.specType, keys),
     shown: chat?.shown ?? none,
   }
 }
@@ -149,10 +159,11 @@ async function* tokensOf(
   take: (signal: AbortSignal | undefined) => Promise<Turn>,
   request: () => Request,
 ): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
-  const { prompt, options, nPredict, stops, sampling, keys, shown } = request()
+  const { prompt, options, nPredict, stops, sampling, keys, drafts, shown } = request()
   const { signal } = options
   const start = performance.now()
   const { context, behind, end } = await take(signal)
+  let ahead: NativeDrawn[] = [] // drawn, and in the context but for the last
   try {
     const prefill = await context.abortable(signal, () =>
       runPrefill(
@@ -160,17 +171,18 @@ async function* tokensOf(
         prompt,
         { ...options, ...behind, logits: 'none' },
         nPredict !== 0 ? sampling : null,
+        drafts,
       ),
     )
     const clock = new Clock(start)
     const text = new Text(stops)
-    let drawn: NativeCall | null = prefill.drawn
     let whole = ''
     let predicted = 0
     let stop: GenerateSummary['stop'] = 'length'
     let last = 0
 
-    while (drawn) {
+    if (prefill.drawn) ahead = [prefill.drawn]
+    for (let drawn = ahead.shift(); drawn; drawn = ahead.shift()) {
       const token: number = drawn.token ?? last
       const logprobs: NamedLogprobs = namedLogprobs(context, drawn)
       if (drawn.token === null || context.isEog(token)) {
@@ -182,7 +194,7 @@ async function* tokensOf(
       }
       predicted++
       const isLast = predicted === nPredict
-      const isFull = context.position >= context.nCtx
+      const isFull = context.position - ahead.length >= context.nCtx
       let piece = text.push(context.piece(token, shown.has(token)))
       if (isLast || isFull) piece += text.end()
       whole += piece
@@ -197,19 +209,37 @@ async function* tokensOf(
         break
       }
       last = token
-      drawn = await clock.measure(() =>
+      if (ahead.length > 0) {
+        context.assertLive()
+        signal?.throwIfAborted()
+        continue
+      }
+      const room = Math.min(
+        nPredict < 0 ? Number.POSITIVE_INFINITY : nPredict - predicted - 1,
+        context.nCtx - context.position - 1,
+      )
+      const call: NativeCall = await clock.measure(() =>
         context.abortable(signal, () =>
-          context.decode(Int32Array.of(token), 'none', null, { draw: true, keys }),
+          context.decode(Int32Array.of(token), 'none', null, {
+            draw: true,
+            keys,
+            draft: drafts ? Math.max(room, 0) : 0,
+          }),
         ),
       )
-      clock.count(drawn)
+      clock.count(call)
+      ahead = [call, ...(call.more ?? [])]
     }
 
     const timings = timingsOf(prefill.result, predicted, clock)
     const { stopString } = text
     return { prefill: prefill.result, text: whole, predicted, stop, stopString, seed: sampling.seed, timings }
   } finally {
-    await end()
+    try {
+      if (ahead.length > 0 && !context.disposed) await context.forget(context.position - ahead.length)
+    } finally {
+      await end()
+    }
   }
 }
 
@@ -242,17 +272,21 @@ class Text {
 class Clock {
   readonly ttftMs: number
   predictedMs = 0
-  /** Calls of one token, those by the exact kernel, and those by sparse decoding. */
+  /** Calls, those by the exact kernel, and those by sparse decoding. */
   nDecoded = 0
   nExact = 0
   nSparse = 0
   denseReason: Reason | null = null
+  drafted = 0
+  accepted = 0
 
   constructor(start: number) {
     this.ttftMs = performance.now() - start
   }
 
-  count({ exact, decodeReason }: NativeCall): void {
+  count({ exact, decodeReason, drafted = 0, more = [] }: NativeCall): void {
+    this.drafted += drafted
+    this.accepted += more.length
     this.nDecoded++
     this.nExact += Number(exact)
     this.nSparse += Number(decodeReason === null)
@@ -271,7 +305,7 @@ class Clock {
 
 function timingsOf(prefill: PrefillResult, predictedN: number, clock: Clock): GenerateTimings {
   const { promptMs, promptPerSecond } = prefill.timings
-  const { predictedMs, ttftMs, nDecoded, nExact, nSparse, denseReason } = clock
+  const { predictedMs, ttftMs, drafted, accepted, nDecoded, nExact, nSparse, denseReason } = clock
   return {
     cacheN: prefill.cached,
     promptN: prefill.tokens,
@@ -282,6 +316,8 @@ function timingsOf(prefill: PrefillResult, predictedN: number, clock: Clock): Ge
     predictedMs,
     predictedPerTokenMs: predictedN > 0 ? predictedMs / predictedN : 0,
     predictedPerSecond: predictedMs > 0 ? (predictedN * 1000) / predictedMs : 0,
+    draftN: drafted,
+    draftNAccepted: accepted,
     predictedExact: nDecoded > 0 && nExact === nDecoded,
     predictedSparse: nSparse,
     predictedDenseReason: denseReason,

@@ -105,6 +105,7 @@ export async function runPrefill(
   prompt: OwnPrompt,
   options: PrefillOptions,
   sampling: NativeSampling | null = null,
+  drafts = false,
 ): Promise<{ result: PrefillResult; drawn: NativeCall | null }> {
   const start = options.append ? context.position : startOf(context, options.from)
   checkPosition('from', start, context.position)
@@ -113,7 +114,7 @@ export async function runPrefill(
 
   const mode = options.logits ?? 'last'
   const logits = allocateLogits(mode, whole.length, context.nVocab)
-  if (sampling) await context.startSampling(sampling, start, whole)
+  if (sampling) await context.startSampling(sampling, start, whole, drafts)
   const isNew = !options.append && options.from === undefined
   const isReused = isNew && mode !== 'all' && options.reuse !== false
   const denseTail = options.denseTail ?? context.denseTail

@@ -143,6 +143,9 @@ export interface GenerateTimings {
   predictedMs: number
   predictedPerTokenMs: number
   predictedPerSecond: number
+  /** Tokens that were drafted (GenerateOptions.specType), and those of them that the sampler drew, too. */
+  draftN: number
+  draftNAccepted: number
   /** Whether all tokens behind the first one were decoded by the exact kernel of H2O (`Call.exact`). */
   predictedExact: boolean
   /** Tokens behind the first one by sparse decoding (`Call.decode`). */

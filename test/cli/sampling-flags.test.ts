@@ -23,6 +23,7 @@ describe('sampling flags', () => {
     ['--dry-sequence-breaker a --dry-sequence-breaker \\n', { drySequenceBreakers: ['a', '\n'] }],
     ['--no-escape --dry-sequence-breaker \\n', { drySequenceBreakers: ['\\n'] }],
     ['--dry-sequence-breaker a --dry-sequence-breaker none', { drySequenceBreakers: [] }],
+    ['--spec-type ngram-simple', { specType: 'ngram-simple' }],
     ['--top-nsigma 1.5', { topNSigma: 1.5 }],
     ['--top-n-sigma -7', { topNSigma: -1 }],
     ['--typical 0.5', { typicalP: 0.5 }],
@@ -53,6 +54,7 @@ describe('sampling flags', () => {
   })
 
   it.each([
+    ['--spec-type', 'draft-simple'],
     ['--samplers', 'top_k;nonsense'],
     ['--samplers', 'constructor'],
     ['--sampling-seq', 'kz'],

@@ -122,8 +122,10 @@ Napi::Value context_object::tokenize(const Napi::CallbackInfo & info) {
 Napi::Value context_object::start_sampling(const Napi::CallbackInfo & info) {
     vocab(info.Env());
 
+    const auto drafter = info[3].IsTypedArray() ? std::make_shared<drafts>(get_int32s(info[3])) : nullptr;
+
     return thread->submit(std::make_unique<sampler_job>(info.Env(), state->model,
-        sampler_options_from_js(info[1].As<Napi::Object>()), get_int32s(info[2]), sequences[sequence_of(info)].draw,
+        sampler_options_from_js(info[1].As<Napi::Object>()), get_int32s(info[2]), drafter, sequences[sequence_of(info)].draw,
         sequence_of(info)));
 }
 
@@ -153,6 +155,11 @@ Napi::Value context_object::decode(const Napi::CallbackInfo & info) {
     }
     input.n_decode   = info[5].As<Napi::Number>().Uint32Value();
     input.n_expected = info[6].As<Napi::Number>().Uint32Value();
+
+    input.n_draft_max = info[7].As<Napi::Number>().Uint32Value();
+    if (input.n_draft_max > 0) {
+        input.drafter = own.draw->drafter;
+    }
 
     return thread->submit(std::make_unique<decode_job>(info.Env(), std::move(input), state, own.trace));
 }

@@ -226,7 +226,17 @@ export const traceLevels = { off: 0, sets: 1, mass: 2 } as const
 /** Which tokens of a decode call have logits: none, the last one, all. */
 export const outputs = { none: 0, last: 1, all: 2 } as const
 
-export interface NativeCall {
+/** Null where none was asked for, and where the grammar is at its end. */
+export interface NativeDrawn {
+  token: number | null
+  /** Of the token and of the most likely ones; only with `logprobs`. */
+  logprob?: number
+  topTokens?: Int32Array
+  topLogprobs?: Float32Array
+}
+
+export interface NativeCall extends NativeDrawn {
+  /** Of these are kept: of a draft, what was accepted. */
   n: number
   pos: number
   path: string
@@ -238,12 +248,10 @@ export interface NativeCall {
   decodeReason: string | null
   position: number
   ms: number
-  /** Null where none was asked for, and where the grammar is at its end. */
-  token: number | null
-  /** Of the token and of the most likely ones; only with `logprobs`. */
-  logprob?: number
-  topTokens?: Int32Array
-  topLogprobs?: Float32Array
+  /** Tokens of the draft that was read behind the one that was given; only if there was one. */
+  drafted?: number
+  /** Drawn behind `token`, which the draft had, as this has all of these but the last. */
+  more?: NativeDrawn[]
 }
 
 export interface NativeLoadedState {
@@ -258,11 +266,20 @@ export interface NativeLoadedState {
 export interface NativeContext {
   open(options: NativeContextOptions): Promise<NativeContextInfo>
   tokenize(sequence: number, text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array>
-  /** `past`: the tokens before the first draw that penalties know of. */
-  startSampling(sequence: number, options: NativeSampling, past: Int32Array): Promise<void>
+  /**
+   * `past`: the tokens before the first draw that penalties know of. `history`: all tokens before it, for drafts; null:
+   * none are made.
+   */
+  startSampling(
+    sequence: number,
+    options: NativeSampling,
+    past: Int32Array,
+    history: Int32Array | null,
+  ): Promise<void>
   /**
    * `keys`: those that a query head reads in sparse decoding, 0 is all. `expected`: tokens of the prompt that begins
-   * here and comes in several calls, each sparse however short it is; 0 if this is no beginning of one.
+   * here and comes in several calls, each sparse however short it is; 0 if this is no beginning of one. `draft`: tokens
+   * that may be drafted behind a single one, if the sampling has a history.
    */
   decode(
     sequence: number,
@@ -272,6 +289,7 @@ export interface NativeContext {
     draw: boolean,
     keys: number,
     expected: number,
+    draft: number,
   ): Promise<NativeCall>
   /**
    * One token of each of these sequences in one call, from whose logits their samplers draw. Aborts of a sequence do not

@@ -39,6 +39,7 @@ export function timingsOf(
     predicted_ms: timings.predictedMs,
     predicted_per_token_ms: timings.predictedPerTokenMs,
     predicted_per_second: timings.predictedPerSecond,
+    ...(timings.draftN > 0 && { draft_n: timings.draftN, draft_n_accepted: timings.draftNAccepted }),
     h2o: {
       path,
       reason,

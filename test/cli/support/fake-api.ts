@@ -105,6 +105,8 @@ export function generateSummary(prefill: PrefillResult, pieces: string[]): Gener
       predictedPerTokenMs: 20,
       ttftMs: 9.75,
       predictedPerSecond: pieces.length * 50,
+      draftN: 0,
+      draftNAccepted: 0,
       predictedExact: false,
       predictedSparse: 0,
       predictedDenseReason: null,

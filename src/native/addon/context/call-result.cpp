@@ -22,6 +22,15 @@ static void set_logprobs(Napi::Object & object, const drawn_token & drawn) {
     object.Set("topLogprobs", logprobs);
 }
 
+void set_drawn(Napi::Object & object, const drawn_token & drawn, const sampler * draw) {
+    const Napi::Env env = object.Env();
+
+    object.Set("token", drawn.token == LLAMA_TOKEN_NULL ? env.Null() : Napi::Value(Napi::Number::New(env, drawn.token)));
+    if (draw && draw->n_logprobs() >= 0) {
+        set_logprobs(object, drawn);
+    }
+}
+
 Napi::Object call_to_js(
         Napi::Env env, const h2o_call & call, int32_t position, double ms, const drawn_token & drawn, const sampler * draw) {
     Napi::Object object = Napi::Object::New(env);
@@ -37,11 +46,7 @@ Napi::Object call_to_js(
     object.Set("decodeReason", reason_to_js(env, call.decode_reason));
     object.Set("position",     Napi::Number::New(env, position));
     object.Set("ms",           Napi::Number::New(env, ms));
-    object.Set("token",        drawn.token == LLAMA_TOKEN_NULL ? env.Null()
-                                   : Napi::Value(Napi::Number::New(env, drawn.token)));
-    if (draw && draw->n_logprobs() >= 0) {
-        set_logprobs(object, drawn);
-    }
+    set_drawn(object, drawn, draw);
     return object;
 }
 

@@ -10,7 +10,9 @@
 
 namespace addon {
 
-// `draw` is what drew the token; may be null
+// the token, and its logprobs where they are wanted; `draw` is what drew it, may be null
+void set_drawn(Napi::Object & object, const drawn_token & drawn, const sampler * draw);
+
 Napi::Object call_to_js(
         Napi::Env env, const h2o_call & call, int32_t position, double ms, const drawn_token & drawn, const sampler * draw);
 

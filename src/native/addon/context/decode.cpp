@@ -71,7 +71,7 @@ int decode_job::decode() {
     const size_t n = input.tokens.size();
 
     // an embedding context outputs every token, and warns when that was not asked for
-    const bool output_all  = input.logits == outputs::all || state->embeddings;
+    const bool output_all  = input.logits == outputs::all || state->embeddings || !draft.empty();
     const bool output_last = output_all || input.logits == outputs::last || input.draw;
 
     std::vector<int8_t> output(n, output_all);
@@ -121,6 +121,7 @@ void decode_job::run() {
     if (is_aborted()) {
         throw failure_interrupted(position);
     }
+    propose();
     check();
     expect_nodes();
 
@@ -161,18 +162,75 @@ void decode_job::run() {
     }
 }
 
+// one ubatch has room for all of it, so the call is dense
+void decode_job::propose() {
+    if (!input.drafter) {
+        return;
+    }
+    const double n_positions = std::min((double) llama_n_ctx_seq(state->ctx), state->n_positions);
+    const double n_max = std::min({ (double) input.n_draft_max, llama_n_ubatch(state->ctx) - 1.0, n_positions - base - 1.0 });
+
+    draft = input.drafter->propose(input.tokens.back(), (size_t) std::max(n_max, 0.0));
+    input.tokens.insert(input.tokens.end(), draft.begin(), draft.end());
+    input.n_expected = (uint32_t) input.tokens.size();
+}
+
 void decode_job::draw() {
     try {
-        const float * logits = llama_get_logits_ith(state->ctx, -1);
-        if (!logits) {
-            throw failure("ERR_H2O_DECODE_FAILED", "the model gives no logits");
+        if (input.drafter && input.drafter->failed) {
+            std::rethrow_exception(input.drafter->failed);
         }
-        drawn = input.draw->draw(logits, aborted());
+        if (draft.empty()) {
+            drawn.push_back(draw_one(-1));
+        } else {
+            draw_drafted();
+        }
     } catch (const limit_work_aborted &) {
         throw failure_interrupted(position);
     } catch (failure & err) {
         err.details.emplace_back("position", (double) position);
         throw;
+    }
+}
+
+drawn_token decode_job::draw_one(int32_t i_output) {
+    const float * logits = llama_get_logits_ith(state->ctx, i_output);
+    if (!logits) {
+        throw failure("ERR_H2O_DECODE_FAILED", "the model gives no logits");
+    }
+    return input.draw->draw(logits, aborted());
+}
+
+// an abort leaves the call's own token, as if no draft had been read
+void decode_job::draw_drafted() {
+    std::exception_ptr failed;
+    try {
+        for (size_t i = 0; i <= draft.size(); ++i) {
+            drawn.push_back(draw_one((int32_t) i));
+
+            const llama_token token = drawn.back().token;
+            if (i == draft.size() || token != draft[i] || llama_vocab_is_eog(state->vocab(), token)) {
+                break;
+            }
+        }
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (failed && is_aborted()) {
+        drawn.clear();
+    }
+    const size_t n_accepted = drawn.empty() ? 0 : drawn.size() - 1;
+
+    call.n_tokens = 1 + (int32_t) n_accepted;
+    if (!llama_memory_seq_rm(state->memory, input.seq_id, base + call.n_tokens, -1)) {
+        state->clear(input.seq_id);
+    }
+    position = state->position(input.seq_id);
+
+    input.drafter->judge(draft, n_accepted);
+    input.drafter->failed = failed;
+    if (drawn.empty()) {
+        std::rethrow_exception(failed);
     }
 }
 
@@ -200,7 +258,18 @@ Napi::Value decode_job::result(Napi::Env env) {
         *trace_target = trace;
     }
 
-    return call_to_js(env, call, position, ms, drawn, input.draw.get());
+    Napi::Object object = call_to_js(env, call, position, ms, drawn.empty() ? drawn_token() : drawn[0], input.draw.get());
+    if (!draft.empty()) {
+        Napi::Array more = Napi::Array::New(env, drawn.size() - 1);
+        for (uint32_t i = 1; i < drawn.size(); ++i) {
+            Napi::Object one = Napi::Object::New(env);
+            set_drawn(one, drawn[i], input.draw.get());
+            more.Set(i - 1, one);
+        }
+        object.Set("more",    more);
+        object.Set("drafted", Napi::Number::New(env, (double) draft.size()));
+    }
+    return object;
 }
 
 } // namespace addon

@@ -3,11 +3,14 @@
 // A call counts as a whole or not at all: after a failure or an abort the context holds what it held before. Models
 // with sliding windows or recurrent layers are exceptions (context_state::rollback). If no token can be drawn, the
 // context keeps the tokens of the call.
+//
+// A call of one token can have a draft behind it. Its tokens stay as far as they are those that the sampler draws.
 
 #pragma once
 
 #include "context-state.h"
 #include "runtime/job.h"
+#include "text/drafts.h"
 #include "text/sampler.h"
 
 #include <vector>
@@ -31,6 +34,10 @@ struct decode_input {
 
     // draws a token from the last logits; may be null
     std::shared_ptr<sampler> draw;
+
+    // drafts behind the one token, of n_draft_max tokens at most; may be null
+    std::shared_ptr<drafts> drafter;
+    uint32_t                n_draft_max = 0;
 };
 
 class decode_job : public job {
@@ -49,7 +56,10 @@ private:
     void learn_nodes();
     int  decode();
     void read_results();
+    void propose();
     void draw();
+    void draw_drafted();
+    drawn_token draw_one(int32_t i_output);
     void copy_logits();
     void copy_trace();
 
@@ -61,8 +71,10 @@ private:
     int32_t     position = 0;
     h2o_call    call{};
     double      ms       = 0.0;
-    drawn_token drawn;
     trace_ptr   trace;
+
+    std::vector<llama_token> draft;
+    std::vector<drawn_token> drawn; // the first behind the call's own tokens, the others behind the draft's
 };
 
 } // namespace addon

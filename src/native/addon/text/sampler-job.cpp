@@ -5,8 +5,9 @@
 namespace addon {
 
 sampler_job::sampler_job(Napi::Env env, model_ptr model, sampler_options options, std::vector<llama_token> past,
-        std::shared_ptr<sampler_slot> slot, int32_t group) :
-    job(env, group), model(std::move(model)), options(std::move(options)), past(std::move(past)), slot(std::move(slot)) {}
+        std::shared_ptr<drafts> drafter, std::shared_ptr<sampler_slot> slot, int32_t group) :
+    job(env, group), model(std::move(model)), options(std::move(options)), past(std::move(past)), drafter(std::move(drafter)),
+    slot(std::move(slot)) {}
 
 void sampler_job::run() {
     limit_work             work = { &aborted(), n_sampler_work };
@@ -22,6 +23,7 @@ void sampler_job::run() {
 
 Napi::Value sampler_job::result(Napi::Env env) {
     slot->current = made;
+    slot->drafter = drafter;
     return env.Undefined();
 }
 

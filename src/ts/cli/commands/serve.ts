@@ -67,8 +67,8 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
       warn('this model has no chat template: /v1/chat/completions needs --chat-template-file')
     }
     const defaults = { ...generateOptions(flags), ...constraint }
-    if (Object.keys(constraint).length > 0) {
-      for await (const _ of context.generate([0], { ...defaults, nPredict: 1 })); // parses it
+    if (Object.keys(constraint).length > 0 || flags.specType !== undefined) {
+      for await (const _ of context.generate([0], { ...defaults, nPredict: 1 })); // what is refused is told now
     }
     const attention = attentionCostOf(flags, api)
     const server = await makeServer({

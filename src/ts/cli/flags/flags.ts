@@ -41,8 +41,12 @@ export function contextOptions(
   }
 }
 
+/** @throws UsageError for --spec-type with --h2o-decode: drafts are checked by all keys */
 export function generateOptions(flags: RunFlags): GenerateOptions {
   const { drySequenceBreaker: given } = flags
+  if (flags.h2oDecode && (flags.specType ?? 'none') !== 'none') {
+    throw new UsageError('--spec-type checks drafts by all keys', 'leave --h2o-decode out')
+  }
   return {
     ...optionsOf(samplingRows, flags),
     ...(given && { drySequenceBreakers: breakers(given, flags.escape) }),

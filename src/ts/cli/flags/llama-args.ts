@@ -19,6 +19,7 @@ export const differences: Readonly<Record<string, string>> = {
   '--prompt-cache':
     'a format of its own; what is reused gives the same bits as reading it again, so it is whole chunks',
   '--prompt-cache-all': 'generated tokens are kept, and read again as part of a longer prompt',
+  '--spec-type': 'none or ngram-simple; drafts grow while they are right',
   '--override-tensor': 'no back-references in a pattern, and at most 1024 characters of ASCII',
   '--override-kv': 'a value of the file must have the same type, and is checked as the file is',
   '--lora': 'a broken adapter is an error before the prompt is read; activated LoRAs (aLoRA) are refused',
@@ -57,7 +58,7 @@ export const absent: readonly Absent[] = [
     names: `-mm --mmproj -mmu --mmproj-url --mmproj-auto --mmproj-offload --no-mmproj-offload -mmdev --mmproj-device
       --image --audio --video --image-min-tokens --image-max-tokens --mtmd-batch-max-tokens --video-fps
       --video-timestamp-interval --video-ffmpeg-dir` },
-  { why: 'there is no draft model, and no speculative decoding',
+  { why: 'there is no draft model: --spec-type ngram-simple drafts from the text, with sizes of its own',
     names: `-lcs --lookup-cache-static -lcd --lookup-cache-dynamic --spec-draft-hf -hfd -hfrd --hf-repo-draft --spec-draft-threads -td
       --threads-draft --spec-draft-threads-batch -tbd --threads-batch-draft --spec-draft-cpu-mask -Cd --cpu-mask-draft
       --spec-draft-cpu-range -Crd --cpu-range-draft --spec-draft-cpu-strict --cpu-strict-draft --spec-draft-prio --prio-draft
@@ -68,7 +69,7 @@ export const absent: readonly Absent[] = [
       --cpu-moe-draft --spec-draft-n-cpu-moe --spec-draft-ncmoe -ncmoed --n-cpu-moe-draft --spec-draft-n-max --spec-draft-n-min
       --spec-synth-len --spec-synth-rates --spec-draft-p-split --draft-p-split --spec-draft-p-min --draft-p-min
       --spec-draft-backend-sampling --no-spec-draft-backend-sampling --spec-draft-device -devd --device-draft --spec-draft-ngl
-      -ngld --gpu-layers-draft --n-gpu-layers-draft --spec-draft-model -md --model-draft --spec-type --spec-ngram-mod-n-min
+      -ngld --gpu-layers-draft --n-gpu-layers-draft --spec-draft-model -md --model-draft --spec-ngram-mod-n-min
       --spec-ngram-mod-n-max --spec-ngram-mod-n-match --spec-ngram-simple-size-n --spec-ngram-simple-size-m
       --spec-ngram-simple-min-hits --spec-ngram-map-k-size-n --spec-ngram-map-k-size-m --spec-ngram-map-k-min-hits
       --spec-ngram-map-k4v-size-n --spec-ngram-map-k4v-size-m --spec-ngram-map-k4v-min-hits --draft --draft-n --draft-max

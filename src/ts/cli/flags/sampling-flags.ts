@@ -2,12 +2,13 @@
 // library's, so what was not given stays out.
 import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError } from 'commander'
+import { specTypes } from '../../drafting.js'
 import type { LogitBias, SamplingOptions } from '../../index.js'
 import { samplerOrder, samplersOfLetters } from '../../samplers.js'
 import { UsageError } from '../shell/usage-error.js'
 import { processEscapes } from './escapes.js'
 import type { FlagsOf, OptionSpec } from './option.js'
-import { integer, number, type Parser } from './parsers.js'
+import { integer, number, oneOf, type Parser } from './parsers.js'
 
 /** 15043+1, 15043-1, 15043-inf */
 const bias: Parser<[number, number]> = (text) => {
@@ -50,6 +51,8 @@ export const samplingFlagOptions = [
   { group, names: ['--adaptive-target'], to: 'adaptiveTarget', value: 'P', parse: number(-1e6, 1), help: 'with the sampler adaptive_p: tokens near this probability (default: -1, off)' },
   { group, names: ['--adaptive-decay'], to: 'adaptiveDecay', value: 'N', parse: number(0, 0.99), help: 'how slowly it forgets (default: 0.9)' },
   { group, names: ['-l', '--logit-bias'], to: 'logitBias', map: sums, value: 'TOKEN(+/-)BIAS', several: true, parse: bias, help: 'added to the logit of a token: 15043+1, 15043-inf; may be given several times' },
+  { group, names: ['--spec-type'], to: 'specType', value: 'NAME', env: 'LLAMA_ARG_SPEC_TYPE', parse: oneOf(...specTypes),
+    help: 'ngram-simple drafts what followed the last tokens where they stood before, and checks it in one call (default: none)' },
   { group, names: ['--grammar'], value: 'GBNF', help: 'what may be said, as a grammar with a rule root' },
   { group, names: ['--grammar-file'], value: 'FILE', help: 'the same from a file' },
   { group, names: ['-j', '--json-schema'], value: 'JSON', help: 'what may be said, as a JSON schema' },

@@ -48,6 +48,7 @@ function timingsOf({ prefill, predicted, timings }: GenerateSummary, loadMs: num
     predicted_n: predicted,
     predicted_ms: round(timings.predictedMs),
     predicted_per_second: round(timings.predictedPerSecond),
+    ...(timings.draftN > 0 && { draft_n: timings.draftN, draft_n_accepted: timings.draftNAccepted }),
     predicted_exact: timings.predictedExact,
     predicted_sparse: timings.predictedSparse,
     predicted_dense_reason: timings.predictedDenseReason,

@@ -60,7 +60,9 @@ function keysOf({
 /** `decode: 16 tokens, exact kernel, 0.79 s, 20.1 tok/s, first token after 8.33 s (-n reached)` */
 export function decodeLine(summary: GenerateSummary): string {
   const { predictedMs, predictedPerSecond, ttftMs } = summary.timings
+  const { draftN, draftNAccepted } = summary.timings
   const parts = [`decode: ${count(summary.predicted, 'token')}`, ...keysOf(summary.timings)]
+  if (draftN > 0) parts.push(`${draftNAccepted} of ${draftN} drafted`)
   parts.push(seconds(predictedMs))
   if (summary.predicted > 1) parts.push(rate(predictedPerSecond))
   if (summary.predicted > 0) parts.push(`first token after ${seconds(ttftMs)}`)

@@ -30,7 +30,7 @@ export const addAbout: AddRoutes = ({ app, service, isDraining }) => {
     return pool.slots.map((slot, id) => ({
       id,
       n_ctx: slot.nCtx,
-      speculative: false,
+      speculative: (service.defaults.specType ?? 'none') !== 'none',
       is_processing: pool.isBusy(slot),
       n_prompt_tokens: slot.position,
     }))
