@@ -4,6 +4,9 @@
 // row is what llama.cpp's attention with -fa on differs from our exact kernel, which sums in F32.
 //
 //   node bench/decode-quality.mjs --model MODEL.gguf --file TEXT [--prompt N] [--tokens N] [--keys 128,256,auto] [--from N]
+//                                 [--generate KEYS]
+//
+// With --generate what follows is not the text, but what the model itself goes on with at temperature 1, by so many keys.
 
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -20,13 +23,15 @@ const { values } = parseArgs({
     tokens: { type: 'string', default: '128' },
     keys: { type: 'string', default: '128,256,512,auto' },
     from: { type: 'string', default: '0' }, // tokens of the text that are left out
+    generate: { type: 'string' },
     threads: { type: 'string', default: '2' },
   },
 })
 const [nPrompt, nRead, nThreads, from] = [values.prompt, values.tokens, values.threads, values.from].map(
   Number,
 )
-const settings = values.keys.split(',').map((keys) => (keys === 'auto' ? keys : Number(keys)))
+const keysOf = (name) => (name === 'auto' ? name : Number(name))
+const settings = values.keys.split(',').map(keysOf)
 
 const model = await loadModel(values.model)
 const all = await model.tokenize(readFileSync(values.file, 'utf8'), { addSpecial: false })
@@ -37,6 +42,7 @@ const options = { model, nCtx: nPrompt + nRead, nBatch: 2048, nUbatch: 512, nThr
 const context = await createContext({ ...options, h2o: { decode: 'auto' } })
 await context.prefill(text.slice(0, nPrompt), { logits: 'none' })
 const state = await context.saveState()
+if (values.generate) await goOn(keysOf(values.generate))
 
 const exact = await decode(context, 0)
 const rows = [['llama.cpp, -fa on', await stock()]]
@@ -47,6 +53,16 @@ console.log(
   '| keys | perplexity | 2 s.e. | KL | KL, 99 % | top 1 |\n| ---: | ---: | ---: | ---: | ---: | ---: |',
 )
 for (const [name, found] of rows) console.log(`| ${name} | ${figures(found).join(' | ')} |`)
+
+async function goOn(keys) {
+  const sampling = { temperature: 1, samplers: ['temperature'], seed: 1, ignoreEos: true }
+  const first = { from: nPrompt - 1, denseTail: 1, addSpecial: false }
+  const options = { ...sampling, ...first, decode: keys, nPredict: nRead }
+  let at = nPrompt
+  for await (const { token } of context.generate(text.slice(nPrompt - 1, nPrompt), options))
+    text[at++] = token
+  await context.truncate(nPrompt)
+}
 
 /** Logits behind each token. */
 async function decode(of, keys) {

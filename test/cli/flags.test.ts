@@ -188,4 +188,11 @@ describe('generateOptions', () => {
     })
     expect(generateOptions(parse('-s 0')).seed).toBe(0)
   })
+
+  it('drafts, but not what is decoded sparsely', () => {
+    expect(generateOptions(parse('--spec-type ngram-simple --h2o-decode 0'))).toMatchObject({
+      specType: 'ngram-simple',
+    })
+    expect(() => generateOptions(parse('--spec-type ngram-simple --h2o-decode 8'))).toThrow('all keys')
+  })
 })

@@ -52,6 +52,8 @@ it('decodeLine', () => {
   expect(decodeLine(summary)).toContain('decode: 2 tokens, 1 of them sparse, all keys: few-positions, 20 ms')
   summary.timings.predictedDenseReason = null
   expect(decodeLine(summary)).toContain('decode: 2 tokens, sparse, 20 ms')
+  Object.assign(summary.timings, { predictedSparse: 0, draftN: 15, draftNAccepted: 4 })
+  expect(decodeLine(summary)).toContain('decode: 2 tokens, 4 of 15 drafted, 20 ms')
 })
 
 it('memoryLines', () => {
