@@ -4,10 +4,10 @@
 // meanwhile, the seconds of the reader, and memory.
 
 import { availableParallelism } from 'node:os'
-import { parseArgs } from 'node:util'
 import { percentile } from '../../dist/cli/statistics.js'
 import { loadModel } from '../../dist/index.js'
 import { table } from '../quality/markdown.mjs'
+import { parseFlags } from './flags.mjs'
 import { byTurns, mebibytes, someTokens, timed, WAYS } from './ways.mjs'
 
 const HELP = `usage: node bench/serve/gaps.mjs -m MODEL [options]
@@ -19,32 +19,22 @@ const HELP = `usage: node bench/serve/gaps.mjs -m MODEL [options]
   -b N, -u N, -t N   batch, chunk and threads (2048, 512, all cores)
 `
 
-const { values } = parseArgs({
-  options: {
-    model: { type: 'string', short: 'm' },
-    tokens: { type: 'string', default: '16000' },
-    chats: { type: 'string', default: '3' },
-    runs: { type: 'string', default: '3' },
-    batch: { type: 'string', short: 'b', default: '2048' },
-    ubatch: { type: 'string', short: 'u', default: '512' },
-    threads: { type: 'string', short: 't', default: String(availableParallelism()) },
-    help: { type: 'boolean', short: 'h', default: false },
-  },
+const values = parseFlags(HELP, {
+  tokens: 16000,
+  chats: 3,
+  runs: 3,
+  threads: availableParallelism(),
 })
-if (values.help || values.model === undefined) {
-  console.log(HELP)
-  process.exit(values.help ? 0 : 2)
-}
 
-const nTokens = Number(values.tokens)
-const nChats = Number(values.chats)
+const nTokens = values.tokens
+const nChats = values.chats
 const model = await loadModel(values.model)
 const settings = {
   model,
   nCtx: nTokens + 512,
-  nBatch: Number(values.batch),
-  nUbatch: Number(values.ubatch),
-  nThreads: Number(values.threads),
+  nBatch: values.batch,
+  nUbatch: values.ubatch,
+  nThreads: values.threads,
 }
 
 /** Milliseconds between the tokens of a chat, until it is told to end. */
@@ -83,7 +73,7 @@ async function run(make) {
 }
 
 const names = Object.keys(WAYS)
-const runs = await byTurns(names, Number(values.runs), (name) => run(WAYS[name]))
+const runs = await byTurns(names, values.runs, (name) => run(WAYS[name]))
 await model.dispose()
 
 const at = (fraction, numbers) =>

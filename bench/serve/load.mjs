@@ -3,10 +3,10 @@
 // with a fresh context's. Batched, an answer may go another way where two tokens were as good as equally likely there,
 // which is 'tied'. Prints one JSON object; the exit code is 1 if an answer was wrong or a request failed.
 
-import { parseArgs } from 'node:util'
 import { percentile } from '../../dist/cli/statistics.js'
 import { ask } from './client.mjs'
 import { conversations } from './conversations.mjs'
+import { parseFlags } from './flags.mjs'
 import { freshAnswers } from './fresh-answers.mjs'
 import { startServer } from './server-process.mjs'
 
@@ -23,36 +23,26 @@ const HELP = `usage: node bench/serve/load.mjs -m MODEL [options]
   -b N, -u N          batch and chunk (2048, 512)
 `
 
-const { values } = parseArgs({
-  options: {
-    model: { type: 'string', short: 'm' },
-    seconds: { type: 'string', default: '600' },
-    requests: { type: 'string', default: '200' },
-    concurrency: { type: 'string', default: '16' },
-    parallel: { type: 'string', default: '1' },
-    'cont-batching': { type: 'boolean', default: false },
-    leaving: { type: 'string', default: '0.2' },
-    longest: { type: 'string', default: '8000' },
-    batch: { type: 'string', short: 'b', default: '2048' },
-    ubatch: { type: 'string', short: 'u', default: '512' },
-    help: { type: 'boolean', short: 'h', default: false },
-  },
+const values = parseFlags(HELP, {
+  seconds: 600,
+  requests: 200,
+  concurrency: 16,
+  parallel: 1,
+  'cont-batching': false,
+  leaving: 0.2,
+  longest: 8000,
 })
-if (values.help || values.model === undefined) {
-  console.log(HELP)
-  process.exit(values.help ? 0 : 2)
-}
 
 const settings = {
   model: values.model,
-  nCtx: Number(values.longest) + 512,
-  nBatch: Number(values.batch),
-  nUbatch: Number(values.ubatch),
+  nCtx: values.longest + 512,
+  nBatch: values.batch,
+  nUbatch: values.ubatch,
 }
 const isBatched = values['cont-batching']
 /** Of two tokens: rounding does not make up for more. */
 const mostLead = 0.1
-const bodies = conversations(Number(values.longest))
+const bodies = conversations(values.longest)
 console.error(`answers of fresh contexts: ${bodies.length} requests`)
 const answers = await freshAnswers(settings, bodies)
 
@@ -69,10 +59,10 @@ const elapsed = () => (performance.now() - began) / 1000
 let meanMs = 1000
 
 async function client() {
-  while (elapsed() < Number(values.seconds) || counts.requests < Number(values.requests)) {
+  while (elapsed() < values.seconds || counts.requests < values.requests) {
     counts.requests++
     const i = Math.floor(random() * bodies.length)
-    const leaveAfterMs = random() < Number(values.leaving) ? random() * 2 * meanMs : undefined
+    const leaveAfterMs = random() < values.leaving ? random() * 2 * meanMs : undefined
     try {
       const got = await ask(server.url, { ...bodies[i], stream: random() < 0.75 }, leaveAfterMs)
       if (got === 'left') counts.left++
@@ -88,7 +78,7 @@ async function client() {
   }
 }
 
-await Promise.all(Array.from({ length: Number(values.concurrency) }, client))
+await Promise.all(Array.from({ length: values.concurrency }, client))
 const seconds = elapsed()
 await server.untilIdle()
 const after = await server.rssBytes()

@@ -3,10 +3,10 @@
 // (kvUnified), sequences of one context by turns and batched, and contexts of their own, one after the other. The text is read once per way.
 
 import { availableParallelism } from 'node:os'
-import { parseArgs } from 'node:util'
 import { spread } from '../../dist/cli/statistics.js'
 import { createContext, loadModel } from '../../dist/index.js'
 import { table } from '../quality/markdown.mjs'
+import { parseFlags } from './flags.mjs'
 import { byTurns, mebibytes, someTokens, timed, WAYS } from './ways.mjs'
 
 const HELP = `usage: node bench/serve/rows.mjs -m MODEL [options]
@@ -19,33 +19,23 @@ const HELP = `usage: node bench/serve/rows.mjs -m MODEL [options]
   -b N, -u N, -t N   batch, chunk and threads (2048, 512, all cores)
 `
 
-const { values } = parseArgs({
-  options: {
-    model: { type: 'string', short: 'm' },
-    tokens: { type: 'string', default: '8000' },
-    rows: { type: 'string', default: '1,2,4,8' },
-    predict: { type: 'string', default: '64' },
-    runs: { type: 'string', default: '3' },
-    batch: { type: 'string', short: 'b', default: '2048' },
-    ubatch: { type: 'string', short: 'u', default: '512' },
-    threads: { type: 'string', short: 't', default: String(availableParallelism()) },
-    help: { type: 'boolean', short: 'h', default: false },
-  },
+const values = parseFlags(HELP, {
+  tokens: 8000,
+  rows: '1,2,4,8',
+  predict: 64,
+  runs: 3,
+  threads: availableParallelism(),
 })
-if (values.help || values.model === undefined) {
-  console.log(HELP)
-  process.exit(values.help ? 0 : 2)
-}
 
-const nTokens = Number(values.tokens)
-const nPredict = Number(values.predict)
+const nTokens = values.tokens
+const nPredict = values.predict
 const room = nPredict + 64
 const model = await loadModel(values.model)
 const settings = {
   model,
-  nBatch: Number(values.batch),
-  nUbatch: Number(values.ubatch),
-  nThreads: Number(values.threads),
+  nBatch: values.batch,
+  nUbatch: values.ubatch,
+  nThreads: values.threads,
   onWarning() {},
 }
 const text = someTokens(nTokens, 1, model.nVocab)
@@ -91,7 +81,7 @@ async function run(make, n) {
 const names = Object.keys(ways)
 const rows = []
 for (const n of values.rows.split(',').map(Number)) {
-  const runs = await byTurns(names, Number(values.runs), (name) => run(ways[name], n))
+  const runs = await byTurns(names, values.runs, (name) => run(ways[name], n))
   for (const name of names) {
     const of = (figure) => spread(runs.get(name).map((one) => one[figure])).median
     rows.push([n, name, of('rate').toFixed(1), of('cpu').toFixed(1), of('mib').toFixed(0)])

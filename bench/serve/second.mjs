@@ -2,11 +2,11 @@
 // The time to the first token of two people with the same document: the first has it read, and still gets the answer when
 // the second asks. Through `h2o-prefill serve --parallel 2`, with a document of its own in each run.
 
-import { parseArgs } from 'node:util'
 import { spread } from '../../dist/cli/statistics.js'
 import { demoText } from '../../dist/model-maker/index.js'
 import { table } from '../quality/markdown.mjs'
 import { ask } from './client.mjs'
+import { parseFlags } from './flags.mjs'
 import { startServer } from './server-process.mjs'
 
 const HELP = `usage: node bench/serve/second.mjs -m MODEL [options]
@@ -17,31 +17,17 @@ const HELP = `usage: node bench/serve/second.mjs -m MODEL [options]
   -c N, -b N, -u N    context, batch and chunk (20480, 2048, 512)
 `
 
-const { values } = parseArgs({
-  options: {
-    model: { type: 'string', short: 'm' },
-    characters: { type: 'string', default: '16000' },
-    runs: { type: 'string', default: '3' },
-    context: { type: 'string', short: 'c', default: '20480' },
-    batch: { type: 'string', short: 'b', default: '2048' },
-    ubatch: { type: 'string', short: 'u', default: '512' },
-    help: { type: 'boolean', short: 'h', default: false },
-  },
-})
-if (values.help || values.model === undefined) {
-  console.log(HELP)
-  process.exit(values.help ? 0 : 2)
-}
+const values = parseFlags(HELP, { characters: 16000, runs: 3, context: 20480 })
 
 const server = await startServer({
   model: values.model,
-  nCtx: Number(values.context),
-  nBatch: Number(values.batch),
-  nUbatch: Number(values.ubatch),
+  nCtx: values.context,
+  nBatch: values.batch,
+  nUbatch: values.ubatch,
   parallel: 2,
 })
-const nCharacters = Number(values.characters)
-const text = demoText(nCharacters * (Number(values.runs) + 1))
+const nCharacters = values.characters
+const text = demoText(nCharacters * (values.runs + 1))
 
 const question = (document, content, max_tokens) => ({
   messages: [{ role: 'user', content: `${document}\n${content}` }],
@@ -50,7 +36,7 @@ const question = (document, content, max_tokens) => ({
 })
 
 const times = { first: [], second: [] }
-for (let run = 0; run < Number(values.runs); run++) {
+for (let run = 0; run < values.runs; run++) {
   const document = text.slice(run * nCharacters, (run + 1) * nCharacters)
   let first
   await new Promise((resolve, reject) => {
