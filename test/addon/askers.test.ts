@@ -12,7 +12,7 @@ import {
 import type { NativeCall } from '../../src/ts/native/surface.js'
 import { handleOf } from '../../src/ts/sequence.js'
 import { fuzzModel, mutated } from '../fuzz/gguf-file.mjs'
-import { scratch, someTokens, tinyContext, tinyModel } from './support.js'
+import { memoryWays, scratch, someTokens, tinyContext, tinyModel } from './support.js'
 
 const text = someTokens(500)
 const questions = [2, 3, 4, 5].map((seed) => someTokens(11 * seed, seed))
@@ -62,15 +62,9 @@ async function alone(options: Partial<ContextOptions>, question: Int32Array) {
   return await answer(await context.read(text), question)
 }
 
-const ways: [string, () => Promise<Partial<ContextOptions>>][] = [
-  ['query', async () => ({})],
-  ['votes', async () => ({ h2o: { local: 16, heavy: 16, select: 'votes' } })],
-  ['two-pass', async () => ({ h2o: { local: 16, heavy: 16, schedule: 'two-pass' } })],
-  ['Q8_0', async () => ({ typeK: 'q8_0', typeV: 'q8_0', model: await tinyModel({ headDim: 32 }) })],
-  ['dense', async () => ({ h2o: false })],
-  ['windows', async () => ({ model: await tinyModel({ arch: 'gemma3', layers: 6 }) })],
+const ways: typeof memoryWays = [
+  ...memoryWays,
   ['windows, whole', async () => ({ model: await tinyModel({ arch: 'gemma3', layers: 6 }), swaFull: true })],
-  ['hybrid', async () => ({ model: await tinyModel({ arch: 'lfm2', layers: 6 }) })],
   ['hybrid, dense', async () => ({ model: await tinyModel({ arch: 'lfm2', layers: 6 }), h2o: false })],
 ]
 

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Context, ContextOptions, Sequence } from '../../src/ts/index.js'
 import type { NativeCall } from '../../src/ts/native/surface.js'
 import { handleOf } from '../../src/ts/sequence.js'
-import { collect, someTokens, tinyContext, tinyModel } from './support.js'
+import { collect, memoryWays, someTokens, tinyContext, tinyModel } from './support.js'
 
 const S = 64
 const nOps = Number(process.env.H2O_PARALLEL_OPERATIONS ?? 60)
@@ -32,17 +32,7 @@ function logged(context: Context): { sequence: number; n: number }[] {
   return log
 }
 
-const ways: [string, () => Promise<Partial<ContextOptions>>][] = [
-  ['query', async () => ({})],
-  ['votes', async () => ({ h2o: { local: 16, heavy: 16, select: 'votes' } })],
-  ['two-pass', async () => ({ h2o: { local: 16, heavy: 16, schedule: 'two-pass' } })],
-  ['Q8_0', async () => ({ typeK: 'q8_0', typeV: 'q8_0', model: await tinyModel({ headDim: 32 }) })],
-  ['dense', async () => ({ h2o: false })],
-  ['windows', async () => ({ model: await tinyModel({ arch: 'gemma3', layers: 6 }) })],
-  ['hybrid', async () => ({ model: await tinyModel({ arch: 'lfm2', layers: 6 }) })],
-]
-
-describe.each(ways)('%s', (name, way) => {
+describe.each(memoryWays)('%s', (name, way) => {
   it('sequences that read and answer at once have the bits of contexts of their own', async () => {
     const options = await way()
     const [context, sequences] = await opened(options)

@@ -49,6 +49,17 @@ export async function tinyContext(options: Partial<ContextOptions> = {}): Promis
   })
 }
 
+/** The policies, and the memories that a context can have: options of tinyContext(). */
+export const memoryWays: [string, () => Promise<Partial<ContextOptions>>][] = [
+  ['query', async () => ({})],
+  ['votes', async () => ({ h2o: { local: 16, heavy: 16, select: 'votes' } })],
+  ['two-pass', async () => ({ h2o: { local: 16, heavy: 16, schedule: 'two-pass' } })],
+  ['Q8_0', async () => ({ typeK: 'q8_0', typeV: 'q8_0', model: await tinyModel({ headDim: 32 }) })],
+  ['dense', async () => ({ h2o: false })],
+  ['windows', async () => ({ model: await tinyModel({ arch: 'gemma3', layers: 6 }) })],
+  ['hybrid', async () => ({ model: await tinyModel({ arch: 'lfm2', layers: 6 }) })],
+]
+
 /** n token ids that repeat no pattern. */
 export function someTokens(n: number, seed = 1): Int32Array {
   let state = seed

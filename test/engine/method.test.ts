@@ -10,27 +10,16 @@ import { heavyTurnovers } from '../reference/h2o.js'
 import { HotText } from '../reference/hot-text.js'
 import { checkSelections, setsOf } from '../reference/replay.js'
 import { nmse, ReferenceSession } from '../reference/session.js'
+import { calls, runsOf, type SessionCase, type Step } from './steps.js'
 import { hotModel, open } from './support.js'
 
 const SCORE_TOLERANCE = 1e-5
 const LOGITS_NMSE = 1e-9
 
-/** One step of a session: a call of so many tokens, so many tokens one by one, or everything from here on removed. */
-type Step = { call: number } | { decode: number } | { rollback: number }
-
-interface Case {
-  name: string
-  arch?: 'llama' | 'qwen2' | 'qwen3'
-  kvHeads?: number
-  S: number
-  L: number
-  H: number
-  steps: Step[]
+interface Case extends SessionCase {
   /** Heavy changes by a fifth or more in at least half of the selections */
   lively?: boolean
 }
-
-const calls = (...n: number[]): Step[] => n.map((call) => ({ call }))
 
 function prompt(n: number, nBatch: number, S: number): Step[] {
   return calls(...planPrefill(n, nBatch, S, true))
@@ -167,8 +156,7 @@ test.each(
       text.rewind(step.rollback)
       continue
     }
-    const runs = 'call' in step ? [step.call] : Array.from({ length: step.decode }, () => 1)
-    for (const n of runs) {
+    for (const n of runsOf(step)) {
       const tokens = text.next(n)
       const { call, logits } = await context.decode(tokens, { logits: 'all' })
       const trace = call.path === 'h2o' ? context.takeTrace() : []

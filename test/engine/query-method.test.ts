@@ -8,6 +8,7 @@ import type { BlockTrace } from '../reference/query-pass.js'
 import { blocksOf, checkSets } from '../reference/query-replay.js'
 import { heavyTurnover } from '../reference/selection.js'
 import { nmse, ReferenceSession } from '../reference/session.js'
+import { calls, runsOf, type SessionCase } from './steps.js'
 import { open, plainModel, randomTokens } from './support.js'
 
 // scores in F32 on every machine: others are rounded, and their sets are near these and not equal
@@ -18,21 +19,10 @@ process.env.H2O_INT8 = '0'
 const SCORE_TOLERANCE = 1e-5
 const LOGITS_NMSE = 1e-9
 
-/** A call of so many tokens, so many tokens one by one, or everything from here on removed. */
-type Step = { call: number } | { decode: number } | { rollback: number }
-
-interface Case {
-  name: string
-  arch?: 'llama' | 'qwen2' | 'qwen3'
-  kvHeads?: number
-  S: number
-  L: number
-  H: number
+interface Case extends SessionCase {
   nCtx?: number
-  steps: Step[]
 }
 
-const calls = (...n: number[]): Step[] => n.map((call) => ({ call }))
 const budget = { S: 160, L: 48, H: 64 }
 
 // beyond 16 pages of candidates the best are picked
@@ -101,8 +91,7 @@ test.each(ways)('$kernels: $name', async ({
       reference.rollback(step.rollback)
       continue
     }
-    const runs = 'call' in step ? [step.call] : Array.from({ length: step.decode }, () => 1)
-    for (const [i, n] of runs.entries()) {
+    for (const [i, n] of runsOf(step).entries()) {
       const tokens = randomTokens(n, 100 * seed + i)
       const { call, logits } = await context.decode(tokens, { logits: 'all' })
       const trace = call.path === 'h2o' ? context.takeTrace() : []
