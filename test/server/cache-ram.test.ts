@@ -237,11 +237,15 @@ describe('the memory', () => {
     expect(cacheBytes(asked, context(gib), machine)).toBe(bytes)
   })
 
-  it('takes everything where it has no bound', () => {
+  it('takes everything where it has no bound', async () => {
     const cache = new StateCache(cacheBytes(-1, context(gib), gib))
-    const done = cache.reserve(100 * gib)
-    expect(done).toBeDefined()
-    done?.()
+    expect(await cache.reserving(100 * gib, async () => 'state')).toBe('state')
+  })
+
+  it('has no room twice for what is being saved', async () => {
+    const cache = new StateCache(100)
+    const inside = await cache.reserving(60, () => cache.reserving(60, async () => 'state'))
+    expect([inside, await cache.reserving(60, async () => 'state')]).toEqual([undefined, 'state'])
   })
 
   it('holds a text once, and the longest form of it', () => {

@@ -132,19 +132,15 @@ export class Recall {
   async #save(slot: Sequence, owner: unknown, kept: number): Promise<void> {
     const held = slot[handleOf]().held()
     if (held.length - kept <= 2 * slot.h2o.chunk || this.cache.covers(owner, held)) return
-    const release = this.cache.reserve(stateBytes(slot))
-    if (!release) return
     try {
       const began = performance.now()
-      const state = await slot.saveState()
+      const state = await this.cache.reserving(stateBytes(slot), () => slot.saveState())
+      if (!state) return
       this.#moved(state, performance.now() - began)
-      release()
       this.cache.put({ tokens: held, owner, state })
       this.saved++
     } catch (error) {
       this.onFailure(error) // it will be read again
-    } finally {
-      release()
     }
   }
 

@@ -57,14 +57,14 @@ export class StateCache {
     this.#bytes -= sizeOf(saved)
   }
 
-  /** Makes room for a state that comes; its release comes before put(). undefined if there is none for so much. */
-  reserve(bytes: number): (() => void) | undefined {
+  /** Makes room for a state while `make` makes it. undefined if there is none for so much. */
+  async reserving<T>(bytes: number, make: () => Promise<T>): Promise<T | undefined> {
     if (!this.#makeRoom(bytes)) return undefined
-    let held = bytes
-    this.#reserved += held
-    return () => {
-      this.#reserved -= held
-      held = 0
+    this.#reserved += bytes
+    try {
+      return await make()
+    } finally {
+      this.#reserved -= bytes
     }
   }
 
