@@ -7,79 +7,39 @@
 #include <numeric>
 
 naive_layer::naive_layer(const test_context & ctx, int il) :
-    n_head(ctx.model.n_head), n_head_kv(ctx.model.n_head_kv*ctx.model.n_repeat), d_head(ctx.model.d_head), pos(ctx.call().pos),
+    n_head(ctx.model.n_head), n_head_kv(ctx.model.n_head_kv), d_head(ctx.model.d_head), pos(ctx.call().pos),
     q_intra(ctx.q_intra(il)), q(ctx.q(il)), k(ctx.k_cache(il, ctx.n_pos())), v(ctx.v_cache(il, ctx.n_pos())) {
 }
 
-naive_softmax naive_attend(
-        const naive_layer & layer, int i, int ih, const std::vector<int> & keys, const std::vector<int> & keys_intra) {
-    const int    d   = layer.d_head;
-    const size_t i_q = ((size_t) i*layer.n_head + ih)*d;
+naive_chunk::naive_chunk(const naive_layer & l, int pos, int n, const std::vector<std::vector<int>> & memory) {
+    const int d     = l.d_head;
+    const int n_mem = memory[0].size();
 
-    const auto at_key = [&](const test_kv & kv, int key) {
-        return kv.data() + ((size_t) key*layer.n_head_kv + ih/layer.n_group())*d;
+    const h2o_oracle_shape shape  = { d, d, l.n_head/l.n_head_kv, l.n_head_kv, n, 1 };
+    const size_t           n_rows = shape.row(1, 0, 0);
+
+    const auto at = [&](const test_kv & kv, int cell, int h) { return kv.data() + ((size_t) cell*l.n_head_kv + h)*d; };
+
+    const auto attend = [&](const std::vector<float> & q, auto cells, const float * o, const float * lse, int n_votes) {
+        return h2o_oracle_attn(shape, 1.0/std::sqrt((double) d), q.data() + (size_t) (pos - l.pos)*l.n_head*d, cells,
+                [&](int cell, int h)        { return at(l.k, cell, h); },
+                [&](int cell, int h, int i) { return at(l.v, cell, h)[i]; }, o, lse, n_votes);
     };
 
-    std::vector<double>        w;
-    std::vector<const float *> v;
-    w.reserve(keys.size() + keys_intra.size());
-    v.reserve(keys.size() + keys_intra.size());
+    std::vector<double> res = attend(l.q_intra, [&](int, int i, int) {
+        std::vector<int> seen(i + 1);
+        std::iota(seen.begin(), seen.end(), pos);
+        return seen;
+    }, nullptr, nullptr, n);
+    chunk_score.assign(res.begin() + (d + 1)*n_rows, res.end());
 
-    const auto add_logits = [&](const float * q, const std::vector<int> & keys) {
-        for (const int key : keys) {
-            w.push_back(h2o_oracle_dot(q, at_key(layer.k, key), d)/std::sqrt((double) d));
-            v.push_back(at_key(layer.v, key));
-        }
-    };
-    add_logits(layer.q.data()       + i_q, keys);
-    add_logits(layer.q_intra.data() + i_q, keys_intra);
+    if (n_mem > 0) {
+        const std::vector<float> intra(res.begin(), res.begin() + (d + 1)*n_rows);
 
-    h2o_oracle_softmax(w);
-
-    std::vector<double> o(d, 0.0);
-    for (size_t j = 0; j < w.size(); ++j) {
-        for (int id = 0; id < d; ++id) {
-            o[id] += w[j]*v[j][id];
-        }
+        res = attend(l.q, [&](int, int, int head) { return memory[head/shape.n_group]; }, intra.data(), intra.data() + d*n_rows, n_mem);
+        mem_votes.assign(res.begin() + (d + 1)*n_rows, res.end());
     }
-    return { o, w };
-}
-
-std::vector<int> naive_range(int begin, int end) {
-    std::vector<int> res;
-    for (int i = begin; i < end; ++i) {
-        res.push_back(i);
-    }
-    return res;
-}
-
-naive_chunk::naive_chunk(const naive_layer & layer, int pos, int n, const std::vector<std::vector<int>> & memory) {
-    const size_t n_mem = memory[0].size();
-
-    chunk_score.assign((size_t) layer.n_head_kv*n, 0.0);
-    mem_votes.assign(layer.n_head_kv*n_mem, 0.0);
-
-    for (int i = 0; i < n; ++i) {
-        for (int ih = 0; ih < layer.n_head; ++ih) {
-            const int ih_kv = ih/layer.n_group();
-
-            // one softmax over memory and chunk; renormalised, its weights are those of each side alone
-            const naive_softmax joint = naive_attend(layer, pos - layer.pos + i, ih, memory[ih_kv], naive_range(pos, pos + i + 1));
-
-            out.insert(out.end(), joint.o.begin(), joint.o.end());
-
-            const auto w_chunk = joint.w.begin() + n_mem;
-            const double l_mem   = std::accumulate(joint.w.begin(), w_chunk, 0.0);
-            const double l_chunk = std::accumulate(w_chunk, joint.w.end(),   0.0);
-
-            for (size_t j = 0; j < n_mem; ++j) {
-                mem_votes[ih_kv*n_mem + j] += joint.w[j]/l_mem;
-            }
-            for (int j = 0; j <= i; ++j) {
-                chunk_score[(size_t) ih_kv*n + j] += w_chunk[j]/l_chunk;
-            }
-        }
-    }
+    out.assign(res.begin(), res.begin() + d*n_rows);
 }
 
 template <typename T>

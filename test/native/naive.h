@@ -22,23 +22,7 @@ struct naive_layer {
 
     // out of the last call of a context, K and V from its cache
     naive_layer(const test_context & ctx, int il);
-
-    int n_group() const { return n_head/n_head_kv; }
 };
-
-// softmax over some keys: the output, and the weights in the order of the keys
-struct naive_softmax {
-    std::vector<double> o;
-    std::vector<double> w;
-};
-
-// query i (counted from the call's first) of head ih over the given positions: q over keys, then q_intra over
-// keys_intra
-naive_softmax naive_attend(
-        const naive_layer & layer, int i, int ih, const std::vector<int> & keys, const std::vector<int> & keys_intra = {});
-
-// positions [begin, end)
-std::vector<int> naive_range(int begin, int end);
 
 // the chunk of n tokens at position pos, with a memory set per KV head
 struct naive_chunk {

@@ -205,11 +205,11 @@ std::vector<float> test_context::q(int il) const {
 }
 
 test_kv test_context::k(int il) const {
-    return columns("Kcur-", il, model.n_head_kv*model.n_repeat*model.d_head, true);
+    return columns("Kcur-", il, model.n_head_kv*model.d_head, true);
 }
 
 test_kv test_context::v(int il) const {
-    return columns("Vcur-", il, model.n_head_kv*model.n_repeat*model.d_head, true);
+    return columns("Vcur-", il, model.n_head_kv*model.d_head, true);
 }
 
 std::vector<float> test_context::out(int il) const {

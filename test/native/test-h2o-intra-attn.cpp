@@ -1,90 +1,11 @@
-// Attention inside a chunk: a composed block equals the oracle; whole models are blind to the future and to other
-// chunks, with RoPE at absolute positions and K and V written once, where they belong.
+// Attention inside a chunk, in whole models: it is blind to the future and to other chunks, K has RoPE at absolute
+// positions, and K and V are written once, where they belong.
 
 #include "naive.h"
 #include "testing.h"
 
-#include "h2o-block-composed.h"
-
-#include "tests/h2o-oracle.h"
-
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <tuple>
-
-// h2o_build_attn_block over several chunks and heads at once
-static void test_block(test_random & rnd) {
-    const int   d        = 2*rnd.integer(1, 48);
-    const int   n        = rnd.integer(1, 40); // queries and keys of a chunk
-    const int   n_group  = rnd.integer(1, 4);
-    const int   n_head   = rnd.integer(1, 3);  // KV heads
-    const int   n_chunks = rnd.integer(1, 3);
-    const int   n_rows   = n*n_group;
-    const float scale    = 1.0f/std::sqrt((float) d);
-
-    const auto random = [&](int size) {
-        std::vector<float> res(size);
-        for (float & x : res) {
-            x = rnd.uniform(-3.0f, 3.0f);
-        }
-        return res;
-    };
-    const std::vector<float> q   = random(d*n_rows*n_head*n_chunks);
-    const std::vector<float> k   = random(d*n*n_head*n_chunks);
-    const std::vector<float> v_t = random(d*n*n_head*n_chunks);
-
-    std::vector<ggml_fp16_t> mask;
-    for (int row = 0; row < n_rows; ++row) {
-        for (int j = 0; j < n; ++j) {
-            mask.push_back(ggml_fp32_to_fp16(j <= row/n_group ? 0.0f : -INFINITY));
-        }
-    }
-
-    test_graph g;
-    ggml_tensor * t_q    = ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, d, n_rows, n_head, n_chunks);
-    ggml_tensor * t_k    = ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, d, n,      n_head, n_chunks);
-    ggml_tensor * t_v    = ggml_new_tensor_4d(g.ctx.get(), GGML_TYPE_F32, n, d,      n_head, n_chunks);
-    ggml_tensor * t_mask = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F16, n, n_rows);
-    ggml_tensor * t_ones = ggml_new_tensor_1d(g.ctx.get(), GGML_TYPE_F32, n_rows*n_head*n_chunks);
-
-    const h2o_attn_block block = h2o_build_attn_block(g.ctx.get(), t_q, t_k, t_v, t_mask, t_ones, { scale });
-
-    g.alloc();
-    test_set(t_q,    q);
-    test_set(t_k,    k);
-    test_set(t_v,    v_t);
-    test_set(t_mask, mask);
-    test_set(t_ones, std::vector<float>(n_rows*n_head*n_chunks, 1.0f));
-    g.compute({ block.o, block.lse, block.votes });
-
-    const std::vector<float> o     = test_get<float>(block.o);
-    const std::vector<float> lse   = test_get<float>(block.lse);
-    const std::vector<float> votes = test_get<float>(block.votes);
-
-    CHECK(block.o->ne[0]     == d && block.o->ne[1]     == n_rows && block.o->ne[2]     == n_head && block.o->ne[3]     == n_chunks);
-    CHECK(block.lse->ne[0]   == 1 && block.lse->ne[1]   == n_rows && block.lse->ne[2]   == n_head && block.lse->ne[3]   == n_chunks);
-    CHECK(block.votes->ne[0] == n && block.votes->ne[1] == 1      && block.votes->ne[2] == n_head && block.votes->ne[3] == n_chunks);
-
-    const auto near = [](double got, double expected) { return std::fabs(got - expected) <= 2e-5*std::max(1.0, std::fabs(expected)); };
-
-    for (int i_block = 0; i_block < n_head*n_chunks; ++i_block) {
-        // rows are by query and head of the group, as a chunk of a KV head of its own is
-        const std::vector<double> expected = h2o_oracle_attn(
-                { d, d, n_group, 1, n, 1 }, scale, q.data() + (size_t) i_block*n_rows*d,
-                [](int, int i, int) {
-                    std::vector<int> seen(i + 1);
-                    std::iota(seen.begin(), seen.end(), 0);
-                    return seen;
-                },
-                [&](int j, int) { return k.data() + (size_t) (i_block*n + j)*d; },
-                [&](int j, int, int i) { return v_t[(size_t) (i_block*d + i)*n + j]; }, nullptr, nullptr, n);
-
-        for (int i = 0; i < d*n_rows; ++i) { CHECK(near(o[i_block*d*n_rows + i], expected[i])); }
-        for (int i = 0; i < n_rows;   ++i) { CHECK(near(lse[i_block*n_rows + i], expected[d*n_rows + i])); }
-        for (int j = 0; j < n;        ++j) { CHECK(near(votes[i_block*n + j],    expected[(d + 1)*n_rows + j])); }
-    }
-}
 
 static std::vector<float> logits_of(const tiny_model & model, const test_context_params & params, const std::vector<llama_token> & prompt) {
     test_context ctx(model, params);
@@ -184,54 +105,24 @@ static void test_no_other_chunk(const tiny_model & model, const test_context_par
     CHECK(is_passed_on == (params.schedule == H2O_SCHEDULE_SINGLE_PASS));
 }
 
-// the first layer's K of a token that stands at position 0 and at p: at 0 RoPE does nothing
+// the first layer's K and V of a sparse call are stock's, bit for bit: RoPE is at absolute positions, in both pairings
 static void test_rope(const char * arch, const test_context_params & params) {
     tiny_model_params mparams;
     mparams.arch = arch;
 
-    const tiny_model model(mparams);
-    const int S = 32;
-    const int d = mparams.d_head;
-
-    std::vector<llama_token> prompt = tiny_prompt(5*S + 7);
-
-    const std::vector<int> places = { S - 1, S, 2*S, 4*S + 3, 5*S, 5*S + 6 };
-    for (const int p : places) {
-        prompt[p] = prompt[0];
-    }
+    const tiny_model               model(mparams);
+    const std::vector<llama_token> prompt = tiny_prompt(5*32 + 7);
 
     test_context ctx(model, params);
     ctx.decode(prompt);
     CHECK(ctx.call().path == H2O_PATH_SPARSE);
 
-    const test_kv k      = ctx.k_cache(0, prompt.size());
-    const int     n_embd = mparams.n_head_kv*d;
-
-    const bool is_neox = mparams.arch == "qwen3"; // pairs (i, i + d/2) instead of (2i, 2i + 1)
-
-    for (const int p : places) {
-        for (int ih = 0; ih < mparams.n_head_kv; ++ih) {
-            const float * at_0 = k.data() + ih*d;
-            const float * at_p = k.data() + (size_t) p*n_embd + ih*d;
-
-            for (int i = 0; i < d/2; ++i) {
-                const int a = is_neox ? i       : 2*i;
-                const int b = is_neox ? i + d/2 : 2*i + 1;
-
-                const double angle = p*std::pow(10000.0, -2.0*i/d);
-
-                CHECK(std::fabs(at_p[a] - (at_0[a]*std::cos(angle) - at_0[b]*std::sin(angle))) < 1e-4);
-                CHECK(std::fabs(at_p[b] - (at_0[a]*std::sin(angle) + at_0[b]*std::cos(angle))) < 1e-4);
-            }
-        }
-    }
-
-    // and as stock has it, bit for bit
     test_context stock(model, params.off());
     stock.decode(prompt);
     CHECK(stock.call().path == H2O_PATH_DENSE);
-    CHECK(stock.k_cache(0, prompt.size()) == k);
-    CHECK(stock.v_cache(0, prompt.size()) == ctx.v_cache(0, prompt.size()));
+
+    CHECK(ctx.k_cache(0, prompt.size()) == stock.k_cache(0, prompt.size()));
+    CHECK(ctx.v_cache(0, prompt.size()) == stock.v_cache(0, prompt.size()));
 }
 
 // each call writes its own cells, in both layouts of V, and no others
@@ -269,11 +160,6 @@ static void test_cells(const tiny_model & model, test_context_params params, boo
 }
 
 int main() {
-    test_random rnd;
-    for (int i = 0; i < 200; ++i) {
-        test_block(rnd);
-    }
-
     const tiny_model model;
 
     for (const test_context_params & params : test_all_ways()) {

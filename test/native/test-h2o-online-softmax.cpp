@@ -1,5 +1,5 @@
-// The building blocks of h2o-block-composed.h in float64: the state (o, lse) and the votes of one block of keys, and the fusion
-// of two blocks, which must be one softmax over the joined keys: for logits to +-100, and with one side empty.
+// Attention as a graph of stock ops (h2o-block-composed.h) against the oracle: output, state and votes of a block of keys,
+// and the merge of two blocks, which must be one softmax over the joined keys: for logits to +-100, and with one side empty.
 
 #include "testing.h"
 
@@ -9,214 +9,170 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <tuple>
 
-static const int D = 24; // size of a value
+// A product has n_head*n_chunks blocks, of n queries and n_group heads each. First the keys of the chunk, one for each
+// query, which sees those up to its own; behind them keys that all see.
+struct problem {
+    int d;
+    int d_v;
+    int n;
+    int n_group;
+    int n_head;
+    int n_chunks;
+    int n_mem;
 
-struct block {
-    int n_keys;
-    std::vector<float> logits; // [rows][n_keys], -inf is hidden
-    std::vector<float> v_t;    // [D][n_keys]
+    float scale;
+
+    std::vector<float> q;   // [block][n*n_group][d]
+    std::vector<float> k;   // [block][n + n_mem][d]
+    std::vector<float> v_t; // [block][d_v][n + n_mem]
+
+    int n_rows()   const { return n*n_group; }
+    int n_keys()   const { return n + n_mem; }
+    int n_blocks() const { return n_head*n_chunks; }
 };
 
-static block random_block(test_random & rnd, int n_rows, int n_keys, float range, bool causal, int n_group) {
-    block b;
-    b.n_keys = n_keys;
-    for (int r = 0; r < n_rows; ++r) {
-        for (int k = 0; k < n_keys; ++k) {
-            b.logits.push_back(causal && k > r/n_group ? -INFINITY : rnd.uniform(-range, range));
-        }
-    }
-    for (int i = 0; i < D*n_keys; ++i) {
-        b.v_t.push_back(rnd.uniform(-1.0f, 1.0f));
-    }
-    return b;
-}
+// logits reach +-range
+static problem random_problem(test_random & rnd, float range) {
+    problem p = { 2*rnd.integer(1, 48), rnd.integer(1, 40), rnd.integer(1, 40), rnd.integer(1, 8), rnd.integer(1, 3), rnd.integer(1, 3),
+        rnd.integer(1, 50), 0.0f, {}, {}, {} };
 
-// softmax over the keys of all blocks together, row r: the output, and the weights in order of the keys
-static void attend(const std::vector<const block *> & blocks, int r, std::vector<double> & o, std::vector<double> & w, double & lse) {
-    w.clear();
-    for (const block * b : blocks) {
-        w.insert(w.end(), b->logits.begin() + r*b->n_keys, b->logits.begin() + (r + 1)*b->n_keys);
-    }
-    lse = h2o_oracle_softmax(w);
+    const auto fill = [&](std::vector<float> & x, int n) {
+        x.resize(n*p.n_blocks());
+        std::generate(x.begin(), x.end(), [&] { return rnd.uniform(-1.0f, 1.0f); });
+    };
+    fill(p.q,   p.n_rows()*p.d);
+    fill(p.k,   p.n_keys()*p.d);
+    fill(p.v_t, p.n_keys()*p.d_v);
 
-    o.assign(D, 0.0);
-    size_t at = 0;
-    for (const block * b : blocks) {
-        for (int k = 0; k < b->n_keys; ++k, ++at) {
-            for (int i = 0; i < D; ++i) {
-                o[i] += w[at]*b->v_t[i*b->n_keys + k];
+    double largest = 0.0;
+    for (int ib = 0; ib < p.n_blocks(); ++ib) {
+        for (int row = 0; row < p.n_rows(); ++row) {
+            for (int j = 0; j < p.n_keys(); ++j) {
+                largest = std::max(largest, std::fabs(h2o_oracle_dot(
+                        &p.q[(ib*p.n_rows() + row)*p.d], &p.k[(ib*p.n_keys() + j)*p.d], p.d)));
             }
         }
     }
+    p.scale = range/largest;
+    return p;
 }
 
-struct inputs {
-    ggml_tensor * q;
-    ggml_tensor * k;
-    ggml_tensor * v_t;
-    ggml_tensor * mask;
-    ggml_tensor * ones;
-};
-
-// one head whose products q*k are the given logits: k is the identity
-static inputs new_inputs(ggml_context * ctx, int n_rows, int n_keys) {
-    return {
-        ggml_new_tensor_4d(ctx, GGML_TYPE_F32, n_keys, n_rows, 1, 1),
-        ggml_new_tensor_4d(ctx, GGML_TYPE_F32, n_keys, n_keys, 1, 1),
-        ggml_new_tensor_4d(ctx, GGML_TYPE_F32, n_keys, D,      1, 1),
-        ggml_new_tensor_2d(ctx, GGML_TYPE_F16, n_keys, n_rows),
-        ggml_new_tensor_1d(ctx, GGML_TYPE_F32, n_rows),
-    };
+// keys [begin, end) of block ib: o, lse and votes, one behind the other
+static std::vector<double> expected(const problem & p, int ib, int begin, int end) {
+    // rows are by query and head of the group, as those of a chunk with one KV head are
+    return h2o_oracle_attn(
+            { p.d, p.d_v, p.n_group, 1, p.n, 1 }, p.scale, &p.q[ib*p.n_rows()*p.d],
+            [&](int, int i, int) {
+                std::vector<int> seen(end - begin);
+                std::iota(seen.begin(), seen.end(), begin);
+                seen.erase(std::remove_if(seen.begin(), seen.end(), [&](int j) { return j > i && j < p.n; }), seen.end());
+                return seen;
+            },
+            [&](int j, int) { return &p.k[(ib*p.n_keys() + j)*p.d]; },
+            [&](int j, int, int i) { return p.v_t[(ib*p.d_v + i)*p.n_keys() + j]; }, nullptr, nullptr, end - begin);
 }
 
-static void set_inputs(const inputs & in, const block & b, int n_rows, float scale) {
-    std::vector<float>       q(b.logits.size());
-    std::vector<ggml_fp16_t> mask(b.logits.size());
-    std::vector<float>       k(b.n_keys*b.n_keys, 0.0f);
-
-    for (size_t i = 0; i < q.size(); ++i) {
-        const bool hidden = std::isinf(b.logits[i]);
-        q[i]    = hidden ? 77.0f : b.logits[i]/scale;
-        mask[i] = ggml_fp32_to_fp16(hidden ? -INFINITY : 0.0f);
+static void check_near(const std::vector<float> & got, int ib, const double * want, int n, double limit) {
+    for (int i = 0; i < n; ++i) {
+        CHECK(std::fabs(got[ib*n + i] - want[i]) <= limit*std::max(1.0, std::fabs(want[i])));
     }
-    for (int i = 0; i < b.n_keys; ++i) {
-        k[i*b.n_keys + i] = 1.0f;
-    }
-    test_set(in.q, q);
-    test_set(in.k, k);
-    test_set(in.v_t, b.v_t);
-    test_set(in.mask, mask);
-    test_set(in.ones, std::vector<float>(n_rows, 1.0f));
 }
 
-static double relative(double a, double b) {
-    return std::fabs(a - b)/std::max(1.0, std::fabs(b));
-}
-
-static void test_blocks(test_random & rnd, float range) {
-    const int   n_group = rnd.integer(1, 4);
-    const int   n_query = rnd.integer(1, 40);
-    const int   n_rows  = n_group*n_query;
-    const float scale   = 0.25f;
-
-    const block intra = random_block(rnd, n_rows, n_query,             range, true,  n_group);
-    const block inter = random_block(rnd, n_rows, rnd.integer(1, 50),  range, false, n_group);
+static void test_blocks(test_random & rnd, float range, double limit) {
+    const problem p = random_problem(rnd, range);
 
     test_graph g;
-    const inputs in_a = new_inputs(g.ctx.get(), n_rows, intra.n_keys);
-    const inputs in_b = new_inputs(g.ctx.get(), n_rows, inter.n_keys);
+    ggml_context * ctx = g.ctx.get();
 
-    const h2o_attn_block a = h2o_build_attn_block(g.ctx.get(), in_a.q, in_a.k, in_a.v_t, in_a.mask, in_a.ones, { scale });
-    const h2o_attn_block b = h2o_build_attn_block(g.ctx.get(), in_b.q, in_b.k, in_b.v_t, nullptr,   in_b.ones, { scale });
+    const auto new_tensor = [&](int ne0, int ne1) {
+        return ggml_new_tensor_4d(ctx, GGML_TYPE_F32, ne0, ne1, p.n_head, p.n_chunks);
+    };
+    const auto part = [&](ggml_tensor * t, int dim, int begin, int n) {
+        ggml_tensor * view = ggml_view_4d(ctx, t, dim == 0 ? n : t->ne[0], dim == 1 ? n : t->ne[1], t->ne[2], t->ne[3],
+                t->nb[1], t->nb[2], t->nb[3], begin*t->nb[dim]);
+        return ggml_cont(ctx, view);
+    };
+    ggml_tensor * q    = new_tensor(p.d, p.n_rows());
+    ggml_tensor * k    = new_tensor(p.d, p.n_keys());
+    ggml_tensor * v_t  = new_tensor(p.n_keys(), p.d_v);
+    ggml_tensor * mask = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, p.n, p.n_rows());
+    ggml_tensor * ones = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, p.n_rows()*p.n_blocks());
 
-    ggml_tensor * ab = h2o_build_fuse(g.ctx.get(), a.o, a.lse, b.o, b.lse);
-    ggml_tensor * ba = h2o_build_fuse(g.ctx.get(), b.o, b.lse, a.o, a.lse);
+    const h2o_attn_block a = h2o_build_attn_block(ctx, q, part(k, 1, 0, p.n), part(v_t, 0, 0, p.n), mask, ones, { p.scale });
+    const h2o_attn_block b = h2o_build_attn_block(
+            ctx, q, part(k, 1, p.n, p.n_mem), part(v_t, 0, p.n, p.n_mem), nullptr, ones, { p.scale });
+
+    ggml_tensor * ab = h2o_build_fuse(ctx, a.o, a.lse, b.o, b.lse);
+    ggml_tensor * ba = h2o_build_fuse(ctx, b.o, b.lse, a.o, a.lse);
 
     g.alloc();
-    set_inputs(in_a, intra, n_rows, scale);
-    set_inputs(in_b, inter, n_rows, scale);
-    g.compute({ ab, ba, a.votes, b.votes });
-
-    CHECK(ggml_are_same_shape(ab, a.o) && ggml_are_same_shape(ba, a.o));
-    CHECK(a.o->ne[0] == D && a.o->ne[1] == n_rows && a.lse->ne[0] == 1 && a.lse->ne[1] == n_rows);
-    CHECK(a.votes->ne[0] == intra.n_keys && b.votes->ne[0] == inter.n_keys);
-
-    const auto got_ab = test_get<float>(ab);
-    const auto got_ba = test_get<float>(ba);
-
-    for (const auto & [blk, state] : { std::pair(&intra, &a), std::pair(&inter, &b) }) {
-        const auto got_o     = test_get<float>(state->o);
-        const auto got_lse   = test_get<float>(state->lse);
-        const auto got_votes = test_get<float>(state->votes);
-
-        std::vector<double> o, w, votes(blk->n_keys, 0.0);
-        double lse;
-        for (int r = 0; r < n_rows; ++r) {
-            attend({ blk }, r, o, w, lse);
-            CHECK(relative(got_lse[r], lse) < 1e-5);
-            for (int i = 0; i < D; ++i)           { CHECK(relative(got_o[r*D + i], o[i]) < 1e-5); }
-            for (int k = 0; k < blk->n_keys; ++k) { votes[k] += w[k]; }
-        }
-        for (int k = 0; k < blk->n_keys; ++k) {
-            CHECK(relative(got_votes[k], votes[k]) < 1e-5);
+    test_set(q,   p.q);
+    test_set(k,   p.k);
+    test_set(v_t, p.v_t);
+    std::vector<ggml_fp16_t> causal;
+    for (int row = 0; row < p.n_rows(); ++row) {
+        for (int j = 0; j < p.n; ++j) {
+            causal.push_back(ggml_fp32_to_fp16(j <= row/p.n_group ? 0.0f : -INFINITY));
         }
     }
+    test_set(mask, causal);
+    test_set(ones, std::vector<float>(p.n_rows()*p.n_blocks(), 1.0f));
+    g.compute({ ab, ba, a.votes, b.votes });
 
-    std::vector<double> o, w;
-    double lse;
-    for (int r = 0; r < n_rows; ++r) {
-        attend({ &intra, &inter }, r, o, w, lse);
-        for (int i = 0; i < D; ++i) {
-            // F32 logits of 100 carry 4e-6 into the exponent
-            const double limit = range > 10.0f ? 5e-5 : 1e-5;
+    for (const auto & [block, begin, end] : { std::tuple(&a, 0, p.n), std::tuple(&b, p.n, p.n_keys()) }) {
+        CHECK(block->o->ne[0]     == p.d_v        && block->o->ne[1]   == p.n_rows() && block->o->ne[2]   == p.n_head);
+        CHECK(block->lse->ne[0]   == 1            && block->lse->ne[1] == p.n_rows() && block->lse->ne[2] == p.n_head);
+        CHECK(block->votes->ne[0] == end - begin  && block->votes->ne[2] == p.n_head);
 
-            CHECK(relative(got_ab[r*D + i], o[i]) < limit);
-            CHECK(relative(got_ba[r*D + i], o[i]) < limit);
+        for (int ib = 0; ib < p.n_blocks(); ++ib) {
+            const std::vector<double> want = expected(p, ib, begin, end);
+
+            check_near(test_get<float>(block->o),     ib, want.data(),                         p.d_v*p.n_rows(), limit);
+            check_near(test_get<float>(block->lse),   ib, want.data() + p.d_v*p.n_rows(),      p.n_rows(),       limit);
+            check_near(test_get<float>(block->votes), ib, want.data() + (p.d_v + 1)*p.n_rows(), end - begin,     limit);
+        }
+    }
+    for (const ggml_tensor * joined : { ab, ba }) {
+        CHECK(ggml_are_same_shape(joined, a.o));
+        for (int ib = 0; ib < p.n_blocks(); ++ib) {
+            check_near(test_get<float>(joined), ib, expected(p, ib, 0, p.n_keys()).data(), p.d_v*p.n_rows(), limit);
         }
     }
 }
 
-static void test_empty_side() {
+// a side that nobody sees, or that is nothing beside the other
+static void test_one_side() {
+    const float inf = INFINITY;
+
     test_graph g;
-    ggml_tensor * o_a   = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, 2, 3);
-    ggml_tensor * o_b   = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, 2, 3);
-    ggml_tensor * lse_a = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, 1, 3);
-    ggml_tensor * lse_b = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, 1, 3);
+    ggml_tensor * o_a   = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, 2, 5);
+    ggml_tensor * o_b   = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, 2, 5);
+    ggml_tensor * lse_a = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, 1, 5);
+    ggml_tensor * lse_b = ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, 1, 5);
     ggml_tensor * res   = h2o_build_fuse(g.ctx.get(), o_a, lse_a, o_b, lse_b);
 
     g.alloc();
-    test_set<float>(o_a,   { 1, 2, 0, 0, 5, 6 });
-    test_set<float>(o_b,   { 0, 0, 3, 4, 7, 8 });
-    test_set<float>(lse_a, { -100, -INFINITY, 100 });
-    test_set<float>(lse_b, { -INFINITY, 100, 100 });
+    test_set<float>(o_a,   { 1, 2,   0, 0,   5, 6,   1, 2,   0, 0 });
+    test_set<float>(o_b,   { 0, 0,   3, 4,   7, 8,   0, 0,   3, 4 });
+    test_set<float>(lse_a, { -100,   -inf,   100,    100,    -100 });
+    test_set<float>(lse_b, { -inf,   100,    100,    -100,   100 });
     g.compute({ res });
 
-    CHECK(test_get<float>(res) == std::vector<float>({ 1, 2, 3, 4, 6, 7 }));
-}
-
-// all logits of a side the same, from one end of the range to the other: the result is known in closed form
-static void test_extremes() {
-    const int n_a = 1000;
-    const int n_b = 3;
-
-    for (const float logit_a : { -100.0f, 0.0f, 100.0f }) {
-        for (const float logit_b : { -100.0f, 0.0f, 100.0f }) {
-            block a = { n_a, std::vector<float>(n_a, logit_a), std::vector<float>(D*n_a, 1.0f) };
-            block b = { n_b, std::vector<float>(n_b, logit_b), std::vector<float>(D*n_b, 2.0f) };
-
-            test_graph g;
-            const inputs in_a = new_inputs(g.ctx.get(), 1, n_a);
-            const inputs in_b = new_inputs(g.ctx.get(), 1, n_b);
-
-            const h2o_attn_block got_a = h2o_build_attn_block(g.ctx.get(), in_a.q, in_a.k, in_a.v_t, nullptr, in_a.ones, { 1.0f });
-            const h2o_attn_block got_b = h2o_build_attn_block(g.ctx.get(), in_b.q, in_b.k, in_b.v_t, nullptr, in_b.ones, { 1.0f });
-            ggml_tensor * fused = h2o_build_fuse(g.ctx.get(), got_a.o, got_a.lse, got_b.o, got_b.lse);
-
-            g.alloc();
-            set_inputs(in_a, a, 1, 1.0f);
-            set_inputs(in_b, b, 1, 1.0f);
-            g.compute({ fused });
-
-            const double share_b = 1.0/(1.0 + n_a*std::exp((double) logit_a - logit_b)/n_b);
-
-            for (const float x : test_get<float>(fused)) {
-                CHECK(relative(x, 1.0 + share_b) < 1e-5);
-            }
-        }
-    }
+    CHECK(test_get<float>(res) == std::vector<float>({ 1, 2,   3, 4,   6, 7,   1, 2,   3, 4 }));
 }
 
 int main() {
     test_random rnd;
 
-    for (const float range : { 1.0f, 10.0f, 100.0f }) {
-        for (int i = 0; i < 100; ++i) {
-            test_blocks(rnd, range);
-        }
+    for (int i = 0; i < 100; ++i) {
+        test_blocks(rnd, 1.0f,   1e-5);
+        test_blocks(rnd, 10.0f,  2e-5);
+        test_blocks(rnd, 100.0f, 2e-4); // F32 logits of 100 carry 1e-5 into the exponent
     }
-    test_empty_side();
-    test_extremes();
+    test_one_side();
 
     printf("H2O online softmax checks passed\n");
     return 0;

@@ -19,24 +19,8 @@ static std::vector<float> draw(const random_gguf_tensor & t, int model_seed) {
     return data;
 }
 
-// each KV head n_repeat times in a row
-static std::vector<float> repeat_heads(const std::vector<float> & heads, const tiny_model_params & p) {
-    const int n = p.n_embd*p.d_head; // values of one head
-
-    std::vector<float> data;
-    for (int i = 0; i < p.n_head_kv*p.n_repeat; ++i) {
-        const auto head = heads.begin() + (i/p.n_repeat)*n;
-        data.insert(data.end(), head, head + n);
-    }
-    return data;
-}
-
-static bool ends_with(const std::string & s, const std::string & end) {
-    return s.size() >= end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
-}
-
 static void write_model(const tiny_model_params & p, const std::string & path) {
-    random_gguf_shape shape = {
+    const random_gguf_shape shape = {
         p.arch, p.n_layer, p.n_embd, p.n_head, p.n_head_kv, p.d_head, p.n_ff, p.n_vocab, false, 32768, 10000.0f, 1e-5f, p.gain,
     };
 
@@ -44,21 +28,17 @@ static void write_model(const tiny_model_params & p, const std::string & path) {
     gguf_context_ptr gguf { gguf_init_empty() };
 
     for (const random_gguf_tensor & t : random_gguf_tensors(shape)) {
-        std::vector<float> data = draw(t, p.seed);
-        if (ends_with(t.name, "attn_k.weight") || ends_with(t.name, "attn_v.weight")) {
-            data = repeat_heads(data, p);
-        }
+        const std::vector<float> data = draw(t, p.seed);
 
         ggml_tensor * dst = t.n_out == 1
             ? ggml_new_tensor_1d(ctx.get(), GGML_TYPE_F32, t.n_in)
-            : ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, t.n_in, data.size()/t.n_in);
+            : ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, t.n_in, t.n_out);
 
         ggml_set_name(dst, t.name.c_str());
         memcpy(dst->data, data.data(), ggml_nbytes(dst));
         gguf_add_tensor(gguf.get(), dst);
     }
 
-    shape.n_head_kv *= p.n_repeat; // as the file has them
     random_gguf_set_metadata(gguf.get(), shape);
 
     CHECK(gguf_write_to_file(gguf.get(), path.c_str(), false));

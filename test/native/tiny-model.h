@@ -14,7 +14,6 @@ struct tiny_model_params {
     int n_layer   = 2;
     int n_head    = 4;
     int n_head_kv = 2;
-    int n_repeat  = 1; // each KV head stands in the file so many times in a row: n_head_kv*n_repeat KV heads
     int d_head    = 16;
     int n_embd    = 64;
     int n_ff      = 96;
