@@ -52,17 +52,20 @@ struct h2o_oracle_choice {
         return worst_in == best_out || worst_in - best_out > tolerance;
     }
 
-    // as many others are in; those that differ are near the cut
+    // as many others are in; those that differ are near the cut; of equal ones the first are in
     bool allows(const std::vector<char> & other, double tolerance) const {
         if (std::count(other.begin(), other.end(), 1) != std::count(is_in.begin(), is_in.end(), 1)) {
             return false;
         }
+        std::set<double> left; // scores of which one is out
         for (size_t i = 0; i < scores.size(); i++) {
-            const bool differs = other[i] != is_in[i];
             const bool is_near = is_in[i] ? scores[i] < best_out + tolerance : scores[i] > worst_in - tolerance;
 
-            if (differs && (worst_in == best_out || !is_near)) {
+            if ((other[i] != is_in[i] && !is_near) || (other[i] && left.count(scores[i]))) {
                 return false;
+            }
+            if (!other[i]) {
+                left.insert(scores[i]);
             }
         }
         return true;
