@@ -138,7 +138,7 @@ static void measure_query(ggml_backend_t backend, ggml_type type) {
         return ggml_view_3d(ctx, t, d, N_CELLS, n_head, t->nb[1], ggml_row_size(type, d), 0);
     };
     const auto pages = [=](ggml_context * ctx) {
-        return ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d + 1, N_CELLS/GGML_H2O_PAGE, n_head);
+        return ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, N_CELLS/GGML_H2O_PAGE, n_head);
     };
     const auto landmarks = [=](ggml_context * ctx) {
         return ggml_new_tensor_2d(ctx, GGML_TYPE_I32, N_CELLS/GGML_H2O_SPAN*GGML_H2O_LANDMARKS, n_head);
@@ -160,7 +160,7 @@ static void measure_query(ggml_backend_t backend, ggml_type type) {
         return ggml_h2o_query(ctx, queries(ctx), row_sums(ctx), cache(ctx), pages(ctx), landmarks(ctx), pos, N_LOCAL_QUERY, N_HEAVY_QUERY, scale);
     });
     measure(backend, "query: inter, a set per block", 2*flop_of_pair*S*N_HEAVY_QUERY, [=](ggml_context * ctx) {
-        ggml_tensor * set = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, N_HEAVY_QUERY, n_head, S/GGML_H2O_BLOCK);
+        ggml_tensor * set = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, N_HEAVY_QUERY, n_head*n_group, S/GGML_H2O_BLOCK);
         return ggml_h2o_attn(ctx, queries(ctx), cache(ctx), cache(ctx), set, queries(ctx), row_sums(ctx), false, false, false, scale);
     });
 }

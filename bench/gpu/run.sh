@@ -141,7 +141,7 @@ stage_test() {
 # The tensor-core kernels at head size 128, with votes split over blocks (n_queries=512), and the odd cases of each kernel.
 small_cases='h2o=(select|lookup).*n_mem=(37|40|4),'
 small_cases+='|h2o=attn.*n_queries=(1|33|50|512),'
-small_cases+='|h2o=attn,type_k=(f16|q8_0),.*,d=128,.*n_queries=64,'
+small_cases+='|h2o=attn,type_k=(f16|q8_0),.*,d_k=128,.*n_queries=64,'
 small_cases+='|h2o=(pages|landmarks|query),type=(f16|q8_0),d=64,'
 
 stage_sanitize() {
