@@ -1,10 +1,11 @@
-// Each step of the method on the first GPU (or the CPU), at the shapes of one layer: microseconds and, for attention,
-// what was computed per second. Beside it stock's flash attention over one chunk: two products, no votes, and nothing
-// above the diagonal left out.
+// Each step of the method on the first GPU (or the CPU), at the shapes of one layer: microseconds, and beside them the work
+// of a launch, as comparison/shapes.py reckons it: MFLOP, and MB where everything is read and written once. Beside it
+// stock's flash attention over one chunk: two products, no votes, and nothing above the diagonal left out.
 //
-//   op-bench [N_HEAD_KV N_GROUP HEAD_SIZE]     default: 8 4 128, a layer of Qwen3-8B
+//   op-bench [N_HEAD_KV N_GROUP HEAD_SIZE [S CELLS LAUNCHES ROUNDS]]     default: 8 4 128 1024 16384 20 5, Qwen3-8B
 //
-// Ends with 1 if a step was not measured.
+// On the interpreter of test/cuda, a row for each kernel of a step follows: what a launch took. Ends with 1 if a step was not
+// measured.
 
 #include "random-values.h"
 
@@ -23,10 +24,8 @@
 #include <map>
 #include <vector>
 
-static const int S       = 1024;
 static const int N_LOCAL = 256;
 static const int N_HEAVY = 256;
-static const int N_CELLS = 16*S;
 
 // of the policy query
 static const int N_LOCAL_QUERY = 128;
@@ -35,6 +34,22 @@ static const int N_HEAVY_QUERY = 640;
 static int n_head  = 8;
 static int n_group = 4;
 static int d       = 128;
+
+static int S          = 1024;
+static int N_CELLS    = 16384;
+static int n_launches = 20; // of a step, so that they overlap as they do in a graph
+static int n_rounds   = 5;  // of which the fastest counts
+
+struct step_work {
+    double products; // of a query head with a key or a value
+    double bytes;
+};
+
+// bytes of n positions, in the cache and of queries
+static double rows_of(double n, ggml_type type) { return n*n_head*ggml_row_size(type, d); }
+static double queries_of(double n)              { return n*n_head*n_group*d*sizeof(float); }
+
+extern "C" __attribute__((weak)) void executor_print_costs();
 
 static bool is_complete = true;
 
@@ -52,14 +67,12 @@ static void fill(ggml_tensor * t) {
     ggml_backend_tensor_set(t, data.data(), 0, data.size());
 }
 
-// the same op many times over, so that launches overlap as they do in a graph
-static void measure(ggml_backend_t backend, const char * name, double flop, const std::function<ggml_tensor *(ggml_context *)> & build) {
-    const int n_nodes = 20;
-
+static void measure(
+        ggml_backend_t backend, const char * name, const step_work & work, const std::function<ggml_tensor *(ggml_context *)> & build) {
     ggml_context_ptr ctx(ggml_init({ 4096*ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, true }));
 
     ggml_cgraph * gf = ggml_new_graph(ctx.get());
-    for (int i = 0; i < n_nodes; ++i) {
+    for (int i = 0; i < n_launches; ++i) {
         ggml_tensor * t = build(ctx.get());
         if (!ggml_backend_supports_op(backend, t)) {
             printf("%-34s not supported\n", name);
@@ -82,25 +95,23 @@ static void measure(ggml_backend_t backend, const char * name, double flop, cons
     }
 
     double best = INFINITY;
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < n_rounds; ++i) {
         const auto start = std::chrono::steady_clock::now();
         ggml_backend_graph_compute(backend, gf);
         ggml_backend_synchronize(backend);
 
         const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-        best = std::min(best, time.count()/n_nodes);
+        best = std::min(best, time.count()/n_launches);
     }
 
-    printf("%-34s %10.1f us", name, best*1e6);
-    if (flop > 0) {
-        printf(" %8.1f TFLOP/s", flop/best/1e12);
+    const double flop = 2.0*d*n_head*n_group*work.products;
+    printf("%-34s %10.1f us %8.1f TFLOP/s; work: %.1f MFLOP, %.2f MB\n", name, best*1e6, flop/best/1e12, flop/1e6, work.bytes/1e6);
+    if (executor_print_costs) {
+        executor_print_costs();
     }
-    printf("\n");
 }
 
 static void measure_attn(ggml_backend_t backend, ggml_type type, const char * name_intra, const char * name_inter) {
-    const double flop_of_pair = 2.0*d*n_head*n_group; // one product
-
     const int n_chunks = 4;
     const int n_mem    = N_LOCAL + N_HEAVY;
 
@@ -114,7 +125,7 @@ static void measure_attn(ggml_backend_t backend, ggml_type type, const char * na
         return ggml_h2o_attn(ctx, q, cache(ctx, S, S, n_chunks), cache(ctx, S, S, n_chunks), nullptr, nullptr, nullptr, false, true, true,
                 1.0f/std::sqrt((float) d));
     };
-    measure(backend, name_intra, 3*flop_of_pair*n_chunks*S*(S + 1)/2, intra);
+    measure(backend, name_intra, { 1.5*n_chunks*S*(S + 1), queries_of(2*n_chunks*S) + rows_of(2*n_chunks*S, type) }, intra);
 
     const auto inter = [=](ggml_context * ctx) {
         ggml_tensor * q   = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, n_head*n_group, S);
@@ -124,14 +135,17 @@ static void measure_attn(ggml_backend_t backend, ggml_type type, const char * na
         return ggml_h2o_attn(ctx, q, cache(ctx, 0, N_CELLS, 1), cache(ctx, 0, N_CELLS, 1), set, o, lse, false, false, true,
                 1.0f/std::sqrt((float) d));
     };
-    measure(backend, name_inter, 3*flop_of_pair*S*n_mem, inter);
+    measure(backend, name_inter, { 3.0*S*n_mem, queries_of(3*S) + rows_of(2*n_mem, type) }, inter);
 }
 
 // the policy query: a chunk at the end of the cache
 static void measure_query(ggml_backend_t backend, ggml_type type) {
-    const double flop_of_pair = 2.0*d*n_head*n_group; // one product
-    const float  scale        = 1.0f/std::sqrt((float) d);
-    const int    pos          = N_CELLS - S;
+    const float scale = 1.0f/std::sqrt((float) d);
+    const int   pos   = N_CELLS - S;
+
+    const double n_cand     = pos - N_LOCAL_QUERY;
+    const double n_searched = std::min(n_cand, std::max(32, (N_HEAVY_QUERY + 5)/6)*(double) GGML_H2O_PAGE);
+    const double n_sets     = S/GGML_H2O_BLOCK*n_group; // that read one KV head
 
     const auto cache = [=](ggml_context * ctx) {
         ggml_tensor * t = ggml_new_tensor_2d(ctx, type, d*n_head, N_CELLS);
@@ -150,26 +164,27 @@ static void measure_query(ggml_backend_t backend, ggml_type type) {
         return ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_head*n_group, S);
     };
 
-    measure(backend, "query: pages of a chunk", 0, [=](ggml_context * ctx) {
+    measure(backend, "query: pages of a chunk", { 0, rows_of(S, type) }, [=](ggml_context * ctx) {
         return ggml_h2o_pages(ctx, cache(ctx), pages(ctx), pos/GGML_H2O_PAGE, N_CELLS/GGML_H2O_PAGE);
     });
-    measure(backend, "query: landmarks of a chunk", 0, [=](ggml_context * ctx) {
+    measure(backend, "query: landmarks of a chunk", { 0, rows_of(S, type) }, [=](ggml_context * ctx) {
         return ggml_h2o_landmarks(ctx, cache(ctx), pages(ctx), landmarks(ctx), pos/GGML_H2O_SPAN, N_CELLS/GGML_H2O_SPAN);
     });
-    measure(backend, "query: sets of a chunk", 0, [=](ggml_context * ctx) {
+    const step_work search = { S*(n_cand/256 + n_cand/128 + n_searched), queries_of(S) + rows_of(n_sets*n_searched, type) };
+    measure(backend, "query: sets of a chunk", search, [=](ggml_context * ctx) {
         return ggml_h2o_query(ctx, queries(ctx), row_sums(ctx), cache(ctx), pages(ctx), landmarks(ctx), pos, N_LOCAL_QUERY, N_HEAVY_QUERY, scale);
     });
-    measure(backend, "query: inter, a set per block", 2*flop_of_pair*S*N_HEAVY_QUERY, [=](ggml_context * ctx) {
+    const step_work inter = { 2.0*S*N_HEAVY_QUERY, queries_of(3*S) + rows_of(n_sets*2*N_HEAVY_QUERY, type) };
+    measure(backend, "query: inter, a set per block", inter, [=](ggml_context * ctx) {
         ggml_tensor * set = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, N_HEAVY_QUERY, n_head*n_group, S/GGML_H2O_BLOCK);
         return ggml_h2o_attn(ctx, queries(ctx), cache(ctx), cache(ctx), set, queries(ctx), row_sums(ctx), false, false, false, scale);
     });
 }
 
 int main(int argc, char ** argv) {
-    if (argc == 4) {
-        n_head  = atoi(argv[1]);
-        n_group = atoi(argv[2]);
-        d       = atoi(argv[3]);
+    int * const values[] = { &n_head, &n_group, &d, &S, &N_CELLS, &n_launches, &n_rounds };
+    for (int i = 1; i < argc && i <= (int) std::size(values); ++i) {
+        *values[i - 1] = atoi(argv[i]);
     }
     setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); // what was measured is out before anything aborts
     ggml_backend_load_all();
@@ -182,26 +197,27 @@ int main(int argc, char ** argv) {
     measure_attn(backend.get(), GGML_TYPE_BF16, "intra, 4 chunks, bf16", "inter, 1 chunk, bf16");
     measure_attn(backend.get(), GGML_TYPE_Q8_0, "intra, 4 chunks, q8_0", "inter, 1 chunk, q8_0");
 
-    measure(backend.get(), "stock flash attention, S x S", 2.0*2.0*d*n_head*n_group*S*S, [](ggml_context * ctx) {
+    const int n_mem = N_LOCAL + N_HEAVY;
+    const ggml_h2o_tracked tracked = { n_mem, N_CELLS, 8*S, S };
+
+    measure(backend.get(), "selection", {}, [=](ggml_context * ctx) {
+        return ggml_h2o_select(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head), ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_mem, n_head),
+                ggml_new_tensor_2d(ctx, GGML_TYPE_F32, S, n_head), tracked, 9*S, N_LOCAL, N_HEAVY);
+    });
+    measure(backend.get(), "lookup", {}, [=](ggml_context * ctx) {
+        return ggml_h2o_lookup(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head), ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head),
+                ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_mem, n_head), ggml_new_tensor_2d(ctx, GGML_TYPE_F32, S, n_head), tracked);
+    });
+    measure_query(backend.get(), GGML_TYPE_F16);
+
+    const step_work stock = { 2.0*S*S, queries_of(2*S) + rows_of(2*S, GGML_TYPE_F16) + sizeof(ggml_fp16_t)*S*S };
+    measure(backend.get(), "stock flash attention, S x S", stock, [](ggml_context * ctx) {
         ggml_tensor * q    = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, S, n_head*n_group);
         ggml_tensor * k    = ggml_new_tensor_3d(ctx, GGML_TYPE_F16, d, S, n_head);
         ggml_tensor * v    = ggml_new_tensor_3d(ctx, GGML_TYPE_F16, d, S, n_head);
         ggml_tensor * mask = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, S, S);
         return ggml_flash_attn_ext(ctx, q, k, v, mask, 1.0f/std::sqrt((float) d), 0.0f, 0.0f);
     });
-
-    const int n_mem = N_LOCAL + N_HEAVY;
-    const ggml_h2o_tracked tracked = { n_mem, N_CELLS, 8*S, S };
-
-    measure(backend.get(), "selection", 0, [=](ggml_context * ctx) {
-        return ggml_h2o_select(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head), ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_mem, n_head),
-                ggml_new_tensor_2d(ctx, GGML_TYPE_F32, S, n_head), tracked, 9*S, N_LOCAL, N_HEAVY);
-    });
-    measure(backend.get(), "lookup", 0, [=](ggml_context * ctx) {
-        return ggml_h2o_lookup(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head), ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head),
-                ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_mem, n_head), ggml_new_tensor_2d(ctx, GGML_TYPE_F32, S, n_head), tracked);
-    });
-    measure_query(backend.get(), GGML_TYPE_F16);
 
     return is_complete ? 0 : 1;
 }

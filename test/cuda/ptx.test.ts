@@ -1,45 +1,21 @@
 // The CUDA launchers and kernels do what plain loops do, and the same bits whatever the order of blocks and warps: run
-// from the PTX that nvcc makes of them, by an interpreter (test/cuda/ptx). No GPU is needed, only nvcc and the libraries
-// that npm run build leaves.
+// from the PTX that nvcc makes of them, by an interpreter (test/cuda/ptx), under ggml-cuda as a whole. No GPU is needed,
+// only nvcc and the libraries that npm run build leaves.
 //
-// So do small models by ggml-cuda as a whole, upstream's kernels with it: bench/gpu/device-check.
+// So do small models, upstream's kernels with them: bench/gpu/device-check. bench/gpu/op-bench says what launches cost.
 //
 // What it cannot show: speed, and what ptxas makes of the PTX.
 
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { Build, CHIPS, run } from './cases/build.js'
-import { MUTATIONS } from './cases/mutations.js'
+import { Build, CHIPS, run } from './build.js'
+import { LIMITS } from './limits.js'
+import { MUTATIONS } from './mutations.js'
 import { findNvcc, root } from './nvcc.js'
 
-/** Of each chip, whose PTX differs little: all that is to be met is met on the first one. */
-const N_CASES = { 80: 140, 90: 40 }
-
-const HEAD_SIZES = [64, 80, 96, 128, 256]
-const GROUPS = [1, 2, 3, 4, 5, 6, 7, 8]
-const INPUTS =
-  'causal, near, set, blocks, short block, prev, v_trans, chunks, split, moved, tails, nan'.split(', ')
-const TYPES = ['f16', 'bf16', 'q8_0', 'q4_0', 'q4_1', 'q5_0', 'q5_1', 'f32']
-const QUERY =
-  'all, no landmarks, landmarks in Local, picks pages, blocks, few queries, many heads, moved'.split(', ')
-
-/** What the cases must have met, so that none of it is left out unnoticed. */
-const COVERED = [
-  ...['mma', 'plain'].flatMap((path) => {
-    const types = TYPES.filter((type) => path === 'plain' || type !== 'f32')
-    return [
-      ...HEAD_SIZES.map((d) => `${path} d=${d}`),
-      ...GROUPS.map((n) => `${path} group=${n}`),
-      ...types.flatMap((type) => [`${path} k=${type}`, `${path} v=${type}`]),
-      ...INPUTS.map((name) => `${path} ${name}`),
-    ]
-  }),
-  'mma wide',
-  ...['ties', 'many ties', 'nan', 'fills', 'removed', 'rounds'].map((name) => `select ${name}`),
-  ...[...TYPES, ...QUERY].map((name) => `query ${name}`),
-  ...[...TYPES, ...QUERY].filter((name) => name !== 'f32').map((name) => `query mma ${name}`),
-]
+/** Which cases: those of a chip are those of the one before it, but for kernels that it has not or that its PTX changes. */
+const FILTERS = { 75: 'attn,|query,', 80: 'h2o=', 90: 'attn,.* 64 7 |query,.*= f16 64 ' }
 
 /** Layers, hidden, heads, KV heads, head size, FFN, vocabulary and 0, as bench/gpu/random-model takes them. */
 const SHAPE = [2, 256, 4, 2, 64, 256, 256, 0]
@@ -65,6 +41,19 @@ const FOLDER = root('build/cuda-ptx')
 let build: Build
 let programs: Awaited<ReturnType<Build['unchanged']>>
 
+/** With what was launched. */
+async function launched(program: string, args: (string | number)[], name: string, variables = {}) {
+  const log = join(FOLDER, `${name}.log`)
+  rmSync(log, { force: true })
+  // a graph would be launched without what is in it; and tensor cores round keys to F16
+  const env = { DRY_RUN_LOG: log, GGML_CUDA_DISABLE_GRAPHS: '1', H2O_INT8: '1', ...variables }
+  const result = await run(program, args, env)
+  const kernels = [...readFileSync(log, 'utf8').matchAll(/^launch\t(?:void )?(\w+)/gm)].map(
+    (m) => m[1] as string,
+  )
+  return { ...result, kernels }
+}
+
 beforeAll(async () => {
   if (nvcc === null) return
   build = new Build(nvcc, FOLDER)
@@ -78,20 +67,37 @@ test.skipIf(nvcc === null)('the interpreter does what the PTX ISA says', async (
 })
 
 test.skipIf(nvcc === null)(
-  `the kernels do what plain loops do, from their PTX for sm_${CHIPS.join(' and sm_')}`,
+  `the kernels do what plain loops do, from their PTX for sm_${CHIPS.join(', sm_')}`,
   async () => {
     const results = await Promise.all(
-      CHIPS.map((chip, i) => run(programs.cases, ['all', N_CASES[chip], i + 1, chip])),
+      CHIPS.map((chip) =>
+        launched(programs.ops, [FILTERS[chip]], `ops-${chip}`, { DRY_RUN_CHIP: `${chip}` }),
+      ),
     )
     for (const { status, output } of results) {
       expect(output).not.toContain('FAIL')
       expect(status).toBe(0)
-      console.log(output.replace(/^covered .*\n/gm, ''))
+      console.log(output)
     }
-    const covered = results.flatMap(({ output }) =>
-      [...output.matchAll(/^covered (.+) \d+$/gm)].map(([, name]) => name),
+    const kernels = new Set(results.flatMap(({ kernels }) => kernels))
+    expect([...kernels]).toEqual(expect.arrayContaining(Object.keys(LIMITS)))
+  },
+  900_000,
+)
+
+test.skipIf(nvcc === null)(
+  'no kernel reads or writes much more than it needs, or meets itself in the banks of shared memory',
+  async () => {
+    const { status, output } = await launched(programs.bench, [1, 2, 64, 256, 8192, 1, 1], 'bench')
+    console.log(output)
+    expect(status).toBe(0)
+
+    const rows = [...output.matchAll(/^cost (h2o_\w+).* ([\d.]+)x +[\d.]+ +([\d.]+)x$/gm)]
+    expect(rows.length).toBeGreaterThan(20)
+    // a cache of 8 bits is read in words of 16
+    expect(rows.filter(([, , sectors, conflicts]) => Number(sectors) > 3 || Number(conflicts) > 1.2)).toEqual(
+      [],
     )
-    expect([...new Set(covered)].sort()).toEqual([...COVERED].sort())
   },
   900_000,
 )
@@ -99,25 +105,17 @@ test.skipIf(nvcc === null)(
 test.skipIf(nvcc === null)(
   `small models prefill and decode on ggml-cuda as on the CPU: ${Object.keys(MODELS).join(', ')}`,
   async () => {
-    const { check, make } = await build.model()
+    const { check, make } = programs
     await Promise.all(
       Object.entries(MODELS).map(async ([arch, cases]) => {
         const file = join(FOLDER, `${arch}.gguf`)
-        const log = join(FOLDER, `${arch}.log`)
-        rmSync(log, { force: true })
         expect(await run(make, [file, 'q8_0', ...SHAPE, arch])).toEqual({ status: 0, output: '' })
 
-        // a graph would be launched without what is in it
-        const env = { DRY_RUN_LOG: log, GGML_CUDA_DISABLE_GRAPHS: '1' }
-        const { status, output } = await run(check, [file, 64, 7, ...cases], env)
+        const { status, output, kernels } = await launched(check, [file, 64, 7, ...cases], arch)
         console.log(`${arch}\n${output}`)
         expect(output.match(/^ok .*/gm)?.length, output).toBe(cases.length)
         expect(status).toBe(0)
-
-        const launched = new Set(
-          [...readFileSync(log, 'utf8').matchAll(/^launch\t(?:void )?(\w+)/gm)].map((m) => m[1]),
-        )
-        expect([...launched]).toEqual(expect.arrayContaining(UPSTREAM_KERNELS))
+        expect(kernels).toEqual(expect.arrayContaining(UPSTREAM_KERNELS))
       }),
     )
   },
@@ -129,7 +127,10 @@ test.skipIf(nvcc === null)(
   async () => {
     const found = await Promise.all(
       MUTATIONS.map(async (mutation) => {
-        const { status, output } = await run(await build.mutated(mutation), [...mutation.cases, 1, CHIPS[0]])
+        const program = await build.mutated(mutation)
+        const { status, output } = await launched(program, [mutation.filter], mutation.name, {
+          DRY_RUN_CHIP: '80',
+        })
         const line = /^FAIL .*/m.exec(output)?.[0] ?? 'not found'
         console.log(`${mutation.name}: ${line}`)
         return { name: mutation.name, found: line !== 'not found', status }

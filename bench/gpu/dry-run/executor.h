@@ -4,6 +4,8 @@
 
 #include <cuda_runtime_api.h>
 
+int dry_run_chip(); // of the device that cuda-runtime.cpp stands for
+
 #define EXECUTOR extern "C" __attribute__((weak)) void
 
 // image: as __cudaRegisterFatBinary gets it; host: the kernel's function on the host
@@ -14,5 +16,8 @@ EXECUTOR executor_launch(const void * host, bool is_possible, dim3 grid, dim3 bl
 
 EXECUTOR executor_add_memory(void * begin, size_t size);
 EXECUTOR executor_remove_memory(void * begin);
+
+// what launches since the last call took, by kernel; so op-bench prints it beside the work of a step
+EXECUTOR executor_print_costs();
 
 #undef EXECUTOR

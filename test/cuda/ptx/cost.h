@@ -14,6 +14,7 @@ struct cost {
 
     uint64_t shared_cycles = 0, shared_ideal = 0; // of accesses to shared memory, and if no two lanes met in a bank
     uint64_t sectors = 0, sectors_ideal = 0;      // of device memory, and if what lanes ask for were dense
+    uint64_t flop = 0;                            // of matrix products
     uint64_t n_launches = 0;
 
     // n bytes at each active lane's address

@@ -1,4 +1,5 @@
-#include "executor.h"
+// Launches of a CUDA program, as cuda-runtime.cpp hands them on, on the interpreter. A fault ends the program with 1 and a
+// line that begins with FAIL.
 
 #include "../../../bench/gpu/dry-run/executor.h"
 #include "launch.h"
@@ -19,11 +20,9 @@ struct entry {
 
 // made where they are first asked for: kernels are registered before main, in any order
 struct executor {
-    std::map<const void *, entry>                                    kernels;
-    std::map<std::pair<const void *, int>, std::unique_ptr<module>>  modules;
-    std::map<std::string, cost>                                      costs;
-    int chip       = 90;
-    int n_launches = 0;
+    std::map<const void *, entry>                   kernels;
+    std::map<const void *, std::unique_ptr<module>> modules;
+    std::map<std::string, cost>                     costs;
 };
 
 static executor & all() {
@@ -31,16 +30,13 @@ static executor & all() {
     return res;
 }
 
-void set_chip(int chip) { all().chip = chip; }
-int  n_launches()       { return all().n_launches; }
-
 static const program & find(const entry & e) {
-    std::unique_ptr<module> & m = all().modules[{ e.image, all().chip }];
+    std::unique_ptr<module> & m = all().modules[e.image];
     if (!m) {
-        m.reset(new module(ptx_of_fatbin(e.image, all().chip)));
+        m.reset(new module(ptx_of_fatbin(e.image, dry_run_chip())));
     }
     const program * p = m->find(e.name);
-    if (!p) fault("no PTX of the kernel " + e.name + " for sm_" + std::to_string(all().chip));
+    if (!p) fault("no PTX of the kernel " + e.name + " for sm_" + std::to_string(dry_run_chip()));
     return *p;
 }
 
@@ -52,19 +48,6 @@ static std::string readable(const std::string & name) {
     free(text);
     res = res.substr(0, res.rfind('('));
     return res.substr(res.compare(0, 5, "void ") == 0 ? 5 : 0);
-}
-
-void print_costs() {
-    static const char * kinds[N_KINDS] = { "matrix", "arith", "special", "move", "global", "shared", "exchange", "barrier", "control" };
-    printf("cost %-58s %8s", "kernel: instructions of warps by kind", "launches");
-    for (const char * k : kinds) printf(" %10s", k);
-    printf(" %10s %10s\n", "conflicts", "sectors");
-    for (const auto & [name, c] : all().costs) {
-        printf("cost %-58s %8llu", name.c_str(), (unsigned long long) c.n_launches);
-        for (const uint64_t n : c.n) printf(" %10llu", (unsigned long long) n);
-        const auto ratio = [](uint64_t a, uint64_t b) { return b ? (double) a/b : 1.0; };
-        printf(" %9.2fx %9.2fx\n", ratio(c.shared_cycles, c.shared_ideal), ratio(c.sectors, c.sectors_ideal));
-    }
 }
 
 } // namespace ptx
@@ -79,7 +62,6 @@ extern "C" void executor_launch(const void * host, bool is_possible, dim3 grid, 
     try {
         const entry & e = all().kernels.at(host);
         if (!is_possible) fault("a launch that no device takes, of " + e.name);
-        all().n_launches++;
         launch(find(e), { grid.x, grid.y, grid.z }, { block.x, block.y, block.z }, n_smem, args, all().costs[readable(e.name)]);
     } catch (const std::exception & f) {
         printf("FAIL device: %s\n", f.what());
@@ -90,3 +72,19 @@ extern "C" void executor_launch(const void * host, bool is_possible, dim3 grid, 
 
 extern "C" void executor_add_memory(void * begin, size_t size) { add_region(begin, size); }
 extern "C" void executor_remove_memory(void * begin)           { remove_region(begin); }
+
+extern "C" void executor_print_costs() {
+    static const char * kinds[N_KINDS] = { "matrix", "fma", "arith", "special", "move", "global", "shared", "exchange", "barrier", "control" };
+    printf("cost %-52s %3s", "instructions of warps, in a launch", "n");
+    for (const char * k : kinds) printf(" %9s", k);
+    printf(" %8s %9s %8s %9s\n", "MB", "to dense", "MFLOP", "conflicts");
+    for (const auto & [name, c] : all().costs) {
+        const double n = c.n_launches;
+        printf("cost %-52s %3.0f", name.c_str(), n);
+        for (const uint64_t k : c.n) printf(" %9.0f", k/n);
+        const auto ratio = [](uint64_t a, uint64_t b) { return b ? (double) a/b : 1.0; };
+        printf(" %8.2f %8.2fx %8.1f %8.2fx\n", 32e-6*c.sectors/n, ratio(c.sectors, c.sectors_ideal), 1e-6*(c.flop + 2*N_LANES*c.n[(int) kind::fma])/n,
+                ratio(c.shared_cycles, c.shared_ideal));
+    }
+    all().costs.clear();
+}

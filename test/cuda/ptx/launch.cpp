@@ -1,17 +1,13 @@
 #include "launch.h"
 
-#include "executor.h"
-
 #include <algorithm>
 #include <numeric>
 #include <random>
 
 namespace ptx {
 
-static std::mt19937 order(1);
+static std::mt19937 order; // of blocks, and of warps between barriers: none may change a result
 static uint32_t     n_intervals = 1;
-
-void seed_order(uint32_t seed) { order.seed(seed); }
 
 static void begin_interval(block & b) {
     const uint32_t first = n_intervals;

@@ -6,7 +6,6 @@
 
 namespace ptx {
 
-
 // args: a pointer to each of the kernel's parameters. Throws device_fault.
 void launch(const program & p, dim grid, dim size, size_t n_dynamic, void ** args, cost & costs);
 

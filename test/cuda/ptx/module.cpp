@@ -193,7 +193,7 @@ static int literal_size(const instr & in, int i) {
 
 static kind kind_of(const instr & in) {
     static const std::map<std::string, kind> kinds = {
-        { "mma", kind::matrix }, { "ldmatrix", kind::shared }, { "cp", kind::global }, { "mov", kind::move }, { "cvt", kind::move },
+        { "mma", kind::matrix }, { "fma", kind::fma }, { "ldmatrix", kind::shared }, { "cp", kind::global }, { "mov", kind::move }, { "cvt", kind::move },
         { "cvta", kind::move }, { "selp", kind::move }, { "ex2", kind::special }, { "lg2", kind::special }, { "rcp", kind::special },
         { "sqrt", kind::special }, { "rsqrt", kind::special }, { "sin", kind::special }, { "cos", kind::special },
         { "tanh", kind::special }, { "div", kind::special }, { "shfl", kind::exchange }, { "vote", kind::exchange }, { "movmatrix", kind::exchange },
@@ -380,26 +380,18 @@ std::unique_ptr<program> module::assemble(const std::string & name, const source
     return res;
 }
 
+// in the order of the types
+static const std::pair<const char *, int> TYPES[] = {
+    { "", 0 }, { "pred", 0 }, { "b8", 1 }, { "b16", 2 }, { "b32", 4 }, { "b64", 8 }, { "u8", 1 }, { "u16", 2 }, { "u32", 4 }, { "u64", 8 },
+    { "s8", 1 }, { "s16", 2 }, { "s32", 4 }, { "s64", 8 }, { "f16", 2 }, { "f16x2", 4 }, { "bf16", 2 }, { "bf16x2", 4 }, { "f32", 4 }, { "f64", 8 },
+};
+
 type type_of(const std::string & name) {
-    static const std::map<std::string, type> types = {
-        { "pred", type::pred }, { "b8", type::b8 },   { "b16", type::b16 },   { "b32", type::b32 },   { "b64", type::b64 },
-        { "u8", type::u8 },     { "u16", type::u16 }, { "u32", type::u32 },   { "u64", type::u64 },   { "s8", type::s8 },
-        { "s16", type::s16 },   { "s32", type::s32 }, { "s64", type::s64 },   { "f16", type::f16 },   { "f16x2", type::f16x2 },
-        { "bf16", type::bf16 }, { "bf16x2", type::bf16x2 }, { "f32", type::f32 }, { "f64", type::f64 },
-    };
-    const auto it = types.find(name);
-    return it == types.end() ? type::none : it->second;
+    const auto it = std::find_if(std::begin(TYPES), std::end(TYPES), [&](const auto & t) { return name == t.first; });
+    return it == std::end(TYPES) ? type::none : (type) (it - std::begin(TYPES));
 }
 
-size_t size_of(type t) {
-    switch (t) {
-        case type::none: case type::pred: return 0;
-        case type::b8:  case type::u8:  case type::s8:  return 1;
-        case type::b16: case type::u16: case type::s16: case type::f16: case type::bf16: return 2;
-        case type::b64: case type::u64: case type::s64: case type::f64: return 8;
-        default: return 4;
-    }
-}
+size_t size_of(type t) { return TYPES[(int) t].second; }
 
 // The image is a header and parts of 64 bytes and more before their contents; of a part: kind (1: PTX), the size of its
 // header and of its contents, and at 28 the chip. Contents must not be compressed.

@@ -1,6 +1,5 @@
 // cvt: between any two types.
 
-#include "half.h"
 #include "warp.h"
 
 #include <cfloat>
@@ -71,24 +70,6 @@ template <class D> void cvt_pair(warp & w, const instr & in) {
         if (~w.active >> l & 1) continue;
         const D high = convert<D>(read<float>(w, in.o[1], l), in), low = convert<D>(read<float>(w, in.o[2], l), in);
         w.set(in.o[0], l, (uint64_t) high.bits << 16 | low.bits);
-    }
-}
-
-template <class F> run_fn with_type(type t, F f) {
-    switch (t) {
-        case type::u8:   return f(uint8_t());
-        case type::u16:  return f(uint16_t());
-        case type::u32:  return f(uint32_t());
-        case type::u64:  return f(uint64_t());
-        case type::s8:   return f(int8_t());
-        case type::s16:  return f(int16_t());
-        case type::s32:  return f(int32_t());
-        case type::s64:  return f(int64_t());
-        case type::f16:  return f(half());
-        case type::bf16: return f(bfloat());
-        case type::f32:  return f(float());
-        case type::f64:  return f(double());
-        default: return nullptr;
     }
 }
 

@@ -1,7 +1,6 @@
 // Instructions on F32, F64 and pairs or single numbers of 16 bits. Where the ISA asks for an approximation, this is the
 // number nearest to it.
 
-#include "half.h"
 #include "warp.h"
 
 #include <cfloat>
@@ -121,25 +120,15 @@ run_fn find_float(const instr & in) {
     if (b == "setp") {
         return t == type::f32 ? setp<float> : t == type::f64 ? setp<double> : t == type::f16 ? setp<half> : t == type::bf16 ? setp<bfloat> : nullptr;
     }
-    if (b == "min")   return in.has("NaN") ? floats<minn>(in) : floats<min_>(in);
-    if (b == "max")   return in.has("NaN") ? floats<maxn>(in) : floats<max_>(in);
-    if (b == "add")   return floats<add>(in);
-    if (b == "sub")   return floats<sub>(in);
-    if (b == "mul")   return floats<mul>(in);
-    if (b == "fma")   return floats<fma_>(in);
-    if (b == "div")   return floats<quot>(in);
-    if (b == "neg")   return floats<neg>(in);
-    if (b == "abs")   return floats<abs_>(in);
-    if (b == "copysign") return floats<sign>(in);
-    if (b == "rcp")   return floats<rcp>(in);
-    if (b == "sqrt")  return floats<root>(in);
-    if (b == "rsqrt") return floats<inverse_root>(in);
-    if (b == "ex2")   return floats<exp2_>(in);
-    if (b == "lg2")   return floats<log2_>(in);
-    if (b == "sin")   return floats<sin_>(in);
-    if (b == "cos")   return floats<cos_>(in);
-    if (b == "tanh")  return floats<tanh_>(in);
-    return nullptr;
+    static const std::map<std::string, run_fn (*)(const instr &)> all = {
+        { "add", floats<add> }, { "sub", floats<sub> }, { "mul", floats<mul> }, { "fma", floats<fma_> }, { "div", floats<quot> },
+        { "min", floats<min_> }, { "max", floats<max_> }, { "neg", floats<neg> }, { "abs", floats<abs_> }, { "copysign", floats<sign> },
+        { "rcp", floats<rcp> }, { "sqrt", floats<root> }, { "rsqrt", floats<inverse_root> }, { "ex2", floats<exp2_> },
+        { "lg2", floats<log2_> }, { "sin", floats<sin_> }, { "cos", floats<cos_> }, { "tanh", floats<tanh_> },
+    };
+    if (in.has("NaN") && (b == "min" || b == "max")) return b == "min" ? floats<minn>(in) : floats<maxn>(in);
+    const auto it = all.find(b);
+    return it == all.end() ? nullptr : it->second(in);
 }
 
 } // namespace ptx

@@ -158,51 +158,30 @@ template <class F, class T> void setp(warp & w, const instr & in) {
     set_comparison(w, in, p);
 }
 
-template <class F, class T> run_fn same() { return lanewise<F, T, T, T, T>; }
+template <class T> constexpr bool is_integer = std::is_integral_v<T> && sizeof(T) > 1;
+template <class T> using unsigned_of = std::conditional_t<sizeof(T) <= 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
 
-template <class F, bool B = true> run_fn integers(type t) {
-    switch (t) {
-        case type::u16: return same<F, uint16_t>();
-        case type::u32: return same<F, uint32_t>();
-        case type::u64: return same<F, uint64_t>();
-        case type::s16: return same<F, int16_t>();
-        case type::s32: return same<F, int32_t>();
-        case type::s64: return same<F, int64_t>();
-        default: return nullptr;
-    }
+template <class F> run_fn integers(type t) {
+    return with_type(t, []<class T>(T) -> run_fn {
+        if constexpr (is_integer<T>) return lanewise<F, T, T, T, T>; else return nullptr;
+    });
 }
 
 template <class F> run_fn wides(type t) {
-    switch (t) {
-        case type::u16: return lanewise<F, uint32_t, uint16_t, uint16_t, uint32_t>;
-        case type::s16: return lanewise<F, int32_t,  int16_t,  int16_t,  int32_t>;
-        case type::u32: return lanewise<F, uint64_t, uint32_t, uint32_t, uint64_t>;
-        case type::s32: return lanewise<F, int64_t,  int32_t,  int32_t,  int64_t>;
-        default: return nullptr;
-    }
+    return with_type(t, []<class T>(T) -> run_fn {
+        if constexpr (is_integer<T> && sizeof(T) < 8) return lanewise<F, wide<T>, T, T, wide<T>>; else return nullptr;
+    });
 }
 
 template <class F> run_fn by_bits(type t) {
-    switch (size_of(t)) {
-        case 2: return same<F, uint16_t>();
-        case 4: return same<F, uint32_t>();
-        case 8: return same<F, uint64_t>();
-        default: return nullptr;
-    }
+    return with_type(t, []<class T>(T) -> run_fn { using B = unsigned_of<T>; return lanewise<F, B, B, B, B>; });
 }
 
 template <class F> run_fn shifts(type t) {
-    switch (t) {
-        case type::s16: return lanewise<F, int16_t, int16_t, uint32_t, uint32_t>;
-        case type::s32: return lanewise<F, int32_t, int32_t, uint32_t, uint32_t>;
-        case type::s64: return lanewise<F, int64_t, int64_t, uint32_t, uint32_t>;
-        default: switch (size_of(t)) {
-            case 2: return lanewise<F, uint16_t, uint16_t, uint32_t, uint32_t>;
-            case 4: return lanewise<F, uint32_t, uint32_t, uint32_t, uint32_t>;
-            case 8: return lanewise<F, uint64_t, uint64_t, uint32_t, uint32_t>;
-            default: return nullptr;
-        }
-    }
+    return with_type(t, []<class T>(T) -> run_fn {
+        using B = std::conditional_t<is_integer<T>, T, unsigned_of<T>>;
+        return lanewise<F, B, B, uint32_t, uint32_t>;
+    });
 }
 
 template <class F> run_fn counts(type t) {
@@ -227,18 +206,17 @@ run_fn find_integer(const instr & in) {
         return b == "mov" ? logic<'='> : b == "and" ? logic<'&'> : b == "or" ? logic<'|'> : b == "xor" ? logic<'^'> :
             b == "not" ? logic<'~'> : (run_fn) nullptr;
     }
-    if (b == "mov")  return by_bits<same_as>(t);
-    if (b == "and")  return by_bits<and_>(t);
-    if (b == "or")   return by_bits<or_>(t);
-    if (b == "xor")  return by_bits<xor_>(t);
-    if (b == "not")  return by_bits<not_>(t);
-    if (b == "cnot") return by_bits<cnot>(t);
+    static const std::map<std::string, run_fn (*)(type)> of_bits = {
+        { "mov", by_bits<same_as> }, { "and", by_bits<and_> }, { "or", by_bits<or_> }, { "xor", by_bits<xor_> }, { "not", by_bits<not_> },
+        { "cnot", by_bits<cnot> }, { "brev", by_bits<brev> }, { "shl", shifts<shl> }, { "shr", shifts<shr> }, { "popc", counts<popc> },
+        { "clz", counts<clz> },
+    };
+    static const std::map<std::string, run_fn (*)(type)> of_integers = {
+        { "add", integers<add> }, { "sub", integers<sub> }, { "div", integers<quot> }, { "rem", integers<rest> }, { "min", integers<min_> },
+        { "max", integers<max_> }, { "abs", integers<abs_> }, { "neg", integers<neg> },
+    };
+    if (const auto it = of_bits.find(b); it != of_bits.end()) return it->second(t);
     if (b == "selp") return size_of(t) == 2 ? selp<uint16_t> : size_of(t) == 4 ? selp<uint32_t> : selp<uint64_t>;
-    if (b == "shl")  return shifts<shl>(t);
-    if (b == "shr")  return shifts<shr>(t);
-    if (b == "popc") return counts<popc>(t);
-    if (b == "clz")  return counts<clz>(t);
-    if (b == "brev") return by_bits<brev>(t);
     if (b == "bfi")  return size_of(t) == 4 ? bfi<uint32_t> : bfi<uint64_t>;
     if (b == "bfe")  return t == type::u32 ? bfe<uint32_t> : t == type::s32 ? bfe<int32_t> : t == type::u64 ? bfe<uint64_t> : bfe<int64_t>;
     if (b == "prmt" && in.mods.empty()) return prmt;
@@ -250,26 +228,13 @@ run_fn find_integer(const instr & in) {
                             : (is_signed[1] ? dp4a<uint8_t, int8_t> : dp4a<uint8_t, uint8_t>);
     }
     if (in.has("sat") || in.has("cc")) return nullptr;
-    if (b == "add")  return integers<add>(t);
-    if (b == "sub")  return integers<sub>(t);
+    if (const auto it = of_integers.find(b); it != of_integers.end()) return it->second(t);
     if (b == "mul")  return in.has("wide") ? wides<mulw>(t) : in.has("hi") ? integers<high>(t) : integers<mul>(t);
     if (b == "mad")  return in.has("wide") ? wides<madw>(t) : in.has("hi") ? integers<madh>(t) : integers<mad>(t);
-    if (b == "div")  return integers<quot>(t);
-    if (b == "rem")  return integers<rest>(t);
-    if (b == "min")  return integers<min_>(t);
-    if (b == "max")  return integers<max_>(t);
-    if (b == "abs")  return integers<abs_>(t);
-    if (b == "neg")  return integers<neg>(t);
     if (b == "setp") {
-        switch (t) {
-            case type::b16: case type::u16: return comparison<uint16_t>(in);
-            case type::b32: case type::u32: return comparison<uint32_t>(in);
-            case type::b64: case type::u64: return comparison<uint64_t>(in);
-            case type::s16: return comparison<int16_t>(in);
-            case type::s32: return comparison<int32_t>(in);
-            case type::s64: return comparison<int64_t>(in);
-            default: return nullptr;
-        }
+        return with_type(t, [&]<class T>(T) -> run_fn {
+            if constexpr (is_integer<T>) return comparison<T>(in); else return nullptr;
+        });
     }
     return nullptr;
 }

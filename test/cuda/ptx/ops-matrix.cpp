@@ -1,7 +1,6 @@
 // Instructions of tensor cores, by the layouts of the PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions".
 
 #include "access.h"
-#include "half.h"
 
 #include <cmath>
 
@@ -58,6 +57,7 @@ template <class T, class S, class ACC, class RES = ACC> void mma(warp & w, const
 
     constexpr int N = 4/sizeof(T), N_C = 4/sizeof(RES); // in a register
     const int n_a = in.n_vec, n_b = n_a/2, k_all = n_b*4*N;
+    w.b->costs->flop += 2*16*8*k_all;
     const operand * o = in.o.data() + in.n_dst;
 
     ACC a[16][64], b[64][8], c[16][8];

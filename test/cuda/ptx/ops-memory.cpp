@@ -1,7 +1,6 @@
 // Loads, stores, addresses and copies in the background.
 
 #include "access.h"
-#include "half.h"
 
 namespace ptx {
 

@@ -21,8 +21,8 @@ size_t size_of(type t);
 enum class space : uint8_t { generic, global, shared, local, param };
 
 // what the cost of a launch is counted by
-enum class kind : uint8_t { matrix, arithmetic, special, move, global, shared, exchange, barrier, control };
-constexpr int N_KINDS = 9;
+enum class kind : uint8_t { matrix, fma, arithmetic, special, move, global, shared, exchange, barrier, control };
+constexpr int N_KINDS = 10;
 
 // what an instruction's name says beside its types, a bit each
 struct modifier {

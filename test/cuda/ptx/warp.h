@@ -4,6 +4,7 @@
 
 #include "cost.h"
 #include "fault.h"
+#include "half.h"
 #include "memory.h"
 
 #include <bit>
@@ -101,7 +102,26 @@ struct block {
 // setp's end: p|q from what lanes compared, combined with a third predicate if the instruction asks for it
 void set_comparison(warp & w, const instr & in, uint32_t p);
 
-// a choice by type: F has of(a, b, c)
+// f with a number of that type, or of that many bits
+template <class F> run_fn with_type(type t, F f) {
+    switch (t) {
+        case type::u8:   case type::b8:  return f(uint8_t());
+        case type::u16:  case type::b16: return f(uint16_t());
+        case type::u32:  case type::b32: return f(uint32_t());
+        case type::u64:  case type::b64: return f(uint64_t());
+        case type::s8:   return f(int8_t());
+        case type::s16:  return f(int16_t());
+        case type::s32:  return f(int32_t());
+        case type::s64:  return f(int64_t());
+        case type::f16:  return f(half());
+        case type::bf16: return f(bfloat());
+        case type::f32:  return f(float());
+        case type::f64:  return f(double());
+        default: return nullptr;
+    }
+}
+
+// F has of(a, b, c)
 template <class F, class D, class A, class B, class C> void lanewise(warp & w, const instr & in) {
     const A * a = w.lanes<A>(in.o[1]);
     const B * b = w.lanes<B>(in.o[2]);

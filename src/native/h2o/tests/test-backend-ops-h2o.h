@@ -358,6 +358,7 @@ inline void h2o_add_test_cases(std::vector<std::unique_ptr<test_case>> & cases) 
     // dense calls between the chunk and pos; a chunk that was cut, members that were removed
     cases.emplace_back(new test_h2o_select({ 40, all, 300,  64 }, 400,  32,  40));
     cases.emplace_back(new test_h2o_select({ 40, 150, 300,   0 }, 150,  32,  40));
+    cases.emplace_back(new test_h2o_select({ 40, 150, 300,   0 }, 250,  32,  40));
     cases.emplace_back(new test_h2o_select({ 40, all, 300,  11 }, 311,  32,  40));
     // long
     cases.emplace_back(new test_h2o_select({ 4000, all, 28672, 4096 }, 32768, 2048, 1952, 2));

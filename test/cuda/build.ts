@@ -2,16 +2,16 @@
 // nvcc to PTX for each chip, which stays in the program; the rest by a host compiler.
 
 import { execFile, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
-import { deviceFlags, GGML, includeOf, root, SOURCES } from '../nvcc.js'
 import type { Mutation } from './mutations.js'
+import { deviceFlags, GGML, includeOf, root, SOURCES } from './nvcc.js'
 import { FATTN_TYPES, thinned, UPSTREAM } from './upstream.js'
 
-export const CHIPS = [80, 90] as const
+export const CHIPS = [75, 80, 90] as const
 
-const CASES = root('test/cuda/cases')
+const CUDA = root('test/cuda')
 const INTERPRETER = root('test/cuda/ptx')
 const GPU = root('bench/gpu')
 const RUNTIME = join(GPU, 'dry-run/cuda-runtime.cpp')
@@ -23,6 +23,7 @@ const files = (folder: string, end: string) =>
     .map((name) => join(folder, name))
 
 const KERNELS = files(SOURCES, '.cu').map((path) => basename(path))
+const BENCH = ['device-check.cpp', 'agreement.cpp', 'op-bench.cpp', 'random-model.cpp']
 const PTX = [...files(INTERPRETER, '.cpp').filter((path) => !path.endsWith('-test.cpp')), RUNTIME]
 
 /** As npm run build leaves them. */
@@ -58,23 +59,37 @@ export class Build {
     mkdirSync(folder, { recursive: true })
   }
 
-  /** -> the programs */
-  async unchanged(): Promise<{ cases: string; isa: string }> {
+  /** All programs. */
+  async unchanged() {
+    const pathOf = thinned(join(GGML, 'src/ggml-cuda'), join(this.folder, 'ggml-cuda'))
+    const random = root('test/native/random-gguf.cpp')
+    const rooms = ['method', 'memory', 'context', '../limits'].map((room) => root(`src/native/h2o/${room}`))
+    const llama = ['include', 'src'].map((name) => join(GGML, '..', name))
+    const includes = [root('test/native'), ...rooms, ...llama].flatMap((include) => ['-I', include])
+
     await Promise.all([
       ...KERNELS.map((unit) => this.kernels(join(SOURCES, unit), unit, CHIPS)),
-      this.kernels(join(CASES, 'device.cu'), 'device.cu', CHIPS),
-      ...files(CASES, '.cpp').map((path) => this.host(path, ['-std=c++17', '-O2', '-I', SOURCES])),
+      ...UPSTREAM.map((unit) => this.kernels(pathOf(unit), basename(unit), [80], FATTN_TYPES)),
       ...[...PTX, join(INTERPRETER, 'isa-test.cpp')].map((path) =>
         this.host(path, ['-std=c++20', '-O3', '-march=native']),
       ),
+      ...[join(CUDA, 'ops.cpp'), random, ...BENCH.map((name) => join(GPU, name))].map((path) =>
+        this.host(path, ['-std=c++17', '-O2', ...includes]),
+      ),
+      this.host(join(GGML, 'src/ggml-backend-reg.cpp'), ['-DGGML_USE_CUDA', '-DGGML_USE_CPU']),
     ])
-    const isa = join(this.folder, 'isa-test')
-    await compile(CXX, [...[...PTX, 'isa-test.cpp'].map((path) => this.object(basename(path))), '-o', isa])
-    return { isa, cases: await this.link('cuda-cases', (unit) => unit) }
+    const [isa, make, ops, check, bench] = await Promise.all([
+      this.link('isa-test', ['isa-test.cpp', ...PTX], []),
+      this.link('random-model', ['random-model.cpp', random], LIBRARIES.slice(-1)),
+      this.onDevice('cuda-ops', ['ops.cpp']),
+      this.onDevice('device-check', ['device-check.cpp', 'agreement.cpp'], [LLAMA]),
+      this.onDevice('op-bench', ['op-bench.cpp']),
+    ])
+    return { isa, make, ops, check, bench }
   }
 
-  /** After unchanged, whose other objects it takes; for the first chip alone. -> the program */
-  async mutated({ name, cases, unit, file, edits }: Mutation): Promise<string> {
+  /** After unchanged, whose other objects it takes; for one chip alone. -> cuda-ops */
+  async mutated({ name, filter, unit, file, edits }: Mutation): Promise<string> {
     const ops = join(this.folder, `${name}-ops`)
     cpSync(join(SOURCES, '..'), ops, { recursive: true })
     const edit = (path: string, from: string | RegExp, to: string) => {
@@ -88,76 +103,23 @@ export class Build {
     }
     for (const [from, to] of edits) edit(file, from, to)
     // kernels of one head size compile in a fifth of the time
-    if (cases[0] === 'mma') edit('h2o-attn.cuh', /^ *case +(?!64:)\d+: f\(.*\n/gm, '')
+    const [, size] = /^attn,.*= \w+ \w+ (\d+) /.exec(filter) ?? []
+    if (size) edit('h2o-attn.cuh', new RegExp(`^ *case +(?!${size}:)\\d+: f\\(.*\\n`, 'gm'), '')
 
-    await this.kernels(join(ops, 'cuda', unit), `${name}-${unit}`, CHIPS.slice(0, 1))
-    return this.link(name, (other) => (other === unit ? `${name}-${unit}` : other))
-  }
-
-  /** After unchanged. bench/gpu/device-check with ggml-cuda for it, and what makes its models. -> the programs */
-  async model(): Promise<{ check: string; make: string }> {
-    const pathOf = thinned(join(GGML, 'src/ggml-cuda'), join(this.folder, 'ggml-cuda'))
-
-    const random = root('test/native/random-gguf.cpp')
-    const rooms = ['method', 'memory', 'context', '../limits'].map((room) => root(`src/native/h2o/${room}`))
-    const llama = ['include', 'src'].map((name) => join(GGML, '..', name))
-    const includes = [root('test/native'), ...rooms, ...llama].flatMap((include) => ['-I', include])
-    const host = (path: string, ...flags: string[]) =>
-      this.host(path, ['-std=c++17', '-O2', ...includes, ...flags])
-    await Promise.all([
-      ...UPSTREAM.map((unit) => this.kernels(pathOf(unit), basename(unit), CHIPS.slice(0, 1), FATTN_TYPES)),
-      ...['device-check.cpp', 'agreement.cpp', 'random-model.cpp'].map((name) => host(join(GPU, name))),
-      host(random),
-      host(join(GGML, 'src/ggml-backend-reg.cpp'), '-DGGML_USE_CUDA', '-DGGML_USE_CPU'),
-    ])
-    const objects = (units: string[]) => units.map((unit) => this.object(basename(unit)))
-
-    const check = join(this.folder, 'device-check')
-    await compile(CXX, [
-      // the runtime first, as in link
-      ...objects([
-        ...PTX,
-        ...KERNELS,
-        ...UPSTREAM,
-        'device-check.cpp',
-        'agreement.cpp',
-        'ggml-backend-reg.cpp',
-      ]),
-      ...[LLAMA, ...LIBRARIES],
-      // what is not compiled of ggml-cuda is looked for where it is called
-      ...['-Wl,--unresolved-symbols=ignore-all', '-Wl,-z,lazy', '-rdynamic', '-pthread', '-o', check],
-    ])
-    const make = join(this.folder, 'random-model')
-    await compile(CXX, [...objects(['random-model.cpp', random]), LIBRARIES[2] as string, '-o', make])
-    return { check, make }
+    const changed = `${name}-${unit}`
+    await this.kernels(join(ops, 'cuda', unit), changed, [80])
+    return this.onDevice(name, ['ops.cpp'], [], (other) => (other === unit ? changed : other))
   }
 
   private object(unit: string): string {
     return join(this.folder, `${unit}.o`)
   }
 
-  private async kernels(
-    path: string,
-    unit: string,
-    chips: readonly number[],
-    flags: readonly string[] = [],
-  ): Promise<void> {
-    const includes = [CASES, INTERPRETER, SOURCES, join(GGML, 'src/ggml-cpu')]
+  private async kernels(path: string, unit: string, chips: readonly number[], flags: readonly string[] = []) {
     const targets = chips.flatMap((chip) => ['-gencode', `arch=compute_${chip},code=compute_${chip}`])
-    await compile(this.nvcc, [
-      ...[
-        '-c',
-        '--no-compress',
-        '-DGGML_CUDA_NO_VMM',
-        '-Xcompiler',
-        '-fPIC',
-        ...targets,
-        ...deviceFlags(this.nvcc),
-      ],
-      ...flags,
-      ...includes.filter((include) => include !== path && existsSync(include)).flatMap((i) => ['-I', i]),
-      ...[path, '-o', this.object(unit)],
-    ])
+    const own = ['-c', '--no-compress', '-DGGML_CUDA_NO_VMM', '-Xcompiler', '-fPIC', ...targets, ...flags]
+    const includes = ['-I', SOURCES, '-I', join(GGML, 'src/ggml-cpu')]
+    await compile(this.nvcc, [...own, ...deviceFlags(this.nvcc), ...includes, path, '-o', this.object(unit)])
   }
 
   private async host(path: string, flags: string[]): Promise<void> {
@@ -170,16 +132,23 @@ export class Build {
     ])
   }
 
-  private async link(program: string, objectOf: (unit: string) => string): Promise<string> {
-    const path = join(this.folder, program)
+  /** With ggml-cuda, the interpreter and the CPU's backend. -> the program */
+  private onDevice(
+    program: string,
+    own: string[],
+    libraries: string[] = [],
+    objectOf = (unit: string) => unit,
+  ) {
     // the runtime first: kernels are registered where it has been constructed
-    const units = [
-      ...[...PTX, ...files(CASES, '.cpp')].map((name) => basename(name)),
-      'device.cu',
-      ...KERNELS,
-    ]
-    const objects = units.map((unit) => this.object(objectOf(unit)))
-    await compile(CXX, [...objects, ...LIBRARIES, '-fopenmp', '-o', path])
+    const units = [...PTX, ...KERNELS.map(objectOf), ...UPSTREAM, 'ggml-backend-reg.cpp', ...own]
+    // what is not compiled of ggml-cuda is looked for where it is called
+    const missing = ['-Wl,--unresolved-symbols=ignore-all', '-Wl,-z,lazy', '-rdynamic', '-pthread']
+    return this.link(program, units, [...libraries, ...LIBRARIES, ...missing])
+  }
+
+  private async link(program: string, units: string[], flags: string[]): Promise<string> {
+    const path = join(this.folder, program)
+    await compile(CXX, [...units.map((unit) => this.object(basename(unit))), ...flags, '-o', path])
     return path
   }
 }

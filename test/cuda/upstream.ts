@@ -5,31 +5,15 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+const FILES =
+  'ggml-cuda binbcast concat convert cpy fattn fwht getrows mmf mmq mmvf mmvq norm quantize rope scale set set-rows unary'
+const INSTANCES =
+  'fattn-mma-f16-instance-ncols1_32-ncols2_2 fattn-vec-instance-f16-f16 fattn-vec-instance-q8_0-q8_0 mmq-instance-q8_0'
+
 /** Of ggml-cuda. */
 export const UPSTREAM = [
-  ...[
-    'ggml-cuda',
-    'binbcast',
-    'concat',
-    'convert',
-    'cpy',
-    'fattn',
-    'fwht',
-    'getrows',
-    'mmf',
-    'mmq',
-    'mmvf',
-    'mmvq',
-    'norm',
-    'quantize',
-  ],
-  ...['rope', 'scale', 'set', 'set-rows', 'unary'],
-  ...[
-    'fattn-mma-f16-instance-ncols1_32-ncols2_2',
-    'fattn-vec-instance-f16-f16',
-    'fattn-vec-instance-q8_0-q8_0',
-  ].map((name) => `template-instances/${name}`),
-  'template-instances/mmq-instance-q8_0',
+  ...FILES.split(' '),
+  ...INSTANCES.split(' ').map((name) => `template-instances/${name}`),
 ].map((name) => `${name}.cu`)
 
 /** Of caches that attention of one token has a kernel for, as ggml's common.cmake says it. */
