@@ -156,81 +156,70 @@ struct test_h2o_attn : public test_h2o_case {
 };
 
 inline void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & cases) {
-    for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 }) {
-        for (const bool has_state : { false, true }) {
-            for (const bool v_trans : { false, true }) {
-                if (v_trans && ggml_is_quantized(type)) {
-                    continue;
-                }
-                cases.emplace_back(new test_h2o_attn(type, type, 128, 2,  64, 2, 3, { 0 }, v_trans, has_state));
-                cases.emplace_back(new test_h2o_attn(type, type,  64, 7,  33, 1, 1, { 0 }, v_trans, has_state));
-                cases.emplace_back(new test_h2o_attn(type, type, 128, 2,  64, 2, 1, { 100 }, v_trans, has_state));
-                cases.emplace_back(new test_h2o_attn(type, type,  64, 7,  33, 1, 1, { 37 }, v_trans, has_state));
-            }
-        }
-    }
-    for (const int d : { 80, 96, 256 }) {
-        for (const ggml_type type : { GGML_TYPE_F16, GGML_TYPE_F32 }) {
-            cases.emplace_back(new test_h2o_attn(type, type, d, 4, 50, 3, 2, { 0 }, false, false));
-            cases.emplace_back(new test_h2o_attn(type, type, d, 4, 50, 3, 1, { 70 }, false, true));
-            cases.emplace_back(new test_h2o_attn(type, type, d, 3, 33, 2, 1, { 70 }, true,  false));
-        }
-    }
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_Q8_0,  96, 4, 50, 3, 2, { 0 }, false, true));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_Q8_0, 256, 4, 50, 3, 1, { 70 }, false, true));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F32,  GGML_TYPE_F16,  128, 4, 50, 3, 1, { 70 }, false, true));
-    for (const ggml_type type : { GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1 }) {
-        cases.emplace_back(new test_h2o_attn(type, type,          128, 2,  64, 2, 3, { 0 },            false, true));
-        cases.emplace_back(new test_h2o_attn(type, GGML_TYPE_F16,  64, 7,  33, 1, 1, { 37 },           true,  true));
-        cases.emplace_back(new test_h2o_attn(type, GGML_TYPE_F32,  64, 7,  33, 1, 1, { 37 },           false, true));
-        cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16, type,  96, 4, 170, 2, 1, { 90, 0, true },  false, true));
-    }
-    // one query, one key; keys and values of different types; a chunk of a real size
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  64, 1,   1, 1, 1, { 0 }, true,  false));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  64, 1,   1, 1, 1, { 1 }, true,  true));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_F16, 128, 2,  64, 2, 1, { 100 }, true,  true));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16, 128, 2, 512, 2, 2, { 0 }, false, false));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16, 128, 2, 512, 2, 1, { 511 }, false, true));
+    const auto add = [&](auto... args) { cases.emplace_back(new test_h2o_attn(args...)); };
 
-    // Local before the chunks, of any length and shorter or longer than a chunk
-    for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 }) {
+    // sets of n_mem keys; a set for each block of queries, of which the last may be short; Local of any length before a chunk
+    const auto set    = [](int n_mem)  { return test_h2o_keys{ n_mem }; };
+    const auto blocks = [](int n_mem)  { return test_h2o_keys{ n_mem, 0, true }; };
+    const auto local  = [](int n_near) { return test_h2o_keys{ 0, n_near }; };
+    const auto chunk  = set(0);
+
+    const ggml_type f32 = GGML_TYPE_F32, f16 = GGML_TYPE_F16, q8_0 = GGML_TYPE_Q8_0;
+
+    // every type and layout of a cache
+    for (const ggml_type type : { f32, f16, GGML_TYPE_BF16, q8_0 }) {
         for (const bool v_trans : { false, true }) {
             if (v_trans && ggml_is_quantized(type)) {
                 continue;
             }
-            cases.emplace_back(new test_h2o_attn(type, type, 128, 2, 64, 2, 3, { 0, 32 }, v_trans, false));
-            cases.emplace_back(new test_h2o_attn(type, type,  64, 7, 33, 1, 2, { 0, 45 }, v_trans, true));
-        }
-    }
-    for (const int n_group : { 1, 3, 4, 8 }) {
-        cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16, GGML_TYPE_F16, 96, n_group, 70, 2, 2, { 0, 1 }, false, false));
-    }
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16,  80, 4,   1, 3, 1, { 0, 200 }, false, false));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16, 256, 2, 100, 1, 2, { 0,  77 }, true,  false));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F32,  GGML_TYPE_F32, 256, 2,  50, 1, 2, { 0,  77 }, false, false));
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16,  GGML_TYPE_F16, 128, 2, 512, 2, 2, { 0, 256 }, false, false));
-
-    // a set for each block of queries; the last block may be short
-    for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 }) {
-        for (const bool has_state : { false, true }) {
-            for (const bool v_trans : { false, true }) {
-                if (v_trans && ggml_is_quantized(type)) {
-                    continue;
-                }
-                cases.emplace_back(new test_h2o_attn(type, type, 128, 2, 128, 2, 1, { 100, 0, true }, v_trans, has_state));
-                cases.emplace_back(new test_h2o_attn(type, type,  64, 7,  97, 2, 1, {  37, 0, true }, v_trans, has_state));
+            for (const bool has_state : { false, true }) {
+                add(type, type, 128, 2,  64, 2, 3, chunk,       v_trans, has_state);
+                add(type, type,  64, 7,  33, 1, 1, chunk,       v_trans, has_state);
+                add(type, type, 128, 2,  64, 2, 1, set(100),    v_trans, has_state);
+                add(type, type,  64, 7,  33, 1, 1, set(37),     v_trans, has_state);
+                add(type, type, 128, 2, 128, 2, 1, blocks(100), v_trans, has_state);
+                add(type, type,  64, 7,  97, 2, 1, blocks(37),  v_trans, has_state);
             }
+            add(type, type, 128, 2, 64, 2, 3, local(32), v_trans, false);
+            add(type, type,  64, 7, 33, 1, 2, local(45), v_trans, true);
         }
     }
-    for (int n_group = 1; n_group <= 8; n_group++) {
-        cases.emplace_back(new test_h2o_attn(GGML_TYPE_F16, GGML_TYPE_F16, 64, n_group, 150, 2, 1, { 70, 0, true }, false, true));
-        cases.emplace_back(new test_h2o_attn(GGML_TYPE_F32, GGML_TYPE_F32, 64, n_group,  65, 1, 1, { 33, 0, true }, false, true));
+    for (const ggml_type type : { GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1 }) {
+        add(type, type, 128, 2,  64, 2, 3, chunk,      false, true);
+        add(type, f16,   64, 7,  33, 1, 1, set(37),    true,  true);
+        add(type, f32,   64, 7,  33, 1, 1, set(37),    false, true);
+        add(f16,  type,  96, 4, 170, 2, 1, blocks(90), false, true);
     }
+    // sizes of heads
     for (const int d : { 80, 96, 256 }) {
-        for (const ggml_type type : { GGML_TYPE_F16, GGML_TYPE_F32 }) {
-            cases.emplace_back(new test_h2o_attn(type, type, d, 3, 170, 2, 1, { 90, 0, true }, false, true));
-            cases.emplace_back(new test_h2o_attn(type, type, d, 4, 129, 1, 1, {  1, 0, true }, true,  false));
+        for (const ggml_type type : { f16, f32 }) {
+            add(type, type, d, 4,  50, 3, 2, chunk,      false, false);
+            add(type, type, d, 4,  50, 3, 1, set(70),    false, true);
+            add(type, type, d, 3,  33, 2, 1, set(70),    true,  false);
+            add(type, type, d, 3, 170, 2, 1, blocks(90), false, true);
+            add(type, type, d, 4, 129, 1, 1, blocks(1),  true,  false);
         }
     }
-    cases.emplace_back(new test_h2o_attn(GGML_TYPE_Q8_0, GGML_TYPE_F16, 128, 4, 200, 2, 1, { 256, 0, true }, true, true));
+    add(q8_0, q8_0,  96, 4,  50, 3, 2, chunk,     false, true);
+    add(q8_0, q8_0, 256, 4,  50, 3, 1, set(70),   false, true);
+    add(f16,  f16,   80, 4,   1, 3, 1, local(200), false, false);
+    add(f16,  f16,  256, 2, 100, 1, 2, local(77),  true,  false);
+    add(f32,  f32,  256, 2,  50, 1, 2, local(77),  false, false);
+    // sizes of groups
+    for (int n_group = 1; n_group <= 8; n_group++) {
+        add(f16, f16, 64, n_group, 150, 2, 1, blocks(70), false, true);
+        add(f32, f32, 64, n_group,  65, 1, 1, blocks(33), false, true);
+        add(f16, f16, 96, n_group,  70, 2, 2, local(1),   false, false);
+    }
+    // one query, one key
+    add(f16, f16, 64, 1, 1, 1, 1, chunk,  true, false);
+    add(f16, f16, 64, 1, 1, 1, 1, set(1), true, true);
+    // keys and values of different types
+    add(q8_0, f16, 128, 2,  64, 2, 1, set(100),    true,  true);
+    add(q8_0, f16, 128, 4, 200, 2, 1, blocks(256), true,  true);
+    add(f32,  f16, 128, 4,  50, 3, 1, set(70),     false, true);
+    // a chunk of a real size
+    add(f16, f16, 128, 2, 512, 2, 2, chunk,      false, false);
+    add(f16, f16, 128, 2, 512, 2, 1, set(511),   false, true);
+    add(f16, f16, 128, 2, 512, 2, 2, local(256), false, false);
 }

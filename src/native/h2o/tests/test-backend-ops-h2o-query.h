@@ -465,34 +465,38 @@ inline void h2o_add_test_cases_query(std::vector<std::unique_ptr<test_case>> & c
         cases.emplace_back(new test_h2o_landmarks(type,  64, 2, 1100, distinct, 0,  4));
         cases.emplace_back(new test_h2o_query    (type,  96, 2, 2, 100, 2900, 64, 64));
     }
-    for (int n_group = 1; n_group <= 8; n_group++) {
-        cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, n_group, 1, 66, 2500, 32, 48));
+    const auto add = [&](ggml_type type, int d, int n_group, int n_head_kv, int n_queries, int pos, int n_local, int n_heavy) {
+        cases.emplace_back(new test_h2o_query(type, d, n_group, n_head_kv, n_queries, pos, n_local, n_heavy));
+    };
+    const ggml_type f16 = GGML_TYPE_F16;
+
+    for (const int n_group : { 1, 2, 3, 4, 5, 6, 7, 8, 20 }) {
+        add(f16, 64, n_group, 1, 66, 2500, 32, 48);
     }
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 20, 1, 66, 2500, 32, 48));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 72,  2, 2, 66, 2500, 32, 48)); // not whole vectors
+    add(f16, 72, 2, 2, 66, 2500, 32, 48); // not whole vectors
 
     // all candidates; one more than can be chosen
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2, 130, 100, 40, 60));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2, 130, 100, 40, 90));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2, 130, 101, 40, 60));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2, 130, 601, 40, 560));
+    add(f16, 64, 2, 2, 130, 100, 40, 60);
+    add(f16, 64, 2, 2, 130, 100, 40, 90);
+    add(f16, 64, 2, 2, 130, 101, 40, 60);
+    add(f16, 64, 2, 2, 130, 601, 40, 560);
     // no landmarks: no span is complete, or Heavy is too small for any
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 255,  0, 60));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 700,  0,  3));
+    add(f16, 64, 2, 2, 64, 255, 0, 60);
+    add(f16, 64, 2, 2, 64, 700, 0, 3);
     // candidates end in a page and a span: before the last span that is complete, at its end, behind it
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 2816, 101, 64));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 2816, 256, 64));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 2817,   0, 64));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 2879,   0, 64));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,  64, 2780, 900, 64));
+    add(f16, 64, 2, 2, 64, 2816, 101, 64);
+    add(f16, 64, 2, 2, 64, 2816, 256, 64);
+    add(f16, 64, 2, 2, 64, 2817,   0, 64);
+    add(f16, 64, 2, 2, 64, 2879,   0, 64);
+    add(f16, 64, 2, 2, 64, 2780, 900, 64);
     // a block of fewer queries than can be needy
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 2,   1, 2780,  64, 64));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 3, 2,  67, 2780,  64, 64));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F32, 64, 4, 2, 130, 2780,  64, 64));
+    add(f16,           64, 2, 2,   1, 2780, 64, 64);
+    add(f16,           64, 3, 2,  67, 2780, 64, 64);
+    add(GGML_TYPE_F32, 64, 4, 2, 130, 2780, 64, 64);
     // more landmarks and pages than a tile of a GPU's products has, and than it has threads
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 96, 2, 1,  66, 16900, 64, 64));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 96, 1, 1,  66, 66000, 64, 64));
+    add(f16, 96, 2, 1, 66, 16900, 64, 64);
+    add(f16, 96, 1, 1, 66, 66000, 64, 64);
     // more pages to search than 32; a chunk of a real size
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 1, 100, 3400,  64, 240));
-    cases.emplace_back(new test_h2o_query(GGML_TYPE_F16, 64, 2, 1, 512, 3000, 256, 256));
+    add(f16, 64, 2, 1, 100, 3400,  64, 240);
+    add(f16, 64, 2, 1, 512, 3000, 256, 256);
 }

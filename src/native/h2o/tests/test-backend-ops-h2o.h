@@ -72,78 +72,37 @@ struct test_h2o_case : public test_case {
     }
 };
 
-// GGML_OP_GET_ROWS: the K cache (or V, not transposed), other rows for each head: a = [d, n_kv, n_head_kv] by strides,
-// b = [n_rows, n_head_kv]
+// GGML_OP_GET_ROWS, other rows for each head, of a cache in use by strides. K, or V as it lies beside it: a = [d, n_kv,
+// n_head_kv], b = [n_rows, n_head_kv]. Transposed V, where the cells of a channel are neighbours: rows of one element,
+// a = [1, n_kv, d, n_head_kv], b = [n_rows, d, n_head_kv]
 struct test_h2o_gather : public test_h2o_case {
     const ggml_type type;
     const int       d;
     const int       n_kv;
     const int       n_head_kv;
     const int       n_rows;
+    const bool      v_trans;
 
     ggml_tensor * cache = nullptr;
     ggml_tensor * rows  = nullptr;
 
     std::string vars() override {
-        return "h2o=rows," + VARS_TO_STR5(type, d, n_kv, n_head_kv, n_rows);
+        return "h2o=rows," + VARS_TO_STR6(type, d, n_kv, n_head_kv, n_rows, v_trans);
     }
 
-    test_h2o_gather(ggml_type type, int d, int n_kv, int n_head_kv, int n_rows)
-        : type(type), d(d), n_kv(n_kv), n_head_kv(n_head_kv), n_rows(n_rows) {}
+    test_h2o_gather(ggml_type type, int d, int n_kv, int n_head_kv, int n_rows, bool v_trans = false)
+        : type(type), d(d), n_kv(n_kv), n_head_kv(n_head_kv), n_rows(n_rows), v_trans(v_trans) {}
 
     ggml_tensor * build_graph(ggml_context * ctx) override {
-        cache = ggml_new_tensor_2d(ctx, type, d*n_head_kv, n_kv + 7); // the cache is larger than what is in use
-        rows  = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_rows, n_head_kv);
-
-        ggml_tensor * per_head = ggml_view_3d(ctx, cache, d, n_kv, n_head_kv, cache->nb[1], ggml_row_size(type, d), 0);
-
-        return ggml_get_rows(ctx, per_head, rows);
-    }
-
-    void initialize_tensors(ggml_context * ctx) override {
-        initialize_others(ctx, { rows });
-
-        std::mt19937 gen(n_rows);
-        const std::vector<int32_t> idxs = ascending_per_head(gen, n_rows, n_kv, n_head_kv);
-        set_data(rows, idxs);
-
-        const std::vector<float> data = tensor_to_float(cache);
-        expected.clear();
-        for (int h = 0; h < n_head_kv; h++) {
-            for (int r = 0; r < n_rows; r++) {
-                const float * src = data.data() + (size_t) idxs[h*n_rows + r]*d*n_head_kv + h*d;
-                expected.insert(expected.end(), src, src + d);
-            }
+        const int n_cells = n_kv + 7; // the cache is larger than what is in use
+        if (v_trans) {
+            cache = ggml_new_tensor_2d(ctx, type, n_cells, d*n_head_kv);
+            rows  = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, n_rows, d, n_head_kv);
+            return ggml_get_rows(ctx, ggml_view_4d(ctx, cache, 1, n_kv, d, n_head_kv, cache->nb[0], cache->nb[1], d*cache->nb[1], 0), rows);
         }
-    }
-};
-
-// GGML_OP_GET_ROWS: the transposed V cache, where the cells of a channel are neighbours: rows of one element,
-// a = [1, n_kv, d, n_head_kv] by strides, b = [n_rows, d, n_head_kv]
-struct test_h2o_gather_transposed : public test_h2o_case {
-    const ggml_type type;
-    const int       d;
-    const int       n_kv;
-    const int       n_head_kv;
-    const int       n_rows;
-
-    ggml_tensor * cache = nullptr;
-    ggml_tensor * rows  = nullptr;
-
-    std::string vars() override {
-        return "h2o=elements," + VARS_TO_STR5(type, d, n_kv, n_head_kv, n_rows);
-    }
-
-    test_h2o_gather_transposed(ggml_type type, int d, int n_kv, int n_head_kv, int n_rows)
-        : type(type), d(d), n_kv(n_kv), n_head_kv(n_head_kv), n_rows(n_rows) {}
-
-    ggml_tensor * build_graph(ggml_context * ctx) override {
-        cache = ggml_new_tensor_2d(ctx, type, n_kv + 7, d*n_head_kv);
-        rows  = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, n_rows, d, n_head_kv);
-
-        ggml_tensor * per_head = ggml_view_4d(ctx, cache, 1, n_kv, d, n_head_kv, cache->nb[0], cache->nb[1], d*cache->nb[1], 0);
-
-        return ggml_get_rows(ctx, per_head, rows);
+        cache = ggml_new_tensor_2d(ctx, type, d*n_head_kv, n_cells);
+        rows  = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_rows, n_head_kv);
+        return ggml_get_rows(ctx, ggml_view_3d(ctx, cache, d, n_kv, n_head_kv, cache->nb[1], ggml_row_size(type, d), 0), rows);
     }
 
     void initialize_tensors(ggml_context * ctx) override {
@@ -151,15 +110,19 @@ struct test_h2o_gather_transposed : public test_h2o_case {
 
         std::mt19937 gen(n_rows);
         const std::vector<float> data = tensor_to_float(cache);
+        const auto at = [&](int cell, int channel) {
+            return data[v_trans ? (size_t) channel*cache->ne[0] + cell : (size_t) cell*cache->ne[0] + channel];
+        };
+
         std::vector<int32_t> idxs;
         expected.clear();
         for (int h = 0; h < n_head_kv; h++) {
             const std::vector<int32_t> row = ascending(gen, n_rows, n_kv);
-            for (int i = 0; i < d; i++) {
+            for (int i = 0; i < (v_trans ? d : 1); i++) {
                 idxs.insert(idxs.end(), row.begin(), row.end());
-                for (const int32_t cell : row) {
-                    expected.push_back(data[(size_t) (h*d + i)*cache->ne[0] + cell]);
-                }
+            }
+            for (int i = 0; i < d*n_rows; i++) {
+                expected.push_back(v_trans ? at(row[i%n_rows], h*d + i/n_rows) : at(row[i/d], h*d + i%d));
             }
         }
         set_data(rows, idxs);
@@ -327,13 +290,14 @@ inline void h2o_add_test_cases(std::vector<std::unique_ptr<test_case>> & cases) 
     for (const int n_head_kv : { 1, 2, 8 }) {
         for (const int n_rows : { 3, 77 }) {
             for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 }) {
-                cases.emplace_back(new test_h2o_gather(type,  64, 256, n_head_kv, n_rows));
-                cases.emplace_back(new test_h2o_gather(type, 128, 300, n_head_kv, n_rows));
-            }
-            for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16 }) {
-                cases.emplace_back(new test_h2o_gather(type,             80, 300, n_head_kv, n_rows));
-                cases.emplace_back(new test_h2o_gather_transposed(type,  64, 256, n_head_kv, n_rows));
-                cases.emplace_back(new test_h2o_gather_transposed(type,  80, 300, n_head_kv, n_rows));
+                for (const auto & [d, n_kv] : { std::pair(64, 256), std::pair(128, 300), std::pair(80, 300) }) {
+                    if (d % ggml_blck_size(type) == 0) {
+                        cases.emplace_back(new test_h2o_gather(type, d, n_kv, n_head_kv, n_rows));
+                    }
+                    if (!ggml_is_quantized(type)) {
+                        cases.emplace_back(new test_h2o_gather(type, d, n_kv, n_head_kv, n_rows, true));
+                    }
+                }
             }
         }
     }
