@@ -2,8 +2,7 @@
 
 #include "model.h"
 #include "context/context-open.h"
-#include "context/forget-job.h"
-#include "context/fork-job.h"
+#include "context/edit-jobs.h"
 #include "context/state-jobs.h"
 #include "context/step-job.h"
 #include "model/tokenize-job.h"

@@ -1,6 +1,7 @@
 #include "decode.h"
 
 #include "call-result.h"
+#include "decode-outcome.h"
 
 #include <algorithm>
 #include <cmath>
@@ -127,34 +128,26 @@ void decode_job::run() {
 
     const int64_t t_start_us = llama_time_us();
 
-    int         status  = 0;
-    bool        is_torn = false;
-    std::string message = "llama_decode failed";
-
     state->begin_call(input.seq_id, input.tokens.size());
 
     // A call of one token on recurrent layers runs to its end: it is short, and could not be rolled back.
     state->running = state->is_recurrent() && input.tokens.size() == 1 ? nullptr : this;
-    try {
-        status = decode();
-        ms     = (llama_time_us() - t_start_us) / 1000.0;
+    const decode_outcome outcome = outcome_of([&] {
+        const int status = decode();
+        ms = (llama_time_us() - t_start_us) / 1000.0;
         if (status == 0) {
             read_results();
         }
-    } catch (const std::exception & err) {
-        status  = -3;
-        is_torn = true;
-        message = err.what();
-    }
+        return status;
+    });
     state->running = nullptr;
 
-    if (status != 0) {
-        position = state->rollback(input.seq_id, base, is_torn);
+    if (outcome.status != 0) {
+        position = state->rollback(input.seq_id, base, outcome.is_torn);
         if (is_aborted()) {
             throw failure_interrupted(position);
         }
-        throw failure("ERR_H2O_DECODE_FAILED", message,
-            {{"status", (double) status}, {"nTokens", (double) input.tokens.size()}, {"position", (double) position}});
+        throw outcome.as_failure(input.tokens.size(), position);
     }
 
     if (input.draw) {

@@ -1,6 +1,7 @@
 #include "step-job.h"
 
 #include "call-result.h"
+#include "decode-outcome.h"
 
 namespace addon {
 
@@ -70,23 +71,14 @@ void step_job::run() {
 
     const int64_t t_start_us = llama_time_us();
 
-    std::string message = "llama_decode failed";
-    bool        is_torn = false;
-    int         status  = -3;
-    try {
-        status = decode(fit);
-    } catch (const std::exception & err) {
-        is_torn = true;
-        message = err.what();
-    }
+    const decode_outcome decoded = outcome_of([&] { return decode(fit); });
     ms = (llama_time_us() - t_start_us) / 1000.0;
 
-    if (status != 0) {
+    if (decoded.status != 0) {
         for (const size_t i : fit) {
-            const int32_t position = state->rollback(rows[i].seq_id, outcomes[i].position, is_torn);
+            const int32_t position = state->rollback(rows[i].seq_id, outcomes[i].position, decoded.is_torn);
 
-            outcomes[i].error = failure("ERR_H2O_DECODE_FAILED", message,
-                {{"status", (double) status}, {"nTokens", 1.0}, {"position", (double) position}});
+            outcomes[i].error = decoded.as_failure(1, position);
         }
         return;
     }

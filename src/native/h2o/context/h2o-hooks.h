@@ -35,8 +35,8 @@ bool h2o_can_reuse(const llm_graph_result & res, const llm_graph_params & params
 // llm_graph_context::build_lora_mm and build_lora_mm_id, after their product: our kernels may run it
 void h2o_mark_linear(const llm_graph_context & g, ggml_tensor * mul_mat);
 
-// llm_graph_context::build_attn, for a plain cache: whether this graph
-// stores K and V; false in phase 2, whose tokens phase 1 has stored
+// llm_graph_context::build_attn, for a plain cache: whether this graph stores K and V; false in phase 2, whose tokens
+// phase 1 has stored
 bool h2o_stores_kv(const llm_graph_context & g);
 
 // llm_graph_context::build_attn, in place of build_attn_mha: the attention of one layer of a sparse call, or the exact

@@ -117,11 +117,11 @@ h2o_plan h2o_cache::new_plan(uint32_t n_tokens, llama_pos pos) const {
 
 h2o_reason h2o_cache::get_decode_reason() const {
     return
-        refused != H2O_REASON_NONE       ? refused :
-        engine.store.has_signs()                ? H2O_REASON_NONE :
-        cparams.h2o.n_decode == 0        ? H2O_REASON_OFF :
-        cparams.h2o.upstream_products    ? H2O_REASON_UNSUPPORTED_CONTEXT :
-        has_exact                        ? H2O_REASON_UNSUPPORTED_ATTENTION : H2O_REASON_UNSUPPORTED_DEVICE; // huge heads, or a GPU
+        refused != H2O_REASON_NONE    ? refused :
+        engine.store.has_signs()      ? H2O_REASON_NONE :
+        cparams.h2o.n_decode == 0     ? H2O_REASON_OFF :
+        cparams.h2o.upstream_products ? H2O_REASON_UNSUPPORTED_CONTEXT :
+        has_exact                     ? H2O_REASON_UNSUPPORTED_ATTENTION : H2O_REASON_UNSUPPORTED_DEVICE; // huge heads, or a GPU
 }
 
 void h2o_cache::expect(llama_seq_id seq_id, uint32_t n_tokens) {

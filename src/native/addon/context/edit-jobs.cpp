@@ -1,12 +1,17 @@
-#include "forget-job.h"
+#include "edit-jobs.h"
 
 namespace addon {
 
-forget_job::forget_job(
-        Napi::Env env, std::shared_ptr<context_state> state, llama_seq_id seq_id, int32_t from, int32_t to) :
-    job(env, seq_id), state(std::move(state)), seq_id(seq_id), from(from), to(to) {}
+void edit_job::run() {
+    edit();
+    position = state->position(seq_id);
+}
 
-void forget_job::run() {
+Napi::Value edit_job::result(Napi::Env env) {
+    return Napi::Number::New(env, position);
+}
+
+void forget_job::edit() {
     const bool is_suffix = to < 0 || to >= state->position(seq_id);
 
     if (from <= 0 && is_suffix) {
@@ -17,11 +22,17 @@ void forget_job::run() {
         throw failure("ERR_H2O_INVALID_ARGUMENT", "this model's memory cannot forget a part of what it read",
             {{"from", (double) from}, {"to", (double) to}, {"position", (double) state->position(seq_id)}});
     }
-    position = state->position(seq_id);
 }
 
-Napi::Value forget_job::result(Napi::Env env) {
-    return Napi::Number::New(env, position);
+void fork_job::edit() {
+    state->clear(seq_id);
+
+    if (n < state->position(source) && n < state->earliest(source)) {
+        throw state->gone(source, n);
+    }
+    if (n > 0) {
+        llama_memory_seq_cp(state->memory, source, seq_id, 0, n);
+    }
 }
 
 } // namespace addon
