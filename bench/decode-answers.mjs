@@ -34,7 +34,8 @@ const [length, questions, items, nThreads] = [
 const settings = [0, ...values.keys.split(',').map((keys) => (keys === 'auto' ? keys : Number(keys)))]
 
 const model = await loadModel(whereIs(modelNamed(values.model)))
-const context = await createContext({ model, nCtx: length, nThreads, h2o: { decode: 'auto' } })
+// 'auto' makes no index where it is all keys
+const context = await createContext({ model, nCtx: length, nThreads, h2o: { decode: settings[1] } })
 const essay = books()[0].texts[0]
 
 /** By setting and way of asking, what was found of each question: the likeliest tokens and whether they are right. */

@@ -61,7 +61,7 @@ async function goOn(keys) {
   let at = nPrompt
   for await (const { token } of context.generate(text.slice(nPrompt - 1, nPrompt), options))
     text[at++] = token
-  await context.truncate(nPrompt)
+  await context.loadState(state) // windows do not go back so far
 }
 
 /** Logits behind each token. */
@@ -72,7 +72,7 @@ async function decode(of, keys) {
     if (keys && call.decode === 0) throw new Error(`dense: ${call.decodeReason}`)
     rows.push(Float32Array.from(logits))
   }
-  await of.truncate(nPrompt)
+  await of.loadState(state)
   return rows
 }
 
