@@ -98,6 +98,7 @@ static const scalar scalars[] = {
     { "setp.eq.f32 %p, %a, %b; selp.b32 %d, 1, 2, %p;", 1, 0, 0, 2 },
     { "mov.pred %p, 1; not.pred %q, %p; xor.pred %r, %p, %q; selp.b32 %d, 1, 2, %r;", 0, 0, 0, 1 },
     { "mov.b32 %d, {%ha, %hb};", 0x1234, 0x5678, 0, 0x56781234 },
+    { "mov.b32 %d, {0, %hb};", 0, 0x5678, 0, 0x56780000 },
     { "mov.b32 {%ha, %hd}, %a;", 0x56781234, 0, 0, 0x5678 },
     { "mov.b64 %ld, {%b, %a};", 1, 2, 0, 0x100000002 },
     { "add.f32 %d, %a, %b;", 0x3f800000, 0x40000000, 0, 0x40400000 },

@@ -134,7 +134,7 @@ void pack(warp & w, const instr & in) {
     for (int l = 0; l < N_LANES; ++l) {
         if (~w.active >> l & 1) continue;
         uint64_t all = 0;
-        for (int i = 0, shift = 0; i < n_src; shift += 8*in.o[in.n_dst + i].size, ++i) all |= w.get(in.o[in.n_dst + i], l) << shift;
+        for (int i = 0, shift = 0; i < n_src; shift += 8*size_of(in.t())/n_src, ++i) all |= w.get(in.o[in.n_dst + i], l) << shift;
         for (int i = 0; i < in.n_dst; all >>= 8*in.o[i].size, ++i) {
             if (!in.o[i].is_bit_bucket) w.set(in.o[i], l, all);
         }
