@@ -9,9 +9,6 @@ namespace addon {
 // as many have to stand before a draft: with fewer more drafts are refused, with more they come later
 static constexpr uint16_t n_match = 6;
 
-static constexpr size_t n_draft_min = 15;
-static constexpr size_t n_draft_max = 63;
-
 // what a draft costs, what a token gives back, and how much is kept for harder times
 static constexpr double draft_cost   = 4.0;
 static constexpr double token_credit = 0.1;
@@ -21,14 +18,14 @@ std::vector<llama_token> drafts::propose(llama_token token, size_t n_max) {
     std::vector<llama_token> draft;
 
     credit = std::min(credit + token_credit, credit_max);
-    if (!failed && credit >= draft_cost && n_max >= n_draft_min) {
+    if (!failed && credit >= draft_cost && n_max >= n_least) {
         const uint16_t n = (uint16_t) std::min(n_next, n_max);
         draft = common_ngram_simple_draft({ n_match, n }, history, token);
     }
     history.push_back(token);
 
     // 16, 32 or 64 rows
-    for (size_t n = n_draft_max; n >= n_draft_min; n /= 2) {
+    for (size_t n = n_most; n >= n_least; n /= 2) {
         if (draft.size() >= n) {
             draft.resize(n);
             return draft;
@@ -41,7 +38,7 @@ void drafts::judge(const std::vector<llama_token> & draft, size_t n_accepted) {
     history.insert(history.end(), draft.begin(), draft.begin() + n_accepted);
 
     credit += (double) n_accepted - draft_cost;
-    n_next  = n_accepted == draft.size() ? std::min(2*n_next + 1, n_draft_max) : n_draft_min;
+    n_next  = n_accepted == draft.size() ? std::min(2*n_next + 1, n_most) : n_least;
 }
 
 } // namespace addon

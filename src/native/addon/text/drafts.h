@@ -32,7 +32,11 @@ public:
 private:
     std::vector<llama_token> history;
 
-    size_t n_next = 15;
+    // tokens of a draft
+    static constexpr size_t n_least = 15;
+    static constexpr size_t n_most  = 63;
+
+    size_t n_next = n_least;
     double credit = 8.0; // in tokens
 };
 

@@ -2,6 +2,7 @@
 
 import { once } from 'node:events'
 import { basename, join } from 'node:path'
+import { asksForDrafts } from '../../drafting.js'
 import { hostMemory } from '../../host-memory.js'
 import type { Context, ContextOptions, H2oWarning, Model } from '../../index.js'
 import { packageRoot } from '../../native/binding.js'
@@ -67,7 +68,7 @@ async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Prom
       warn('this model has no chat template: /v1/chat/completions needs --chat-template-file')
     }
     const defaults = { ...generateOptions(flags), ...constraint }
-    if (Object.keys(constraint).length > 0 || flags.specType !== undefined) {
+    if (Object.keys(constraint).length > 0 || asksForDrafts(flags.specType)) {
       for await (const _ of context.generate([0], { ...defaults, nPredict: 1 })); // what is refused is told now
     }
     const attention = attentionCostOf(flags, api)

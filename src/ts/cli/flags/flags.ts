@@ -1,4 +1,5 @@
 // The one place where flags of `run` become options of the API.
+import { asksForDrafts } from '../../drafting.js'
 import type { ContextOptions, GenerateOptions, H2oWarning, Model } from '../../index.js'
 import { defaultThreads } from '../../threads.js'
 import { UsageError } from '../shell/usage-error.js'
@@ -44,7 +45,7 @@ export function contextOptions(
 /** @throws UsageError for --spec-type with --h2o-decode: drafts are checked by all keys */
 export function generateOptions(flags: RunFlags): GenerateOptions {
   const { drySequenceBreaker: given } = flags
-  if (flags.h2oDecode && (flags.specType ?? 'none') !== 'none') {
+  if (flags.h2oDecode && asksForDrafts(flags.specType)) {
     throw new UsageError('--spec-type checks drafts by all keys', 'leave --h2o-decode out')
   }
   return {

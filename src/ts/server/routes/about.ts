@@ -1,6 +1,7 @@
 /** What the server says of itself. */
 
 import { basename } from 'node:path'
+import { asksForDrafts } from '../../drafting.js'
 import type { Service } from '../answer.js'
 import { ApiError } from '../api-error.js'
 import { optionFields } from '../fields.js'
@@ -30,7 +31,7 @@ export const addAbout: AddRoutes = ({ app, service, isDraining }) => {
     return pool.slots.map((slot, id) => ({
       id,
       n_ctx: slot.nCtx,
-      speculative: (service.defaults.specType ?? 'none') !== 'none',
+      speculative: asksForDrafts(service.defaults.specType),
       is_processing: pool.isBusy(slot),
       n_prompt_tokens: slot.position,
     }))
