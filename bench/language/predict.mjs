@@ -9,7 +9,7 @@ import { compareSettings } from '../quality/compare.mjs'
 import { makeInside } from './inside.mjs'
 
 /** The first positions see everything, whatever S is. */
-const SKIP = 1024
+export const SKIP = 1024
 
 /** What windows are of: books; C++ of llama.cpp's own; records of tables, and questions about them. */
 export const kinds = ['prose', 'code', 'tables']

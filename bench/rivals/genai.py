@@ -1,8 +1,10 @@
 """A GGUF in OpenVINO GenAI, one prompt after another: what `bench/rivals/run.mjs` sets beside h2o-llama.
 
-usage: genai.py MODEL MODE THREADS LONGEST    (MODE: dense, xattention, trishape; LONGEST: tokens of the longest prompt)
+usage: genai.py MODEL MODE THREADS LONGEST [THRESHOLD]
+       MODE: dense, xattention, trishape; LONGEST: tokens of the longest prompt; THRESHOLD: of xattention (0.8)
 
-Writes `ready`, then reads JSON lines { ids, predict }. Writes for each { seconds, cpu, tokens }: to the first token, of all threads for the whole answer, and that, greedy.
+Writes `ready`, then reads JSON lines. Of { ids, predict } it writes { seconds, cpu, tokens }: to the first token, of all
+threads for the whole answer, and that, greedy. Of { ids } it writes { logprobs }: of each token but the first.
 
 Needs the PyPI packages openvino-genai and openvino-tokenizers, 2026.4. They are tools of this measurement only.
 """
@@ -16,7 +18,7 @@ import openvino as ov
 import openvino_genai as genai
 
 
-def open_pipeline(model, mode, threads, longest):
+def open_pipeline(model, mode, threads, longest, threshold):
     scheduler = genai.SchedulerConfig()
     scheduler.cache_size = 2  # GiB
     scheduler.enable_prefix_caching = False
@@ -24,24 +26,41 @@ def open_pipeline(model, mode, threads, longest):
     if mode != "dense":
         scheduler.use_sparse_attention = True
         scheduler.sparse_attention_config.mode = getattr(genai.SparseAttentionMode, mode.upper())
-    return genai.LLMPipeline(model, "CPU", scheduler_config=scheduler, INFERENCE_NUM_THREADS=threads)
+        if threshold:
+            scheduler.sparse_attention_config.xattention_threshold = float(threshold)
+    return genai.ContinuousBatchingPipeline(model, scheduler, "CPU", {"INFERENCE_NUM_THREADS": threads})
+
+
+def run(pipeline, ids, **settings):
+    """What came of the ids, and the seconds to the first token."""
+    config = genai.GenerationConfig(do_sample=False, ignore_eos=True, **settings)
+    start = time.perf_counter()
+    handle = pipeline.add_request(0, ov.Tensor(np.array([ids], dtype=np.int64)), config)
+    pipeline.step()
+    seconds = time.perf_counter() - start
+    while pipeline.has_non_finished_requests():
+        pipeline.step()
+    return handle.read_all()[0], seconds
+
+
+def answer(pipeline, ids, predict):
+    before = time.process_time()
+    output, seconds = run(pipeline, ids, max_new_tokens=predict)
+    return {"seconds": seconds, "cpu": time.process_time() - before, "tokens": output.generated_ids}
+
+
+def logprobs(pipeline, ids):
+    output, _ = run(pipeline, ids, max_new_tokens=1, echo=True, logprobs=1)
+    return {"logprobs": output.generated_log_probs[1 : len(ids)]}
 
 
 def main():
-    model, mode, threads, longest = sys.argv[1:]
-    pipeline = open_pipeline(model, mode, int(threads), int(longest))
+    model, mode, threads, longest, *threshold = sys.argv[1:]
+    pipeline = open_pipeline(model, mode, int(threads), int(longest), *threshold or [None])
     print("ready", flush=True)
     for line in sys.stdin:
         prompt = json.loads(line)
-        config = genai.GenerationConfig(max_new_tokens=prompt["predict"], do_sample=False, ignore_eos=True)
-        before = time.process_time()
-        result = pipeline.generate(ov.Tensor(np.array([prompt["ids"]], dtype=np.int64)), config)
-        answer = {
-            "seconds": result.perf_metrics.get_ttft().mean / 1000,
-            "cpu": time.process_time() - before,
-            "tokens": list(result.tokens[0]),
-        }
-        print(json.dumps(answer), flush=True)
+        print(json.dumps((answer if "predict" in prompt else logprobs)(pipeline, **prompt)), flush=True)
 
 
 if __name__ == "__main__":

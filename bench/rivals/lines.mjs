@@ -1,12 +1,11 @@
-// A contender that is a process: it writes a line when it is ready, reads a prompt a line, and writes a line with its answer.
+// A contender that is a process: it writes a line when it is ready, reads a line of JSON, and writes one with its answer.
 
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
 /**
  * @param {string} name for the error of one that ends early
- * @returns {Promise<{ ask: (ids: number[], predict: number) => Promise<{ seconds: number, cpu: number, tokens: number[] }>,
- *   close: () => void }>}
+ * @returns {Promise<{ say: (request: object) => Promise<object>, close: () => void }>}
  */
 export async function openLines(name, program, args) {
   const child = spawn(program, args.map(String), { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -18,8 +17,8 @@ export async function openLines(name, program, args) {
   }
   await line() // what loads a model beside others would take their time
   return {
-    async ask(ids, predict) {
-      child.stdin.write(`${JSON.stringify({ ids, predict })}\n`)
+    async say(request) {
+      child.stdin.write(`${JSON.stringify(request)}\n`)
       return JSON.parse(await line())
     },
     close: () => child.stdin.end(),

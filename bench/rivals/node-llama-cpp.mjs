@@ -16,8 +16,10 @@ export function hasNodeLlamaCpp() {
   }
 }
 
-export const openNodeLlamaCpp = ({ file, threads, longest }) =>
-  openLines('node-llama-cpp', process.execPath, [SCRIPT, file, threads, longest])
+export async function openNodeLlamaCpp({ file, threads, longest }) {
+  const { say, close } = await openLines('node-llama-cpp', process.execPath, [SCRIPT, file, threads, longest])
+  return { ask: (ids, predict) => say({ ids, predict }), close }
+}
 
 async function answerLines(modelPath, threads, longest) {
   const { getLlama, LlamaLogLevel } = await import('node-llama-cpp')

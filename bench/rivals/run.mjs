@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// npm run bench:rivals: questions inside of a prompt, here and in other engines, by turns. `--help` lists the options.
+// npm run bench:rivals: the same prompts here and in other engines, by turns. `--help` lists the options.
 
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -10,91 +10,94 @@ import { count } from '../../scripts/lib/count.mjs'
 import { main, UsageFailure } from '../../scripts/lib/fail.mjs'
 import { books } from '../language/books.mjs'
 import { insideTasks, makeInside } from '../language/inside.mjs'
+import { kinds, SKIP, windows } from '../language/predict.mjs'
 import { table } from '../quality/markdown.mjs'
-import { genaiPython, openGenai } from './genai.mjs'
-import { hasIkLlama, openIkLlama } from './ik-llama.mjs'
-import { hasNodeLlamaCpp, openNodeLlamaCpp } from './node-llama-cpp.mjs'
-import { hasStock, openStock } from './stock.mjs'
-
-/** Each opens a contender, or gives nothing where its program is missing. */
-const CONTENDERS = {
-  dense: ({ model, ...limits }) => openOurs(model, false, limits),
-  query: ({ model, ...limits }) => openOurs(model, { select: 'query' }, limits),
-  'stock -fa on': (run) => hasStock() && openStock({ ...run, flashAttn: 'on' }),
-  'stock -fa off': (run) => hasStock() && openStock({ ...run, flashAttn: 'off' }),
-  'ik_llama.cpp': (run) => hasIkLlama() && openIkLlama(run),
-  'node-llama-cpp': (run) => hasNodeLlamaCpp() && openNodeLlamaCpp(run),
-  'OpenVINO dense': (run) => run.program && openGenai(run.program, { ...run, mode: 'dense' }),
-  'OpenVINO xattention': (run) => run.program && openGenai(run.program, { ...run, mode: 'xattention' }),
-  'OpenVINO trishape': (run) => run.program && openGenai(run.program, { ...run, mode: 'trishape' }),
-}
+import { contenders, missing, onDemand } from './contenders.mjs'
 
 const HELP = `usage: npm run bench:rivals -- -m FILE.gguf [options]
 
   --lengths LIST   prompts of so many tokens (4096)
   --tasks LIST     what is asked (${insideTasks.map(({ name }) => name).join(',')})
   --items N        questions of each task and length, the last ones of its prompt (4)
-  --contenders LIST  who takes part; times are paired with the first one's (all:
-                   ${Object.keys(CONTENDERS).join(', ')})
+  --windows N      of each kind of text (${kinds.join(', ')}) and length, for perplexities (0)
+  --contenders LIST  who takes part; all is paired with the first one's (all:
+                   ${Object.keys(contenders).join(', ')}); or
+                   ${Object.keys(onDemand).join(', ')}
   -t N             threads (all cores)
 
-Every contender reads the same tokens up to a question, and answers it. Its answer is right where its tokens are.
+Every contender reads the same tokens up to a question, and answers it. Its answer is right where its tokens are. Of a
+window it says how likely each token was, from position ${SKIP} on; its time is that of a prefill without that.
 Stock llama.cpp, both with -fa on and off, and ik_llama.cpp only tell their time. \`npm run bench:stock\` builds stock;
 IK_LLAMA_BENCH names the llama-bench of a build of ik_llama.cpp. OpenVINO is skipped where Python (PYTHON names it) lacks
 openvino-genai and openvino-tokenizers, and node-llama-cpp where it is not installed (npm install --no-save
 node-llama-cpp).
 `
 
-/** @returns {{ task: string, ids: number[], answer: number[] }[]} */
+/** @returns {{ ids: number[], answer: number[] }[]} */
 function questions(model, task, length, count) {
   const { ids, asks } = makeInside(model, { seed: 1, essay: books()[0].texts.join('\n') }, task, length, 0)
   return asks
     .slice(-count)
-    .map(({ at, answer }) => ({ task, ids: Array.from(ids.slice(0, at)), answer: Array.from(answer) }))
+    .map(({ at, answer }) => ({ ids: Array.from(ids.slice(0, at)), answer: Array.from(answer) }))
 }
 
-async function openOurs(model, h2o, { longest, threads }) {
-  const common = { model, nCtx: longest + 64, nBatch: 4096, nThreads: threads, nThreadsBatch: threads }
-  const ctx = await api.createContext({ ...common, h2o })
-  return {
-    async ask(ids, predict) {
-      const before = process.cpuUsage()
-      const start = performance.now()
-      const generation = ctx.generate(ids, {
-        nPredict: predict,
-        temperature: 0,
-        ignoreEos: true,
-        reuse: false,
-      })
-      const tokens = []
-      let seconds
-      for await (const { token } of generation) {
-        seconds ??= (performance.now() - start) / 1000
-        tokens.push(token)
-      }
-      const { user, system } = process.cpuUsage(before)
-      return { seconds, cpu: (user + system) / 1e6, tokens }
-    },
-    close: () => ctx.dispose(),
+/** @returns {{ ids: number[] }[]} */
+function texts(model, length, most) {
+  return kinds
+    .flatMap((kind) => windows(model, { kind, library: books(), seed: 1, length, most }))
+    .map(({ text }) => ({ ids: Array.from(model.tokenize(text)).slice(0, length) }))
+}
+
+async function askQuestion(contender, { ids, answer }) {
+  const { tokens, ...run } = await contender.ask(ids, answer.length)
+  return { ...run, ...(tokens && { right: answer.every((token, j) => tokens[j] === token) }) }
+}
+
+async function readText(contender, { ids }) {
+  const { seconds, cpu } = await contender.ask(ids, 1)
+  const logprobs = (await contender.logprobs?.(ids))?.slice(SKIP)
+  return { seconds, cpu, ...(logprobs && { loss: -logprobs.reduce((a, b) => a + b) / logprobs.length }) }
+}
+
+/** Runs by contender and item: each item goes around, and each begins with another one. */
+async function byTurns(opened, items, once) {
+  const runs = opened.map(() => [])
+  for (const [turn, item] of items.entries()) {
+    for (let i = 0; i < opened.length; i++) {
+      const at = (turn + i) % opened.length
+      runs[at].push(await once(opened[at][1], item))
+    }
   }
+  return runs
 }
 
-function rowOf(name, runs, first) {
-  const ratio = spread(runs.map(({ seconds }, i) => seconds / first[i].seconds))
-  const answers = runs[0].right === undefined ? ['', ''] : answersOf(runs, first)
+const ranged = ({ median, min, max }, digits) =>
+  `${median.toFixed(digits)} (${min.toFixed(digits)}..${max.toFixed(digits)})`
+
+function timesOf(runs, first) {
   return [
-    name,
-    ...answers,
     spread(runs.map(({ seconds }) => seconds)).median.toFixed(1),
-    `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}..${ratio.max.toFixed(2)})`,
+    ranged(spread(runs.map(({ seconds }, i) => seconds / first[i].seconds)), 2),
     spread(runs.map(({ cpu }) => cpu)).median.toFixed(1),
   ]
 }
 
 function answersOf(runs, first) {
+  if (runs[0].right === undefined || first[0].right === undefined) return ['', '']
   const lost = runs.filter(({ right }, i) => first[i].right && !right).length
   const won = runs.filter(({ right }, i) => !first[i].right && right).length
   return [`${runs.filter(({ right }) => right).length} of ${runs.length}`, `−${lost} +${won}`]
+}
+
+function perplexityOf(runs, first) {
+  if (runs[0].loss === undefined || first[0].loss === undefined) return ['']
+  return [ranged(spread(runs.map(({ loss }, i) => Math.exp(loss - first[i].loss))), 3)]
+}
+
+function report(opened, runs, head, cells) {
+  const first = opened[0][0]
+  const rows = opened.map(([name], i) => [name, ...cells(runs[i], runs[0]), ...timesOf(runs[i], runs[0])])
+  console.log(`${table([...head, 'TTFT, s', `of ${first}, paired`, 'CPU, s'], rows)}\n`)
 }
 
 await main(async () => {
@@ -104,7 +107,8 @@ await main(async () => {
       lengths: { type: 'string', default: '4096' },
       tasks: { type: 'string', default: insideTasks.map(({ name }) => name).join(',') },
       items: { type: 'string', default: '4' },
-      contenders: { type: 'string', default: Object.keys(CONTENDERS).join(',') },
+      windows: { type: 'string', default: '0' },
+      contenders: { type: 'string', default: Object.keys(contenders).join(',') },
       threads: { type: 'string', short: 't', default: String(availableParallelism()) },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -113,60 +117,49 @@ await main(async () => {
   const file = values.model
   if (!file) throw new UsageFailure('-m FILE.gguf is missing.')
   const threads = count('-t', values.threads, 1)
-  const each = count('--items', values.items, 1)
+  const nQuestions = count('--items', values.items, 0)
+  const nWindows = count('--windows', values.windows, 0)
+  if (nQuestions + nWindows === 0) throw new UsageFailure('--items 0 and --windows 0 leave nothing to read.')
   const lengths = values.lengths.split(',').map((text) => count('--lengths', text, 2048))
   const tasks = values.tasks.split(',').map(taskNamed)
   const names = values.contenders.split(',').map(contenderNamed)
   const model = await api.loadModel(file)
-  const program = genaiPython()
-  if (!program) console.error('skipped: OpenVINO GenAI, which this Python does not have (--help)')
-  if (!hasNodeLlamaCpp()) console.error('skipped: node-llama-cpp, which is not installed (--help)')
-  if (!hasIkLlama()) console.error('skipped: ik_llama.cpp, whose llama-bench IK_LLAMA_BENCH would name')
-  if (!hasStock()) console.error('skipped: stock llama.cpp, which `npm run bench:stock` builds')
+  for (const one of missing()) console.error(`skipped: ${one}`)
 
   const { cpu, cores } = describeMachine()
   console.log(`${file}, ${threads} threads, ${cpu}, ${cores} cores\n`)
   for (const length of lengths) {
-    const items = tasks.flatMap((task) => questions(model, task, length, each))
-    const longest = Math.max(...items.map(({ ids, answer }) => ids.length + answer.length))
-    const contenders = []
-    const runs = []
+    const asked = nQuestions ? tasks.flatMap((task) => questions(model, task, length, nQuestions)) : []
+    const read = nWindows ? texts(model, length, nWindows) : []
+    const longest = Math.max(
+      ...[...asked, ...read].map(({ ids, answer = [0] }) => ids.length + answer.length),
+    )
+    const opened = []
     try {
       for (const name of names) {
-        const contender = await CONTENDERS[name]({ model, file, program, threads, longest })
-        if (contender) contenders.push([name, contender])
+        const contender = await { ...contenders, ...onDemand }[name]({ model, file, threads, longest })
+        if (contender) opened.push([name, contender])
       }
-      runs.push(...contenders.map(() => []))
-      for (const [turn, { ids, answer }] of items.entries()) {
-        for (let i = 0; i < contenders.length; i++) {
-          const at = (turn + i) % contenders.length
-          const { tokens, ...run } = await contenders[at][1].ask(ids, answer.length)
-          runs[at].push({ ...run, ...(tokens && { right: answer.every((token, j) => tokens[j] === token) }) })
-        }
+      if (opened.length === 0) throw new UsageFailure('None of the contenders is here.')
+      const to = `to ${opened[0][0]}`
+      if (asked.length > 0) {
+        const head = [`${length} tokens, ${asked.length} questions`, 'right', to]
+        report(opened, await byTurns(opened, asked, askQuestion), head, answersOf)
+      }
+      if (read.length > 0) {
+        const head = [`${length} tokens, ${read.length} texts`, `perplexity ${to}`]
+        report(opened, await byTurns(opened, read, readText), head, perplexityOf)
       }
     } finally {
-      for (const [, contender] of contenders) await contender.close() // a process that is left keeps this one
+      for (const [, contender] of opened) await contender.close() // a process that is left keeps this one
     }
-    const head = [
-      `${length} tokens`,
-      'right',
-      `to ${names[0]}`,
-      'TTFT, s',
-      `of ${names[0]}, paired`,
-      'CPU, s',
-    ]
-    console.log(
-      `${table(
-        head,
-        contenders.map(([name], i) => rowOf(name, runs[i], runs[0])),
-      )}\n`,
-    )
   }
 })
 
 function contenderNamed(name) {
-  if (name in CONTENDERS) return name
-  throw new UsageFailure(`there is no contender ${name}: ${Object.keys(CONTENDERS).join(', ')}.`)
+  if (name in contenders || name in onDemand) return name
+  const all = [...Object.keys(contenders), ...Object.keys(onDemand)]
+  throw new UsageFailure(`there is no contender ${name}: ${all.join(', ')}.`)
 }
 
 function taskNamed(name) {

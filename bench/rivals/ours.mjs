@@ -1,0 +1,39 @@
+// h2o-llama as a contender, in this process.
+
+import { createContext } from '../../dist/index.js'
+
+/** @param {import('../../dist/index.js').ContextOptions['h2o']} h2o */
+export async function openOurs(h2o, { model, longest, threads }) {
+  const options = { model, nCtx: longest + 64, nBatch: 4096, nThreads: threads, nThreadsBatch: threads }
+  const ctx = await createContext({ ...options, h2o })
+  return {
+    async ask(ids, predict) {
+      const before = process.cpuUsage()
+      const start = performance.now()
+      const settings = { nPredict: predict, temperature: 0, ignoreEos: true, reuse: false }
+      const tokens = []
+      let seconds
+      for await (const { token } of ctx.generate(ids, settings)) {
+        seconds ??= (performance.now() - start) / 1000
+        tokens.push(token)
+      }
+      const { user, system } = process.cpuUsage(before)
+      return { seconds, cpu: (user + system) / 1e6, tokens }
+    },
+    async logprobs(ids) {
+      await ctx.truncate(0)
+      const { logits } = await ctx.prefill(ids, { logits: 'all' })
+      const width = logits.length / ids.length
+      return ids.slice(1).map((token, i) => logprobOf(token, logits.subarray(i * width, (i + 1) * width)))
+    },
+    close: () => ctx.dispose(),
+  }
+}
+
+function logprobOf(token, row) {
+  let most = -Infinity
+  for (const logit of row) if (logit > most) most = logit
+  let sum = 0
+  for (const logit of row) sum += Math.exp(logit - most)
+  return row[token] - most - Math.log(sum)
+}
