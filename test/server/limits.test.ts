@@ -421,13 +421,17 @@ describe('drain', () => {
 describe('API keys', () => {
   let s: TestServer
   beforeEach(async () => {
-    s = await startServer({ apiKeys: ['first', 'second'] })
+    s = await startServer({ apiKeys: ['first', 'second', 'dritter à'] })
   })
   afterEach(() => s[Symbol.asyncDispose]())
 
   it('let in who has one', async () => {
     expect((await s.openai.completions.create({ model: 'any', ...short })).choices).toHaveLength(1)
     expect((await s.post('/v1/completions', short, { authorization: 'bearer second' })).status).toBe(200)
+    for (const bytes of ['utf8', 'latin1'] as const) {
+      const authorization = Buffer.from('Bearer dritter à', bytes).toString('latin1') // a character to fetch is a byte
+      expect((await s.post('/v1/completions', short, { authorization })).status).toBe(200)
+    }
   })
 
   it('share what was read, unless they are separate', async () => {

@@ -20,10 +20,12 @@ export class ApiKeys {
     const [, bearer] = /^Bearer +(.+)$/i.exec(authorization ?? '') ?? []
     const key = bearer ?? (typeof plain === 'string' ? plain : undefined)
     if (key === undefined) return undefined
-    const given = digest(key.trim())
-    const [found] = this.#digests.flatMap((known, i) => (timingSafeEqual(known, given) ? [i] : []))
+    // Node gives bytes as the characters of ISO 8859-1. curl sends UTF-8, fetch sends ISO 8859-1
+    const given = [digest(Buffer.from(key, 'latin1')), digest(key)]
+    const isKnown = (known: Buffer) => given.filter((one) => timingSafeEqual(known, one)).length > 0
+    const [found] = this.#digests.flatMap((known, i) => (isKnown(known) ? [i] : []))
     return found
   }
 }
 
-const digest = (key: string) => createHash('sha256').update(key).digest()
+const digest = (key: string | Buffer) => createHash('sha256').update(key).digest()
