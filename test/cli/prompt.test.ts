@@ -69,6 +69,14 @@ describe('readPrompt', () => {
     await expect(read({ file: folder })).rejects.toThrow(usage(/directory/))
   })
 
+  it('reads no file and no pipe that has no end', async () => {
+    await expect(read({ file: '/dev/zero' })).rejects.toThrow(usage(/more than 256 MiB/))
+    async function* endless() {
+      for (const part = Buffer.alloc(2 ** 24); ; ) yield part
+    }
+    await expect(readPrompt({ escape: true }, endless, () => {})).rejects.toThrow(usage(/more than/))
+  })
+
   it('says so when bytes are not UTF-8', async () => {
     expect(await read({}, Buffer.from([0x61, 0xff, 0x62]))).toBe('a\ufffdb')
     expect(warnings.splice(0)).toEqual([expect.stringContaining('UTF-8')])

@@ -1,5 +1,5 @@
 // Where the prompt comes from: -p, -f FILE, -f - or a pipe. Never a keyboard.
-import { readFile } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
 import { processEscapes } from '../flags/escapes.js'
 import type { FlagsOf } from '../flags/option.js'
 import type { promptRows } from '../flags/options.js'
@@ -48,17 +48,26 @@ async function readBytes({ prompt, file }: PromptFlags, openStdin: () => InputSt
 
 async function readPromptFile(path: string): Promise<Buffer> {
   try {
-    return await readFile(path)
+    return await readAll(createReadStream(path))
   } catch (error) {
+    if (error instanceof UsageError) throw error
     const { code } = error as NodeJS.ErrnoException
     const why = code === 'ENOENT' ? 'no such file' : code === 'EISDIR' ? 'it is a directory' : code
     throw new UsageError(`cannot read the prompt file ${path}: ${why}`)
   }
 }
 
-async function readAll(stdin: InputStream): Promise<Buffer> {
+/** No context holds so long a text, and a pipe or a device may never end. */
+const mostBytes = 2 ** 28
+
+async function readAll(stream: AsyncIterable<Buffer | string>): Promise<Buffer> {
   const parts: Buffer[] = []
-  for await (const part of stdin) parts.push(Buffer.from(part as Buffer))
+  let bytes = 0
+  for await (const part of stream) {
+    bytes += part.length
+    if (bytes > mostBytes) throw new UsageError(`the prompt has more than ${mostBytes / 2 ** 20} MiB`)
+    parts.push(Buffer.from(part as Buffer))
+  }
   return Buffer.concat(parts)
 }
 
