@@ -6,7 +6,9 @@ import { ApiError } from './api-error.js'
 
 export class Bodies {
   #bytes = 0
-  readonly #of = new WeakMap<IncomingMessage, number>()
+  readonly #of = new Map<IncomingMessage, number>()
+  /** Those that have not arrived as a whole, and what refuses each. */
+  readonly #arriving = new Map<IncomingMessage, (error: ApiError) => void>()
   readonly most: number
 
   /** @param largest bytes of one */
@@ -24,24 +26,28 @@ export class Bodies {
     return new Promise((resolve, reject) => {
       const parts: Buffer[] = []
       const stop = finished(request, (error) => {
+        if (error) return refuse(new ApiError(400, 'invalid_request', 'the body did not arrive'))
         stop()
-        if (error) end(new ApiError(400, 'invalid_request', 'the body did not arrive'))
-        else resolve(Buffer.concat(parts))
+        this.#arriving.delete(request)
+        resolve(Buffer.concat(parts))
       })
       const onData = (part: Buffer) => {
+        parts.push(part)
         const bytes = (this.#of.get(request) ?? 0) + part.length
-        if (bytes > this.largest) return end(tooLarge())
-        if (this.#bytes + part.length > this.most) return end(tooMany())
         this.#of.set(request, bytes)
         this.#bytes += part.length
-        parts.push(part)
+        if (bytes > this.largest) return refuse(tooLarge())
+        while (this.#bytes > this.most && this.#arriving.has(request)) this.#refuseLargest()
       }
-      const end = (error: ApiError) => {
+      const refuse = (error: ApiError) => {
         stop()
+        this.#arriving.delete(request)
+        this.left(request)
         request.off('data', onData) // Node reads the rest when it has sent the answer
         reject(error)
       }
-      if (Number(request.headers['content-length']) > this.largest) return end(tooLarge())
+      this.#arriving.set(request, refuse)
+      if (Number(request.headers['content-length']) > this.largest) return refuse(tooLarge())
       request.on('data', onData)
     })
   }
@@ -50,6 +56,13 @@ export class Bodies {
   left(request: IncomingMessage): void {
     this.#bytes -= this.#of.get(request) ?? 0
     this.#of.delete(request)
+  }
+
+  /** Of those that arrive: who sends much of a few and then nothing keeps nobody out. */
+  #refuseLargest(): void {
+    const bytes = ([request]: [IncomingMessage, unknown]) => this.#of.get(request) ?? 0
+    const [, refuse] = [...this.#arriving].reduce((most, one) => (bytes(one) > bytes(most) ? one : most))
+    refuse(tooMany())
   }
 }
 
