@@ -156,6 +156,7 @@ describe('what cannot be', () => {
   it.each([
     ['a prompt', ['-p', 'x'], 2],
     ['no slots', ['-np', '0'], 2],
+    ['bodies that no text holds', ['--max-body', '512'], 2],
     ['a file of keys that is not there', ['--api-key-file', '/no/such/file'], 2],
     ['a key that is empty', ['--api-key', ','], 2],
     ['a grammar that cannot be parsed', ['--grammar', 'root ::= ('], 2],

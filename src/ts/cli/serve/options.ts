@@ -50,7 +50,7 @@ const serverOptions = [
   { group: server, names: ['--queue'], value: 'N', parse: integer(0, 1e6), default: 64, help: 'requests that may wait; one more gets 429' },
   { group: server, names: ['-to', '--timeout'], value: 'N', env: 'LLAMA_ARG_TIMEOUT', parse: integer(1, 1e6), default: 3600,
     help: 'seconds that a request may take, waiting included' },
-  { group: server, names: ['--max-body'], value: 'MIB', parse: integer(1, 1024), default: 16, help: 'size of a request in MiB' },
+  { group: server, names: ['--max-body'], value: 'MIB', parse: integer(1, 256), default: 16, help: 'size of a request in MiB, 256 at most' },
   { group: server, names: ['--cors-origins'], value: 'LIST', env: 'LLAMA_ARG_CORS_ORIGINS', help: 'origins whose pages may ask, * = all (default: none)' },
 ] as const satisfies readonly OptionSpec[]
 
