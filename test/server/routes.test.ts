@@ -1,7 +1,8 @@
 /** llama.cpp's routes beside OpenAI's: what programs ask before they ask the model. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { H2oError, type Sequence } from '../../src/ts/index.js'
 import { someText, startServer, type TestServer } from './support.js'
 
 let s: TestServer
@@ -78,6 +79,23 @@ it('/slots says which context works', async () => {
   expect((await get('/slots?fail_on_no_slot=1')).status).toBe(503)
   await asked
   expect((await get('/slots')).body[0]).toMatchObject({ is_processing: false, n_prompt_tokens: 7999 })
+})
+
+it('/health and /ready say when the context is lost', async () => {
+  await using own = await startServer()
+  const [slot] = own.slots as [Sequence]
+  const states = async () =>
+    Promise.all(['/health', '/ready'].map(async (path) => (await fetch(own.url + path)).status))
+  for (const [details, expected] of [
+    [{ position: 0 }, 200],
+    [{}, 503],
+  ] as const) {
+    vi.spyOn(slot, 'generate').mockImplementationOnce(() => {
+      throw new H2oError('ERR_H2O_DECODE_FAILED', 'it gave up', { details })
+    })
+    expect((await own.post('/v1/completions', { prompt: 'x' })).status).toBe(500)
+    expect(await states()).toEqual([expected, expected])
+  }
 })
 
 describe('/tokenize and /detokenize', () => {

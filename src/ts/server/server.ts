@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Context } from '../context.js'
+import { H2oError } from '../errors.js'
 import type { AttentionCost } from '../gain.js'
 import type { GenerateOptions } from '../generate.js'
 import { checkSampling } from '../sampling.js'
@@ -87,7 +88,12 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   const { context } = options
   const sampling = checkSampling(options.defaults, context.model.nVocab)
   const pool = new SlotPool(slotsOf(context), options.queue)
-  const recall = new Recall(options.cacheBytes, (error) => options.onFailure?.(error))
+  let lost = false
+  const onFailure = (error: unknown) => {
+    lost ||= isLost(error)
+    options.onFailure?.(error)
+  }
+  const recall = new Recall(options.cacheBytes, onFailure)
   const bodies = new Bodies(options.maxBodyBytes)
   const metrics = new Metrics(pool, recall, bodies, context[handleOf]().shared.scheduler.counts)
   const log = new RequestLog((line) => options.onRequest?.(line))
@@ -105,7 +111,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     timeoutMs: options.timeoutMs,
     stalledMs,
     alias: options.alias,
-    onFailure: (error) => options.onFailure?.(error),
+    onFailure,
     fingerprint: `h2o-llama-${options.version}`,
     ...(options.attention && { attention: options.attention }),
     ...(options.template !== undefined && { template: options.template }),
@@ -128,7 +134,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   })
   addJsonBody(app, bodies)
   const responses = new OpenResponses()
-  app.setErrorHandler((error, _, reply) => fail(reply, error, log, options.onFailure))
+  app.setErrorHandler((error, _, reply) => fail(reply, error, log, onFailure))
   app.setNotFoundHandler(({ method, url }, reply) =>
     fail(reply, new ApiError(404, 'not_found', `there is no ${method} ${url.slice(0, 200)}`), log),
   )
@@ -162,6 +168,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     app,
     service,
     isDraining: () => draining,
+    isLost: () => lost,
     ownerOf: (request: FastifyRequest) => owners.get(request),
   }
   for (const add of [addAnswers, addTokens, addAbout, addAbsent]) add(serving)
@@ -179,6 +186,10 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     },
   }
 }
+
+/** A call that was undone tells a position. Without one llama.cpp gave up in it, and so the next one would fail, too. */
+const isLost = (error: unknown) =>
+  error instanceof H2oError && error.code === 'ERR_H2O_DECODE_FAILED' && error.details.position === undefined
 
 /** With keys, a page needs one. */
 function refuseRebound({ raw }: FastifyRequest, corsOrigins: readonly string[]): void {

@@ -9,7 +9,7 @@ import type { AddRoutes } from './route.js'
 
 const started = Math.floor(Date.now() / 1000)
 
-export const addAbout: AddRoutes = ({ app, service, isDraining }) => {
+export const addAbout: AddRoutes = ({ app, service, isDraining, isLost }) => {
   const { pool, metrics } = service
   for (const url of ['/v1/models', '/models']) {
     app.get(url, async () => ({ object: 'list', data: [modelOf(service)] }))
@@ -36,11 +36,15 @@ export const addAbout: AddRoutes = ({ app, service, isDraining }) => {
       n_prompt_tokens: slot.position,
     }))
   })
-  for (const url of ['/health', '/v1/health']) app.get(url, async () => ({ status: 'ok' }))
-  app.get('/ready', async (_, reply) => {
-    const status = isDraining() ? 'draining' : pool.isFull ? 'full' : 'ok'
-    return reply.code(status === 'ok' ? 200 : 503).send({ status })
-  })
+  const health = () => (isLost() ? 'lost' : 'ok')
+  const ready = () => (isDraining() ? 'draining' : pool.isFull ? 'full' : health())
+  for (const [url, status] of [
+    ['/health', health],
+    ['/v1/health', health],
+    ['/ready', ready],
+  ] as const) {
+    app.get(url, async (_, reply) => reply.code(status() === 'ok' ? 200 : 503).send({ status: status() }))
+  }
   app.get('/metrics', async (_, reply) => {
     reply.header('content-type', metrics.registry.contentType)
     return metrics.registry.metrics()

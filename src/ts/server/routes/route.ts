@@ -8,6 +8,8 @@ export interface Serving {
   app: FastifyInstance
   service: Service
   isDraining(): boolean
+  /** Its context is of no use any more: a process that starts anew would be. */
+  isLost(): boolean
   /** Who shares what slots hold with nobody else. */
   ownerOf(request: FastifyRequest): unknown
 }
