@@ -10,7 +10,7 @@ static void test_random_case(test_random & rnd, int n_threads) {
     const int       d    = ggml_is_quantized(type) ? rnd.pick<int>({ 32, 96 }) : rnd.pick<int>({ 16, 24, 32, 80 });
 
     // NaN has no place in a quantised key
-    const auto kind = (test_h2o_keys_kind) rnd.integer(0, ggml_is_quantized(type) ? TEST_H2O_KEYS_TIES : TEST_H2O_KEYS_SPECIAL);
+    const auto kind = (test_h2o_kind) rnd.integer(0, ggml_is_quantized(type) ? TEST_H2O_TIES : TEST_H2O_SPECIAL);
 
     const int n_head    = rnd.integer(1, 3);
     const int n_group   = rnd.integer(1, 4);

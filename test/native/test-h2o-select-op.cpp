@@ -21,7 +21,7 @@ static void test_random_cases(int n_cases) {
 
         const ggml_h2o_tracked tracked = { n_mem, rnd.integer(0, 2) == 0 ? rnd.integer(1, pos) : INT_MAX, chunk_pos, n_chunk };
         const int              n_head  = rnd.integer(1, 5);
-        const test_h2o_scores  scores  = rnd.pick<test_h2o_scores>({ TEST_H2O_SCORES_DISTINCT, TEST_H2O_SCORES_TIES, TEST_H2O_SCORES_SPECIAL });
+        const test_h2o_kind    scores  = rnd.pick<test_h2o_kind>({ TEST_H2O_DISTINCT, TEST_H2O_TIES, TEST_H2O_SPECIAL });
 
         test_h2o_select select(tracked, pos, n_local, n_heavy, n_head, scores);
         test_h2o_lookup lookup(tracked, rnd.integer(1, chunk_pos + n_chunk + 9), n_head, scores);

@@ -6,35 +6,20 @@
 
 #include "h2o-oracle-query.h"
 
-enum test_h2o_keys_kind {
-    TEST_H2O_KEYS_DISTINCT,
-    TEST_H2O_KEYS_TIES,    // every key stands four times in the cache
-    TEST_H2O_KEYS_SPECIAL, // NaN and zeros among them, and among the queries
-};
-
-static std::string var_to_str(test_h2o_keys_kind kind) {
-    switch (kind) {
-        case TEST_H2O_KEYS_DISTINCT: return "distinct";
-        case TEST_H2O_KEYS_TIES:     return "ties";
-        case TEST_H2O_KEYS_SPECIAL:  return "special";
-    }
-    GGML_ABORT("fatal error");
-}
-
 // a K cache whose pages have a direction of their own, as a text has topics; and its indexes
 struct test_h2o_indexed : public test_h2o_case {
-    const ggml_type          type;
-    const int                d;
-    const int                n_head_kv;
-    const int                n_cells;
-    const test_h2o_keys_kind kind;
+    const ggml_type     type;
+    const int           d;
+    const int           n_head_kv;
+    const int           n_cells;
+    const test_h2o_kind kind; // ties: every key stands four times in the cache
 
     ggml_tensor * cache = nullptr;
     ggml_tensor * out   = nullptr;
 
     std::vector<float> keys; // [n_cells][n_head_kv][d]
 
-    test_h2o_indexed(ggml_type type, int d, int n_head_kv, int n_cells, test_h2o_keys_kind kind)
+    test_h2o_indexed(ggml_type type, int d, int n_head_kv, int n_cells, test_h2o_kind kind)
         : type(type), d(d), n_head_kv(n_head_kv), n_cells(n_cells), kind(kind) {}
 
     std::string vars() override {
@@ -67,13 +52,13 @@ struct test_h2o_indexed : public test_h2o_case {
                 direction[i] = cell % GGML_H2O_PAGE == 0 ? uniform(gen) : direction[i];
                 row[i] = 0.5f*direction[i] + uniform(gen);
             }
-            if (kind == TEST_H2O_KEYS_TIES && cell % 4 != 0) {
+            if (kind == TEST_H2O_TIES && cell % 4 != 0) {
                 std::copy(row - n_row, row, row);
             }
-            if (kind == TEST_H2O_KEYS_SPECIAL && cell % 50 == 7) {
+            if (kind == TEST_H2O_SPECIAL && cell % 50 == 7) {
                 std::fill(row, row + n_row, 0.0f);
             }
-            if (kind == TEST_H2O_KEYS_SPECIAL && cell == 5) {
+            if (kind == TEST_H2O_SPECIAL && cell == 5) {
                 row[d/2] = NAN;
             }
         }
@@ -137,7 +122,7 @@ struct test_h2o_pages : public test_h2o_indexed {
     }
 
     test_h2o_pages(ggml_type type, int d, int n_head_kv, int n_cells, int begin, int end)
-        : test_h2o_indexed(type, d, n_head_kv, n_cells, TEST_H2O_KEYS_DISTINCT), begin(begin), end(end) {}
+        : test_h2o_indexed(type, d, n_head_kv, n_cells, TEST_H2O_DISTINCT), begin(begin), end(end) {}
 
     ggml_tensor * build_graph(ggml_context * ctx) override {
         ggml_tensor * k = build_keys(ctx);
@@ -164,7 +149,7 @@ struct test_h2o_pages : public test_h2o_indexed {
         if (n != expected.size()) {
             return test_case::err(a, b, n);
         }
-        return std::max(nmse(expected.data(), a, n), nmse(expected.data(), b, n));
+        return larger_nmse(a, b, 0, n);
     }
 
     double max_nmse_err() override {
@@ -186,7 +171,7 @@ struct test_h2o_landmarks : public test_h2o_indexed {
         return "h2o=landmarks," + test_h2o_indexed::vars() + "," + VARS_TO_STR2(begin, end);
     }
 
-    test_h2o_landmarks(ggml_type type, int d, int n_head_kv, int n_cells, test_h2o_keys_kind kind, int begin, int end)
+    test_h2o_landmarks(ggml_type type, int d, int n_head_kv, int n_cells, test_h2o_kind kind, int begin, int end)
         : test_h2o_indexed(type, d, n_head_kv, n_cells, kind), begin(begin), end(end) {}
 
     int n_row() const { return (n_spans() + 1)*GGML_H2O_LANDMARKS; }
@@ -290,7 +275,7 @@ struct test_h2o_query : public test_h2o_indexed {
     }
 
     test_h2o_query(ggml_type type, int d, int n_group, int n_head_kv, int n_queries, int pos, int n_local, int n_heavy,
-            test_h2o_keys_kind kind = TEST_H2O_KEYS_DISTINCT)
+            test_h2o_kind kind = TEST_H2O_DISTINCT)
         : test_h2o_indexed(type, d, n_head_kv, pos + n_queries, kind),
           n_group(n_group), n_queries(n_queries), pos(pos), n_local(n_local), n_heavy(n_heavy) {}
 
@@ -339,7 +324,7 @@ struct test_h2o_query : public test_h2o_indexed {
             }
             ls[(size_t) i*n_head + h] = 5.0f + 4.0f*uniform(gen);
         }
-        if (kind == TEST_H2O_KEYS_SPECIAL) {
+        if (kind == TEST_H2O_SPECIAL) {
             qs[d/2]        = NAN; // the first query of the first head, as attention would have left it
             ls[0]          = NAN;
             ls.back()      = -INFINITY;
@@ -435,9 +420,9 @@ struct test_h2o_query : public test_h2o_indexed {
 };
 
 inline void h2o_add_test_cases_query(std::vector<std::unique_ptr<test_case>> & cases) {
-    const auto distinct = TEST_H2O_KEYS_DISTINCT;
-    const auto ties     = TEST_H2O_KEYS_TIES;
-    const auto special  = TEST_H2O_KEYS_SPECIAL;
+    const auto distinct = TEST_H2O_DISTINCT;
+    const auto ties     = TEST_H2O_TIES;
+    const auto special  = TEST_H2O_SPECIAL;
 
     for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 }) {
         for (const int d : { 64, 80, 96, 128, 256 }) {

@@ -13,6 +13,18 @@
 #include <limits>
 #include <map>
 
+// what the scores or keys of a case are
+enum test_h2o_kind {
+    TEST_H2O_DISTINCT,
+    TEST_H2O_TIES,    // few different ones
+    TEST_H2O_SPECIAL, // NaN and infinities among scores; NaN and zeros among keys and queries
+};
+
+static std::string var_to_str(test_h2o_kind kind) {
+    const char * names[] = { "distinct", "ties", "special" };
+    return names[kind];
+}
+
 struct test_h2o_case : public test_case {
     std::vector<float> expected; // of the last node
 
@@ -69,6 +81,13 @@ struct test_h2o_case : public test_case {
 
     double max_nmse_err() override {
         return 0.0;
+    }
+
+    static double larger(double a, double b) { return std::isnan(b) || b > a ? b : a; } // NaN is the largest
+
+    // of either backend in elements [begin, end)
+    double larger_nmse(const float * a, const float * b, size_t begin, size_t end) const {
+        return larger(nmse(expected.data() + begin, a + begin, end - begin), nmse(expected.data() + begin, b + begin, end - begin));
     }
 };
 
@@ -129,26 +148,11 @@ struct test_h2o_gather : public test_h2o_case {
     }
 };
 
-enum test_h2o_scores {
-    TEST_H2O_SCORES_DISTINCT,
-    TEST_H2O_SCORES_TIES,    // few different values
-    TEST_H2O_SCORES_SPECIAL, // NaN and infinities among them
-};
-
-static std::string var_to_str(test_h2o_scores scores) {
-    switch (scores) {
-        case TEST_H2O_SCORES_DISTINCT: return "distinct";
-        case TEST_H2O_SCORES_TIES:     return "ties";
-        case TEST_H2O_SCORES_SPECIAL:  return "special";
-    }
-    GGML_ABORT("fatal error");
-}
-
 // a memory set and a chunk with their scores, the inputs of both sub-ops
 struct test_h2o_tracked : public test_h2o_case {
     const ggml_h2o_tracked tracked;
     const int              n_head_kv;
-    const test_h2o_scores  scores;
+    const test_h2o_kind    scores;
 
     ggml_tensor * mem_pos     = nullptr;
     ggml_tensor * mem_score   = nullptr;
@@ -159,7 +163,7 @@ struct test_h2o_tracked : public test_h2o_case {
         return VARS_TO_STR6(n_mem, mem_end, chunk_pos, n_chunk, n_head_kv, scores);
     }
 
-    test_h2o_tracked(ggml_h2o_tracked tracked, int n_head_kv, test_h2o_scores scores)
+    test_h2o_tracked(ggml_h2o_tracked tracked, int n_head_kv, test_h2o_kind scores)
         : tracked(tracked), n_head_kv(n_head_kv), scores(scores) {}
 
     // wider than what counts, as the buffers of a context are
@@ -175,8 +179,8 @@ struct test_h2o_tracked : public test_h2o_case {
 
         std::vector<float> res(n);
         for (float & score : res) {
-            score = scores == TEST_H2O_SCORES_DISTINCT ? std::uniform_real_distribution<float>(0.0f, 10.0f)(gen) :
-                    scores == TEST_H2O_SCORES_TIES     ? gen() % 3 : special[gen() % 5];
+            score = scores == TEST_H2O_DISTINCT ? std::uniform_real_distribution<float>(0.0f, 10.0f)(gen) :
+                    scores == TEST_H2O_TIES     ? gen() % 3 : special[gen() % 5];
         }
         return res;
     }
@@ -222,7 +226,7 @@ struct test_h2o_select : public test_h2o_tracked {
     }
 
     test_h2o_select(ggml_h2o_tracked tracked, int pos, int n_local, int n_heavy, int n_head_kv = 3,
-            test_h2o_scores scores = TEST_H2O_SCORES_DISTINCT)
+            test_h2o_kind scores = TEST_H2O_DISTINCT)
         : test_h2o_tracked(tracked, n_head_kv, scores),
           pos(pos), n_local(n_local), n_heavy(n_heavy) {}
 
@@ -253,7 +257,7 @@ struct test_h2o_lookup : public test_h2o_tracked {
         return "h2o=lookup," + test_h2o_tracked::vars() + "," + VARS_TO_STR1(n_set);
     }
 
-    test_h2o_lookup(ggml_h2o_tracked tracked, int n_set, int n_head_kv = 3, test_h2o_scores scores = TEST_H2O_SCORES_DISTINCT)
+    test_h2o_lookup(ggml_h2o_tracked tracked, int n_set, int n_head_kv = 3, test_h2o_kind scores = TEST_H2O_DISTINCT)
         : test_h2o_tracked(tracked, n_head_kv, scores), n_set(n_set) {}
 
     ggml_tensor * build_graph(ggml_context * ctx) override {
@@ -304,7 +308,7 @@ inline void h2o_add_test_cases(std::vector<std::unique_ptr<test_case>> & cases) 
 
     const int all = std::numeric_limits<int32_t>::max(); // mem_end: no member was removed
 
-    for (const auto scores : { TEST_H2O_SCORES_DISTINCT, TEST_H2O_SCORES_TIES, TEST_H2O_SCORES_SPECIAL }) {
+    for (const auto scores : { TEST_H2O_DISTINCT, TEST_H2O_TIES, TEST_H2O_SPECIAL }) {
         for (const int n_head_kv : { 1, 8 }) {
             // the first chunk, a later one, an odd one
             cases.emplace_back(new test_h2o_select({   0, all,    0,  512 },  512, 256, 255, n_head_kv, scores));
