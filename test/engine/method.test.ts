@@ -62,6 +62,7 @@ const edges: Case[] = [
   { name: 'Local only', S, L: 16, H: 0, steps: calls(4 * S) },
   { name: 'the largest memory there is', S, L: 15, H: 16, steps: calls(4 * S + 2) },
   { name: 'one position of memory', S, L: 0, H: 1, steps: calls(4 * S) },
+  { name: '250 chunks: 16 bits would lose what they add', S: 16, L: 4, H: 4, steps: prompt(4000, 256, 16) },
 ]
 
 const batches: Case[] = [2, 3, 4, 8].map((k) => ({
@@ -90,6 +91,11 @@ const sessions: Case[] = [
     name: 'rollback into the middle of the last chunk',
     ...budget,
     steps: [{ call: 4 * S }, { rollback: 3 * S + 13 }, { call: 3 * S }],
+  },
+  {
+    name: 'rollback to the begin of the last chunk',
+    ...budget,
+    steps: [{ call: 4 * S }, { decode: 3 }, { rollback: 3 * S }, { call: 5 }, { call: 2 * S + 3 }],
   },
   {
     name: 'rollback to before the last chunk',
@@ -121,11 +127,9 @@ const sessions: Case[] = [
 ]
 
 const cases = [...lengths, ...shapes, ...edges, ...batches, ...sessions]
-const ways = [
-  { schedule: 'single-pass', kernels: 'fused' },
-  { schedule: 'single-pass', kernels: 'composed' },
-  { schedule: 'two-pass', kernels: 'fused' },
-] as const
+const ways = (['single-pass', 'two-pass'] as const).flatMap((schedule) =>
+  (['fused', 'composed'] as const).map((kernels) => ({ schedule, kernels })),
+)
 
 afterEach(() => {
   delete process.env.H2O_FUSED

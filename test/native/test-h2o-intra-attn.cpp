@@ -1,7 +1,7 @@
 // Attention inside a chunk, in whole models: it is blind to the future and to other chunks, K has RoPE at absolute
 // positions, and K and V are written once, where they belong.
 
-#include "naive.h"
+#include "test-context.h"
 #include "testing.h"
 
 #include <algorithm>

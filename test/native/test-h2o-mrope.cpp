@@ -2,7 +2,7 @@
 // for input and one position in time for all of its tokens, so that the cells behind it hold no
 // longer the positions of their own numbers: what follows is dense, until the image is removed.
 
-#include "naive.h"
+#include "test-context.h"
 #include "testing.h"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ static void test_image_first(const tiny_model & model, test_context_params param
         CHECK(ctx.call().reason == (way == OFF ? H2O_REASON_OFF : H2O_REASON_KV_NOT_CONTIGUOUS));
     }
     CHECK(logits[OFF] == logits[STOCK]);
-    CHECK(naive_nmse(logits[EXACT], logits[OFF]) < 1e-9);
+    CHECK(test_nmse(logits[EXACT], logits[OFF]) < 1e-9);
 }
 
 int main() {

@@ -2,7 +2,7 @@
 // index never is stale: after calls, aborts, cuts and restored states every call gives to the bit what it gives in a context that
 // makes the index anew.
 
-#include "naive.h"
+#include "test-context.h"
 #include "testing.h"
 
 #include "ops/ggml-h2o.h"
@@ -164,8 +164,8 @@ static void test_nearness(const tiny_model & model, const test_context_params & 
     };
     const std::vector<float> all = next(0), most = next(71), few = next(4);
 
-    const double near = naive_nmse(most, all);
-    CHECK(near < 0.1 && naive_nmse(few, all) > near);
+    const double near = test_nmse(most, all);
+    CHECK(near < 0.1 && test_nmse(few, all) > near);
     CHECK(next(0) == all && next(71) == most && next(4) == few);
 }
 

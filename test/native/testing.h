@@ -66,6 +66,19 @@ std::vector<T> test_get(const ggml_tensor * t) {
     return data;
 }
 
+// normalised mean square error
+inline double test_nmse(const std::vector<float> & got, const std::vector<float> & want) {
+    CHECK(got.size() == want.size() && !got.empty());
+
+    double error = 0.0;
+    double power = 0.0;
+    for (size_t i = 0; i < got.size(); ++i) {
+        error += ((double) got[i] - want[i])*((double) got[i] - want[i]);
+        power += (double) want[i]*want[i];
+    }
+    return error/power;
+}
+
 // rows of n_per_row values in a type
 inline std::vector<uint8_t> test_to_type(ggml_type type, const std::vector<float> & x, int64_t n_per_row) {
     std::vector<uint8_t> res(ggml_row_size(type, n_per_row)*(x.size()/n_per_row));
