@@ -1,14 +1,12 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// The reference of the policy `query`: its choices on keys made by hand, and what must hold whatever the model.
+// The reference of the policy `query`: its choices on keys made by hand.
 
 import { expect, test } from 'vitest'
-import { makeModel, Random } from '../../src/ts/model-maker/index.js'
+import { Random } from '../../src/ts/model-maker/index.js'
 import { range } from './attention.js'
 import { best } from './best.js'
-import { referenceOf } from './from-gguf.js'
 import { landmarksOf, meanKey } from './key-index.js'
 import { chooseSet, type Question, type Row } from './query.js'
-import { nmse, ReferenceSession } from './session.js'
 
 test('the best of some: ties to the lower, NaN last, and the margin', () => {
   const scores = [1, Number.NaN, 3, 3, 3, -Infinity, 2]
@@ -66,30 +64,4 @@ test('all candidates, where they are no more than H', () => {
   const ask = question({}, [row(0, 0)], 16)
   expect(chooseSet({ ...ask, nCandidates: 16 })).toEqual({ taken: range(0, 16), margin: Infinity })
   expect(chooseSet({ ...ask, nCandidates: 17 }).taken).toHaveLength(16)
-})
-
-const model = referenceOf(
-  makeModel({ arch: 'llama', hidden: 64, heads: 4, kvHeads: 2, headDim: 16, attentionGain: 3 }),
-)
-const tokens = range(0, 340).map((i) => (i * i * 7 + i * 13) % 256)
-const session = (S: number, L: number, H: number) => new ReferenceSession(model, { S, L, H, select: 'query' })
-
-test('it is dense attention as long as Local and Heavy hold all', () => {
-  const nVocab = 258
-  const dense = new ReferenceSession(model, { S: 0, L: 0, H: 0 }).call(tokens.slice(0, 162)).logits
-  const sparse = session(81, 40, 40)
-  sparse.call(tokens.slice(0, 80))
-  const { logits, blocks, inherited } = sparse.call(tokens.slice(80, 162))
-  expect(blocks[0]).toMatchObject({ pos: 80, nNear: 40, set: range(0, 40) })
-  expect(inherited).toBe(80)
-  const whole = 81 * nVocab
-  expect(nmse(logits.slice(0, whole), dense.slice(80 * nVocab, 80 * nVocab + whole))).toBeLessThan(1e-25)
-  expect(nmse(logits.slice(whole), dense.slice(80 * nVocab + whole))).toBeGreaterThan(1e-8)
-})
-
-test('the result does not depend on how the calls are cut', () => {
-  const one = session(48, 10, 20).call(tokens)
-  const cut = session(48, 10, 20)
-  const logits = [tokens.slice(0, 144), tokens.slice(144)].flatMap((part) => [...cut.call(part).logits])
-  expect(nmse(logits, one.logits)).toBeLessThan(1e-28)
 })

@@ -8,7 +8,6 @@ import { referenceOf } from './from-gguf.js'
 import type { ChunkTrace, SparseCall } from './h2o.js'
 import { KvCache } from './kv-cache.js'
 import { softmax } from './ops.js'
-import { checkSelections } from './replay.js'
 import { nmse, ReferenceSession, type Schedule } from './session.js'
 import { emptyState } from './state.js'
 import { forward } from './transformer.js'
@@ -149,51 +148,3 @@ test.each([
   const expected = forward(model, tokens, { base: 0, attend: attend(true) })
   expect(nmse(logits, expected)).toBeLessThan(1e-28)
 })
-
-test.each([1, 2, 4])('%d KV heads: votes are conserved, sets are right, entries are in order', (kvHeads) => {
-  const session = new ReferenceSession(tiny('llama', kvHeads), { S, L, H, schedule: 'two-pass' })
-  const calls = someCalls(session)
-  for (const { pos, inherited, trace } of calls.filter(({ path }) => path === 'h2o')) {
-    expect(inherited).toBe(Math.min(pos, L + H))
-    expect(checkSelections(trace, { L, H }, 0)).toEqual([])
-    const order = trace.map(({ layer, chunk }) => [layer, chunk])
-    const nChunks = trace.length / 2
-    expect(order).toEqual([0, 1].flatMap((layer) => range(0, nChunks).map((chunk) => [layer, chunk])))
-    for (const { n, heads } of trace) {
-      for (const { memPos, memScore, chunkScore, tracked } of heads) {
-        const votes = sum(memScore) - sum(Array.from(memPos, (j) => tracked.get(j) ?? 0))
-        expect(votes).toBeCloseTo(memPos.length > 0 ? (n * 4) / kvHeads : 0, 9)
-        expect(sum(chunkScore)).toBeCloseTo((n * 4) / kvHeads, 9)
-      }
-    }
-  }
-})
-
-test('the result does not depend on how the calls are cut; the state is the last memory and chunk', () => {
-  const tokens = text(S * 6 + 5)
-  const session = () => new ReferenceSession(tiny(), { S, L, H, schedule: 'two-pass' })
-  const one = session()
-  const whole = one.call(tokens)
-  const cut = session()
-  const parts = [tokens.slice(0, 3 * S), tokens.slice(3 * S)].map((part) => cut.call(part))
-  expect(parts[1]!.inherited).toBe(L + H)
-  expect(
-    nmse(
-      parts.flatMap(({ logits }) => [...logits]),
-      whole.logits,
-    ),
-  ).toBeLessThan(1e-28)
-  expect(cut.state).toEqual(one.state)
-  for (const { memory, chunk } of one.state.flat()) {
-    expect([...chunk.keys()]).toEqual(range(6 * S, 6 * S + 5))
-    expect(memory.size).toBe(L + H)
-  }
-  one.call([1])
-  expect(one.state).toEqual(cut.state)
-  one.clear()
-  expect(one.call(tokens)).toEqual(whole)
-})
-
-function sum(numbers: Iterable<number>): number {
-  return [...numbers].reduce((a, b) => a + b, 0)
-}
