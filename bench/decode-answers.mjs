@@ -2,36 +2,39 @@
 // about a fact far back is asked behind what stands before it. An answer counts if all of its tokens are the likeliest where
 // they stand. Each question is asked twice with each number of keys: in one call, which reads all keys, and token by token.
 //
-//   node bench/decode-answers.mjs [-m NAME] [--length N] [--questions N] [--keys 256,512,auto] [--tasks json,csv,...] [--items N]
-//
 // The texts are those of `npm run quality:language -- --inside`, the questions the last ones of each.
 
-import { parseArgs } from 'node:util'
 import { createContext, loadModel } from '../dist/index.js'
 import { modelNamed, whereIs } from '../scripts/lib/models.mjs'
+import { keysOf, parseFlags } from './flags.mjs'
 import { books } from './language/books.mjs'
 import { insideTasks, makeInside } from './language/inside.mjs'
 import { table } from './quality/markdown.mjs'
 import { argmax } from './quality/reader.mjs'
 
-const { values } = parseArgs({
-  options: {
-    model: { type: 'string', short: 'm', default: 'smollm2-135m' },
-    length: { type: 'string', default: '8192' },
-    questions: { type: 'string', default: '20' }, // of each text
-    items: { type: 'string', default: '1' }, // texts of each task
-    keys: { type: 'string', default: '512' },
-    tasks: { type: 'string', default: insideTasks.map(({ name }) => name).join(',') },
-    threads: { type: 'string', default: '2' },
-  },
+const names = insideTasks.map(({ name }) => name).join(',')
+const HELP = `usage: node bench/decode-answers.mjs [options]
+
+  -m, --model NAME   of those of npm run models (smollm2-135m)
+  --length N         tokens of a text (8192)
+  --questions N      of each text (20)
+  --items N          texts of each task (1)
+  --tasks LIST       (${names})
+  --keys LIST        of sparse decoding (512)
+  -t, --threads N    (2)
+`
+
+const values = parseFlags(HELP, {
+  model: 'smollm2-135m',
+  length: 8192,
+  questions: 20,
+  items: 1,
+  tasks: names,
+  keys: '512',
+  threads: 2,
 })
-const [length, questions, items, nThreads] = [
-  values.length,
-  values.questions,
-  values.items,
-  values.threads,
-].map(Number)
-const settings = [0, ...values.keys.split(',').map((keys) => (keys === 'auto' ? keys : Number(keys)))]
+const { length, questions, items, threads: nThreads } = values
+const settings = [0, ...values.keys.split(',').map(keysOf)]
 
 const model = await loadModel(whereIs(modelNamed(values.model)))
 // 'auto' makes no index where it is all keys

@@ -3,34 +3,35 @@
 // keys, the mean and the 99th percentile of the KL divergence from it, and how often the likeliest token is the same. The first
 // row is what llama.cpp's attention with -fa on differs from our exact kernel, which sums in F32.
 //
-//   node bench/decode-quality.mjs --model MODEL.gguf --file TEXT [--prompt N] [--tokens N] [--keys 128,256,auto] [--from N]
-//                                 [--generate KEYS]
-//
 // With --generate what follows is not the text, but what the model itself goes on with at temperature 1, by so many keys.
 
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
-
 import { deviation } from '../dist/cli/compare/deviation.js'
 import { Tally } from '../dist/cli/compare/tally.js'
 import { createContext, loadModel } from '../dist/index.js'
+import { keysOf, parseFlags } from './flags.mjs'
 
-const { values } = parseArgs({
-  options: {
-    model: { type: 'string' },
-    file: { type: 'string' },
-    prompt: { type: 'string', default: '8000' },
-    tokens: { type: 'string', default: '128' },
-    keys: { type: 'string', default: '128,256,512,auto' },
-    from: { type: 'string', default: '0' }, // tokens of the text that are left out
-    generate: { type: 'string' },
-    threads: { type: 'string', default: '2' },
-  },
+const HELP = `usage: node bench/decode-quality.mjs -m MODEL --file TEXT [options]
+
+  -m, --model FILE, --file TEXT
+  --from N           tokens of the text that are left out (0)
+  --prompt N         tokens that are read (8000)
+  --tokens N         that are decoded (128)
+  --keys LIST        of sparse decoding (128,256,512,auto)
+  --generate KEYS    the model goes on by so many keys, in place of the text
+  -t, --threads N    (2)
+`
+
+const values = parseFlags(HELP, {
+  file: undefined,
+  from: 0,
+  prompt: 8000,
+  tokens: 128,
+  keys: '128,256,512,auto',
+  generate: '',
+  threads: 2,
 })
-const [nPrompt, nRead, nThreads, from] = [values.prompt, values.tokens, values.threads, values.from].map(
-  Number,
-)
-const keysOf = (name) => (name === 'auto' ? name : Number(name))
+const { prompt: nPrompt, tokens: nRead, threads: nThreads, from } = values
 const settings = values.keys.split(',').map(keysOf)
 
 const model = await loadModel(values.model)

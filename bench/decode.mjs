@@ -1,46 +1,46 @@
 // Decoding with H2O's exact kernel and sparse, against stock's attention with and without flash attention, on one model in one
 // run.
 //
-//   node bench/decode.mjs [MODEL] [--pairs N] [--prompt N,N,...] [--tokens N] [--question N] [--threads N] [--cache TYPE]
-//                         [--keys N,N,...] [--without-stock]
-//
 // Behind the same prompt each context decodes the same tokens one by one, or with --question one call of so many tokens, in
 // turns. The prompt is read sparse, once for all that keep values in the same order. Figures are the keys that a head chose of
 // the cache, and medians: tokens/s, CPU ms per token, and the ratios of CPU time within a turn. With a quantised cache llama.cpp
 // has flash attention alone.
 
-import { parseArgs } from 'node:util'
 import { demoModel } from '../dist/cli/bench/demo-model.js'
 import { spread } from '../dist/cli/statistics.js'
 import { createContext, loadModel } from '../dist/index.js'
 import { demoText } from '../dist/model-maker/index.js'
+import { keysOf, parseFlags } from './flags.mjs'
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    pairs: { type: 'string', default: '8' },
-    prompt: { type: 'string', default: '3000' },
-    tokens: { type: 'string', default: '32' },
-    question: { type: 'string', default: '0' },
-    threads: { type: 'string', default: '1' },
-    cache: { type: 'string', default: 'f16' },
-    keys: { type: 'string', default: 'auto' }, // of sparse decoding
-    'without-stock': { type: 'boolean', default: false },
-  },
+const HELP = `usage: node bench/decode.mjs [options]
+
+  -m, --model FILE   (the demo's four layers)
+  --pairs N          turns (8)
+  --prompt LIST      tokens before what is decoded (3000)
+  --tokens N         one by one (32)
+  --question N       or so many in one call (0)
+  -t, --threads N    (1)
+  --cache TYPE       of keys and values (f16)
+  --keys LIST        of sparse decoding (auto)
+  --without-stock    leaves llama.cpp's attention out
+`
+
+const values = parseFlags(HELP, {
+  model: '',
+  pairs: 8,
+  prompt: '3000',
+  tokens: 32,
+  question: 0,
+  threads: 1,
+  cache: 'f16',
+  keys: 'auto',
+  'without-stock': false,
 })
+const { pairs, tokens: nTokens, question: nQuestion, threads, cache } = values
 
-const [pairs, nTokens, nQuestion, threads] = [
-  values.pairs,
-  values.tokens,
-  values.question,
-  values.threads,
-].map(Number)
-const { cache } = values
-
-const sparse = values.keys.split(',').map((keys) => {
-  const decode = keys === 'auto' ? keys : Number(keys)
-  return [`sparse, ${keys} keys`, { h2o: { decode } }]
-})
+const sparse = values.keys
+  .split(',')
+  .map((keys) => [`sparse, ${keys} keys`, { h2o: { decode: keysOf(keys) } }])
 
 const contenders = {
   exact: {},
@@ -57,7 +57,7 @@ function stock() {
   }
 }
 
-const model = await loadModel(positionals[0] ?? (await demoModel(4, console.error)))
+const model = await loadModel(values.model || (await demoModel(4, console.error)))
 
 for (const nPrompt of values.prompt.split(',').map(Number)) await compare(nPrompt)
 await model.dispose()

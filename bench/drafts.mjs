@@ -1,25 +1,29 @@
 // Answers that are drafted from their prompts (--spec-type ngram-simple) beside the same one token at a time, by turns, on a model
 // with a chat template.
 //
-//   node bench/drafts.mjs -m MODEL.gguf [--cases edit,quote,summary,explain,free] [--pairs N] [--tokens N] [--threads N]
-//
 // A prompt is read once. Each line has the tokens of both answers, medians of tokens/s, the ratio of pairs, that of CPU time a
 // token, the drafted tokens that stayed, and whether the texts are the same.
 
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { spread } from '../dist/cli/statistics.js'
 import { createContext, loadModel } from '../dist/index.js'
+import { parseFlags } from './flags.mjs'
 import { books } from './language/books.mjs'
 
-const { values } = parseArgs({
-  options: {
-    model: { type: 'string', short: 'm' },
-    cases: { type: 'string', default: 'edit,quote,summary,explain,free' },
-    pairs: { type: 'string', default: '3' },
-    tokens: { type: 'string', default: '200' },
-    threads: { type: 'string', default: '2' },
-  },
+const HELP = `usage: node bench/drafts.mjs -m MODEL [options]
+
+  -m, --model FILE   with a chat template
+  --cases LIST       (edit,quote,summary,explain,free)
+  --pairs N          of each case (3)
+  --tokens N         of an answer, at most (200)
+  -t, --threads N    (2)
+`
+
+const values = parseFlags(HELP, {
+  cases: 'edit,quote,summary,explain,free',
+  pairs: 3,
+  tokens: 200,
+  threads: 2,
 })
 
 const read = (name) => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8')
@@ -43,7 +47,7 @@ const questions = {
   free: [`${chapter.slice(0, 3000)}\n\nWrite a poem about a lighthouse.`],
 }
 
-const [nThreads, nPredict] = [Number(values.threads), Number(values.tokens)]
+const { threads: nThreads, tokens: nPredict } = values
 const model = await loadModel(values.model)
 const context = await createContext({ model, nCtx: 8192, nThreads, nThreadsBatch: nThreads })
 
@@ -62,7 +66,7 @@ for (const name of values.cases.split(',')) {
 
 async function compare(from, last, temperature) {
   const runs = { none: [], 'ngram-simple': [] }
-  for (let pair = 0; pair < Number(values.pairs); pair++) {
+  for (let pair = 0; pair < values.pairs; pair++) {
     const order = pair % 2 === 0 ? Object.keys(runs) : Object.keys(runs).toReversed()
     for (const specType of order) {
       runs[specType].push(await answer([last], { from, nPredict, temperature, seed: 1, specType }))

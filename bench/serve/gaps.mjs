@@ -6,8 +6,8 @@
 import { availableParallelism } from 'node:os'
 import { percentile } from '../../dist/cli/statistics.js'
 import { loadModel } from '../../dist/index.js'
+import { parseFlags } from '../flags.mjs'
 import { table } from '../quality/markdown.mjs'
-import { parseFlags } from './flags.mjs'
 import { byTurns, mebibytes, someTokens, timed, WAYS } from './ways.mjs'
 
 const HELP = `usage: node bench/serve/gaps.mjs -m MODEL [options]
@@ -20,6 +20,8 @@ const HELP = `usage: node bench/serve/gaps.mjs -m MODEL [options]
 `
 
 const values = parseFlags(HELP, {
+  batch: 2048,
+  ubatch: 512,
   tokens: 16000,
   chats: 3,
   runs: 3,

@@ -4,9 +4,9 @@
 // which is 'tied'. Prints one JSON object; the exit code is 1 if an answer was wrong or a request failed.
 
 import { percentile } from '../../dist/cli/statistics.js'
+import { parseFlags } from '../flags.mjs'
 import { ask } from './client.mjs'
 import { conversations } from './conversations.mjs'
-import { parseFlags } from './flags.mjs'
 import { freshAnswers } from './fresh-answers.mjs'
 import { startServer } from './server-process.mjs'
 
@@ -24,6 +24,8 @@ const HELP = `usage: node bench/serve/load.mjs -m MODEL [options]
 `
 
 const values = parseFlags(HELP, {
+  batch: 2048,
+  ubatch: 512,
   seconds: 600,
   requests: 200,
   concurrency: 16,

@@ -5,8 +5,8 @@
 import { availableParallelism } from 'node:os'
 import { spread } from '../../dist/cli/statistics.js'
 import { createContext, loadModel } from '../../dist/index.js'
+import { parseFlags } from '../flags.mjs'
 import { table } from '../quality/markdown.mjs'
-import { parseFlags } from './flags.mjs'
 import { byTurns, mebibytes, someTokens, timed, WAYS } from './ways.mjs'
 
 const HELP = `usage: node bench/serve/rows.mjs -m MODEL [options]
@@ -20,6 +20,8 @@ const HELP = `usage: node bench/serve/rows.mjs -m MODEL [options]
 `
 
 const values = parseFlags(HELP, {
+  batch: 2048,
+  ubatch: 512,
   tokens: 8000,
   rows: '1,2,4,8',
   predict: 64,

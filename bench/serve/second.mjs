@@ -4,9 +4,9 @@
 
 import { spread } from '../../dist/cli/statistics.js'
 import { demoText } from '../../dist/model-maker/index.js'
+import { parseFlags } from '../flags.mjs'
 import { table } from '../quality/markdown.mjs'
 import { ask } from './client.mjs'
-import { parseFlags } from './flags.mjs'
 import { startServer } from './server-process.mjs'
 
 const HELP = `usage: node bench/serve/second.mjs -m MODEL [options]
@@ -17,7 +17,7 @@ const HELP = `usage: node bench/serve/second.mjs -m MODEL [options]
   -c N, -b N, -u N    context, batch and chunk (20480, 2048, 512)
 `
 
-const values = parseFlags(HELP, { characters: 16000, runs: 3, context: 20480 })
+const values = parseFlags(HELP, { characters: 16000, runs: 3, context: 20480, batch: 2048, ubatch: 512 })
 
 const server = await startServer({
   model: values.model,
