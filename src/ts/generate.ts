@@ -6,7 +6,6 @@ import { isDrafted, type SpecType } from './drafting.js'
 import { invalidArgument } from './errors.js'
 import { type NamedLogprobs, namedLogprobs } from './logprobs.js'
 import type { NativeCall, NativeChat, NativeDrawn, NativeSampling } from './native/surface.js'
-import type { DecodeKeys } from './options.js'
 import {
   checkPrefillOptions,
   type OwnPrompt,
@@ -20,7 +19,14 @@ import { namesOf, readOptions } from './read-options.js'
 import { checkSampling, type SamplingOptions, samplingNames } from './sampling.js'
 import { StopStrings } from './stop-strings.js'
 import { TokenLoop } from './token-loop.js'
-import type { GeneratedToken, GenerateSummary, GenerateTimings, PrefillResult, Reason } from './types.js'
+import type {
+  DecodeKeys,
+  GeneratedToken,
+  GenerateSummary,
+  GenerateTimings,
+  PrefillResult,
+  Reason,
+} from './types.js'
 import { Utf8Stream } from './utf8-stream.js'
 import { integer } from './validate.js'
 

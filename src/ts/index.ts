@@ -34,7 +34,7 @@ export type {
   SplitMode,
   TensorOverride,
 } from './model-options.js'
-export type { ContextOptions, DecodeKeys, FlashAttn, H2oOptions, KvType } from './options.js'
+export type { ContextOptions, FlashAttn, H2oOptions, KvType } from './options.js'
 export type { Place } from './places.js'
 export type { Selection } from './policies.js'
 export type { PrefillOptions, Prompt } from './prefill.js'
@@ -48,6 +48,7 @@ export type {
   Call,
   ContextH2o,
   ContextMemory,
+  DecodeKeys,
   DecodeResult,
   GeneratedToken,
   GenerateSummary,

@@ -15,7 +15,7 @@ import { defaultSelection, policies, policyOf, type Selection, selections } from
 import { namesOf, readOptions } from './read-options.js'
 import { checkRope, type RopeOptions } from './rope.js'
 import { defaultThreads, maxThreads } from './threads.js'
-import { maxDecodeKeys, type Schedule, schedules } from './types.js'
+import { type DecodeKeys, maxDecodeKeys, type Schedule, schedules } from './types.js'
 import { boolean, integer, not, oneOf, optionalFunction } from './validate.js'
 import type { H2oWarning, WarningListener } from './warnings.js'
 
@@ -54,9 +54,6 @@ export interface H2oOptions {
    */
   decode?: DecodeKeys
 }
-
-/** Keys that a query head chooses of the cache for a decoded token; 0 is all of them. */
-export type DecodeKeys = number | 'auto'
 
 export interface ContextOptions {
   /** A path: the context loads the model and disposes it with itself. */

@@ -8,7 +8,6 @@ import { H2oError, invalidArgument } from './errors.js'
 import { type GenerateOptions, runGenerate } from './generate.js'
 import { markForInstanceof } from './instanceof-mark.js'
 import type { Model } from './model.js'
-import type { DecodeKeys } from './options.js'
 import {
   allocateLogits,
   checkFit,
@@ -26,6 +25,7 @@ import { namesOf, readOptions } from './read-options.js'
 import type {
   ContextH2o,
   ContextMemory,
+  DecodeKeys,
   DecodeResult,
   GeneratedToken,
   GenerateSummary,

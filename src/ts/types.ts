@@ -1,6 +1,5 @@
 /** What calls report: plain data, no behaviour. */
 
-import type { DecodeKeys } from './options.js'
 import type { Selection } from './policies.js'
 
 /** How a decode call read the cache: H2O chunked sparse attention, or attention over all of it. */
@@ -13,6 +12,9 @@ export const schedules = ['single-pass', 'two-pass'] as const
  * attention of all chunks and then one chunk by chunk (src/native/h2o/README.md, "Schedules").
  */
 export type Schedule = (typeof schedules)[number]
+
+/** Keys that a query head chooses of the cache for a decoded token; 0 is all of them. */
+export type DecodeKeys = number | 'auto'
 
 /** Of sparse decoding: more than any context has positions for. */
 export const maxDecodeKeys = 2 ** 30
