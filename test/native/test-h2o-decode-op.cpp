@@ -85,7 +85,7 @@ static problem random_problem(test_random & rnd) {
     p.q_apart   = rnd.integer(0, 1);
     p.has_sinks = rnd.integer(0, 3) == 0;
     p.type_mask = rnd.integer(0, 1) ? GGML_TYPE_F16 : GGML_TYPE_F32;
-    p.cap       = rnd.integer(0, 3) == 0 ? 20.0f : 0.0f;
+    p.cap       = rnd.integer(0, 3) == 0 ? rnd.pick<float>({ 2.0f, 20.0f }) : 0.0f;
     p.scale     = rnd.pick<float>({ 1.0f, 4.0f })/std::sqrt((float) p.d_k);
 
     if (!ggml_is_quantized(p.type_k) && rnd.integer(0, 3) == 0) {

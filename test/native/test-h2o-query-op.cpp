@@ -14,7 +14,7 @@ static void test_random_case(test_random & rnd, int n_threads) {
 
     const int n_head    = rnd.integer(1, 3);
     const int n_group   = rnd.integer(1, 4);
-    const int pos       = rnd.pick<int>({ rnd.integer(1, 300), 64*rnd.integer(1, 20), 256*rnd.integer(1, 5), rnd.integer(1000, 2200) });
+    const int pos       = rnd.pick<int>({ rnd.integer(1, 300), 64*rnd.integer(1, 20), 256*rnd.integer(1, 5), rnd.integer(1000, 3000) }); // 32 pages and more
     const int n_local   = rnd.integer(0, 2) ? rnd.integer(0, std::min(pos - 1, 300)) : 0;
     const int n_heavy   = rnd.pick<int>({ rnd.integer(1, 8), rnd.integer(8, 100), rnd.integer(200, 800) });
     const int n_queries = rnd.integer(1, 150);
