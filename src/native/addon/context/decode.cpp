@@ -78,18 +78,9 @@ int decode_job::decode() {
     std::vector<int8_t> output(n, output_all);
     output[n - 1] = output_last;
 
-    std::vector<int32_t>        n_seq_id(n, 1);
     std::vector<llama_seq_id *> seq_id(n, &input.seq_id);
 
-    llama_batch batch = llama_batch_get_one(input.tokens.data(), (int32_t) n); // positions follow those of the sequence
-    batch.n_seq_id = n_seq_id.data();
-    batch.seq_id   = seq_id.data();
-    batch.logits   = output.data();
-
-    const int status = llama_decode(state->ctx, batch);
-    llama_synchronize(state->ctx);
-
-    return status;
+    return decode_tokens(state->ctx, input.tokens, seq_id, output);
 }
 
 void decode_job::copy_logits() {

@@ -23,26 +23,15 @@ std::vector<size_t> step_job::find_rows_that_fit() {
 }
 
 int step_job::decode(const std::vector<size_t> & fit) {
-    const int32_t n = (int32_t) fit.size();
-
     std::vector<llama_token>    tokens;
     std::vector<llama_seq_id *> seq_id;
     for (const size_t i : fit) {
         tokens.push_back(rows[i].token);
         seq_id.push_back(&rows[i].seq_id);
     }
-    std::vector<int32_t> n_seq_id(n, 1);
-    std::vector<int8_t>  output(n, 1);
+    std::vector<int8_t> output(fit.size(), 1);
 
-    llama_batch batch = llama_batch_get_one(tokens.data(), n); // positions follow those of the sequences
-    batch.n_seq_id = n_seq_id.data();
-    batch.seq_id   = seq_id.data();
-    batch.logits   = output.data();
-
-    const int status = llama_decode(state->ctx, batch);
-    llama_synchronize(state->ctx);
-
-    return status;
+    return decode_tokens(state->ctx, tokens, seq_id, output);
 }
 
 void step_job::draw(size_t i, int32_t i_output) {
