@@ -75,16 +75,6 @@ inline std::vector<float> tensor_to_float(const ggml_tensor * t) {
     return test_to_float(t->type, data, ggml_nelements(t));
 }
 
-inline double nmse(const float * want, const float * got, size_t n) {
-    double diff = 0.0;
-    double norm = 0.0;
-    for (size_t i = 0; i < n; ++i) {
-        diff += std::pow((double) got[i] - want[i], 2);
-        norm += std::pow((double) want[i], 2);
-    }
-    return diff/norm;
-}
-
 // a right result, with the same bits for 1 and for n_threads
 inline std::vector<float> test_run(test_case & c, int n_threads) {
     test_graph g;

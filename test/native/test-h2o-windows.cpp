@@ -6,19 +6,9 @@
 #include "node-watch.h"
 #include "testing.h"
 
-#include <cmath>
-
 // where windows begin in their cache decides the order of sums
 static bool is_close(const std::vector<float> & a, const std::vector<float> & b) {
-    CHECK(a.size() == b.size());
-
-    double error = 0.0;
-    double total = 0.0;
-    for (size_t i = 0; i < a.size(); ++i) {
-        error += (a[i] - b[i])*(a[i] - b[i]);
-        total += b[i]*b[i];
-    }
-    return error <= 1e-7*total;
+    return nmse(b, a) <= 1e-7;
 }
 
 // gives how many of 12 aborted calls gave the bits of one that was not; the others have another order of sums

@@ -7,6 +7,7 @@
 #include "ggml-cpu.h"
 #include "ggml.h"
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -67,16 +68,19 @@ std::vector<T> test_get(const ggml_tensor * t) {
 }
 
 // normalised mean square error
-inline double test_nmse(const std::vector<float> & got, const std::vector<float> & want) {
-    CHECK(got.size() == want.size() && !got.empty());
-
-    double error = 0.0;
-    double power = 0.0;
-    for (size_t i = 0; i < got.size(); ++i) {
-        error += ((double) got[i] - want[i])*((double) got[i] - want[i]);
-        power += (double) want[i]*want[i];
+inline double nmse(const float * want, const float * got, size_t n) {
+    double diff = 0.0;
+    double norm = 0.0;
+    for (size_t i = 0; i < n; ++i) {
+        diff += std::pow((double) got[i] - want[i], 2);
+        norm += std::pow((double) want[i], 2);
     }
-    return error/power;
+    return diff/norm;
+}
+
+inline double nmse(const std::vector<float> & want, const std::vector<float> & got) {
+    CHECK(got.size() == want.size() && !got.empty());
+    return nmse(want.data(), got.data(), got.size());
 }
 
 // rows of n_per_row values in a type
