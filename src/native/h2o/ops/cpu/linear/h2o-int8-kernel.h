@@ -9,12 +9,6 @@
 
 #ifdef H2O_HAS_INT8
 
-#if defined(_MSC_VER)
-#define H2O_INLINE __forceinline
-#else
-#define H2O_INLINE inline __attribute__((always_inline))
-#endif
-
 // a sum as it is now: compilers turn chains of integer sums into trees, whose terms do not fit the registers
 #if defined(_MSC_VER) || defined(H2O_HAS_VNNI)
 #define H2O_PIN(x)
@@ -29,6 +23,8 @@ struct h2o_int8_rows {
     const int32_t * sum;   // [rows][ld*parts]: of q, times -offset; with mins the F32 of scale*sum
     int64_t         ld_q;
     int64_t         ld;
+
+    h2o_int8_rows from(int64_t i, int n_parts) const { return { q + i*ld_q, scale + i*ld, sum + i*ld*n_parts, ld_q, ld }; }
 };
 
 // how many sums of two products fit 16 bits: bits of a weight by the 8 of an activation

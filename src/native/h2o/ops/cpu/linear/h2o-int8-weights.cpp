@@ -2,280 +2,449 @@
 
 #ifdef H2O_HAS_INT8
 
+#include "h2o-int8-side.h"
+
 #include "ggml-backend-impl.h"
 #include "ggml-quants.h"
 #include "repack.h"
-#include "simd-mappings.h"
 
 #define GGML_COMMON_IMPL_CPP
 #include "ggml-common.h"
 
-#include <algorithm>
-#include <cstring>
+#include <cstddef>
+#include <type_traits>
 
 namespace {
 
-// a block of 32 weights
-struct piece {
-    __m256i q;
-    float   scale[2]; // of the first and the last 16 values
-    float   min;
+using V     = h2o_int8_lanes;
+using plain = h2o_int8_plain;
 
-    void set_scale(float x) { scale[0] = scale[1] = x; }
+// a block of 32 weights of each row
+struct piece {
+    V::ints   q[H2O_INT8_BLOCK/4];
+    V::floats scale[2]; // of the first and the last 16 values
+    V::floats min;
+
+    void set_scale(V::floats x) { scale[0] = scale[1] = x; }
+};
+
+// GCC would fetch for all pieces of a block at once, which is more than a processor can wait for
+static H2O_INLINE const char * after_stores(const char * p) {
+#if !defined(_MSC_VER)
+    asm volatile("" : "+r"(p) : : "memory");
+#endif
+    return p;
+}
+
+// where the pieces of some rows go in a tile; a copy of it, as stores to bytes may change whatever memory holds
+template <ggml_type TYPE, int64_t N_NEXT>
+struct sink {
+    static constexpr h2o_int8_format FORMAT = h2o_int8_format_of(TYPE);
+
+    uint8_t    * q;
+    float      * scale;
+    float      * min;
+    const char * next; // weights that come after these: N_NEXT bytes of them are fetched with each piece
+
+    H2O_INLINE sink from(int64_t b) const {
+        return { q + b*H2O_INT8_BLOCK*H2O_INT8_COLS, scale + b*FORMAT.n_parts*H2O_INT8_COLS, min + b*H2O_INT8_COLS, next + b*N_NEXT };
+    }
+
+    H2O_INLINE void put(int64_t b, const piece & p) const {
+        const sink to = from(b);
+        const char * next = after_stores(to.next);
+        for (int64_t i = 0; i < N_NEXT; i += 64) {
+            _mm_prefetch(next + i, _MM_HINT_T1);
+        }
+        for (int64_t s = 0; s < H2O_INT8_BLOCK/4; ++s) {
+            V::store(to.q + s*H2O_INT8_COLS*4, p.q[s]);
+        }
+        for (int64_t h = 0; h < FORMAT.n_parts; ++h) {
+            V::store(to.scale + h*H2O_INT8_COLS, p.scale[h]);
+        }
+        if (FORMAT.has_min) {
+            V::store(to.min, p.min);
+        }
+    }
 };
 
 }
 
-static inline float from_f16(ggml_half x) {
-    return GGML_CPU_FP16_TO_FP32(x);
+// calls f(0) ... f(N - 1), with numbers that the compiler knows
+template <int N, typename F>
+static H2O_INLINE void for_each(const F & f) {
+    if constexpr (N > 0) {
+        for_each<N - 1>(f);
+        f(std::integral_constant<int, N - 1>());
+    }
 }
 
-static inline __m256i load_bytes(const uint8_t * p) {
-    return _mm256_loadu_si256((const __m256i *) p);
+template <int N>
+static H2O_INLINE V::ints low_bits(V::ints x) {
+    return V::both(x, V::set8((1 << N) - 1));
 }
 
-static inline __m256i low_bits(__m256i q, int n) {
-    return _mm256_and_si256(q, _mm256_set1_epi8((1 << n) - 1));
+// N bits of each byte from one on; bits of the next byte end up above them
+template <int FROM, int N>
+static H2O_INLINE V::ints bits_at(V::ints x) {
+    return low_bits<N>(V::right<FROM>(x));
 }
 
-// shift by a number that the compiler may not know
-static inline __m256i shift_right(__m256i q, int n) {
-    return _mm256_srl_epi16(q, _mm_cvtsi32_si128(n));
+// byte I of each row
+template <int I>
+static H2O_INLINE V::ints byte_at(V::ints x) {
+    return V::both(V::right<8*I>(x), V::set1(0xff));
 }
 
-// the lower halves of 16 bytes, then the upper ones
-static inline __m256i nibbles_of(__m128i bytes) {
-    return low_bits(_mm256_set_m128i(_mm_srli_epi16(bytes, 4), bytes), 4);
-}
-
-static inline __m256i nibbles_of(const uint8_t * p) {
-    return nibbles_of(_mm_loadu_si128((const __m128i *) p));
-}
-
-// bit i is 0x10 in byte i
-static inline __m256i fifth_bits(const uint8_t * p) {
-    int32_t bits;
-    memcpy(&bits, p, sizeof(bits));
-    const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(bits), _mm256_set_epi64x(
-        0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0x0000000000000000));
-    const __m256i bit = _mm256_set1_epi64x((int64_t) 0x8040201008040201);
-    return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit), _mm256_set1_epi8(0x10));
+// two bits or more above N others
+template <int N>
+static H2O_INLINE V::ints join_bits(V::ints low, V::ints high) {
+    return V::either(low, V::left<N>(high));
 }
 
 // from signed ones: an offset of 128, or none
-static inline __m256i biased(__m256i q) {
-    return H2O_INT8_WIDENS ? q : _mm256_xor_si256(q, _mm256_set1_epi8((char) 0x80));
+static H2O_INLINE V::ints biased(V::ints q) {
+    return H2O_INT8_WIDENS ? q : V::differ(q, V::set8((char) 0x80));
 }
 
-static inline __m256i iq4_values(__m256i nibbles) {
-    const __m256i table = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) kvalues_iq4nl));
-    return biased(_mm256_shuffle_epi8(table, nibbles));
+// the lower halves of 16 bytes, then the upper ones
+template <typename Rows>
+static H2O_INLINE void read_nibbles(const Rows & rows, int64_t at, piece & p) {
+    V::ints x[4];
+    rows.sixteen(at, x);
+    for (int s = 0; s < 4; ++s) {
+        p.q[s]     = low_bits<4>(x[s]);
+        p.q[s + 4] = bits_at<4, 4>(x[s]);
+    }
+}
+
+// bit i of a row is 0x10 in its byte i
+static H2O_INLINE void add_fifth_bits(V::ints bits, piece & p) {
+    for_each<8>([&](auto s) {
+        const V::ints x = V::both(V::right<4*s>(bits), V::set1(0xf));
+        const V::ints y = join_bits<7>(x, x); // each bit four times, one of them where it belongs
+        p.q[s] = V::either(p.q[s], V::both(join_bits<14>(V::left<4>(y), V::left<4>(y)), V::set8(0x10)));
+    });
+}
+
+template <typename T>
+static H2O_INLINE void look_up(const T & values, piece & p) {
+    const V::ints table = V::spread(_mm_loadu_si128((const __m128i *) values));
+    for (V::ints & q : p.q) {
+        q = V::look8(table, q);
+    }
+}
+
+static H2O_INLINE void set_iq4(piece & p) {
+    look_up(kvalues_iq4nl, p);
+    for (V::ints & q : p.q) {
+        q = biased(q);
+    }
 }
 
 // twelve times a half is the most
-static inline __m256i mxfp4_values(__m256i nibbles) {
-    const __m256i table = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) kvalues_mxfp4));
-    return _mm256_add_epi8(_mm256_shuffle_epi8(table, nibbles), _mm256_set1_epi8(12));
-}
-
-// block i of a row; `lane` is the row's place among those that are interleaved
-
-static inline void read_block(const block_q8_0 * row, int, int64_t i, piece & res) {
-    res.q = biased(load_bytes((const uint8_t *) row[i].qs));
-    res.set_scale(from_f16(row[i].d));
-}
-
-static inline void read_block(const block_q4_0 * row, int, int64_t i, piece & res) {
-    res.q = nibbles_of(row[i].qs);
-    res.set_scale(from_f16(row[i].d));
-}
-
-static inline void read_block(const block_q4_1 * row, int, int64_t i, piece & res) {
-    res.q = nibbles_of(row[i].qs);
-    res.set_scale(from_f16(row[i].d));
-    res.min = from_f16(row[i].m);
-}
-
-static inline void read_block(const block_q5_0 * row, int, int64_t i, piece & res) {
-    res.q = _mm256_or_si256(nibbles_of(row[i].qs), fifth_bits(row[i].qh));
-    res.set_scale(from_f16(row[i].d));
-}
-
-static inline void read_block(const block_q5_1 * row, int, int64_t i, piece & res) {
-    res.q = _mm256_or_si256(nibbles_of(row[i].qs), fifth_bits(row[i].qh));
-    res.set_scale(from_f16(row[i].d));
-    res.min = from_f16(row[i].m);
-}
-
-static inline void read_block(const block_iq4_nl * row, int, int64_t i, piece & res) {
-    res.q = iq4_values(nibbles_of(row[i].qs));
-    res.set_scale(from_f16(row[i].d));
-}
-
-static inline void read_block(const block_mxfp4 * row, int, int64_t i, piece & res) {
-    res.q = mxfp4_values(nibbles_of(row[i].qs));
-    res.set_scale(GGML_CPU_E8M0_TO_FP32_HALF(row[i].e));
-}
-
-static inline void read_block(const block_iq4_xs * row, int, int64_t i, piece & res) {
-    const block_iq4_xs & block = row[i/8];
-    const int            j     = i % 8;
-    const int            low   = block.scales_l[j/2] >> 4*(j % 2) & 0xf;
-    const int            high  = block.scales_h >> 2*j & 3;
-
-    res.q = iq4_values(nibbles_of(block.qs + j*16));
-    res.set_scale(from_f16(block.d)*((low | high << 4) - 32));
-}
-
-// scale and min j of eight, 6 bits each
-static inline void set_scales_k(const uint8_t * p, int j, float d, float dmin, piece & res) {
-    const int scale = j < 4 ? p[j]     & 63 : (p[j + 4] & 0xf) | (p[j - 4] >> 6) << 4;
-    const int min   = j < 4 ? p[j + 4] & 63 :  p[j + 4] >> 4   | (p[j]     >> 6) << 4;
-    res.set_scale(d*scale);
-    res.min = -dmin*min;
-}
-
-static inline void read_block(const block_q4_K * row, int, int64_t i, piece & res) {
-    const block_q4_K & block = row[i/8];
-    const int          j     = i % 8;
-
-    res.q = low_bits(shift_right(load_bytes(block.qs + j/2*32), 4*(j % 2)), 4);
-    set_scales_k(block.scales, j, from_f16(block.d), from_f16(block.dmin), res);
-}
-
-static inline void read_block(const block_q5_K * row, int, int64_t i, piece & res) {
-    const block_q5_K & block = row[i/8];
-    const int          j     = i % 8;
-
-    const __m256i high = low_bits(shift_right(load_bytes(block.qh), j), 1);
-    res.q = low_bits(shift_right(load_bytes(block.qs + j/2*32), 4*(j % 2)), 4);
-    res.q = _mm256_or_si256(res.q, _mm256_slli_epi16(high, 4));
-    set_scales_k(block.scales, j, from_f16(block.d), from_f16(block.dmin), res);
-}
-
-static inline void read_block(const block_q3_K * row, int, int64_t i, piece & res) {
-    const block_q3_K & block = row[i/8];
-    const int          j     = i % 8;
-
-    const __m256i high = low_bits(shift_right(load_bytes(block.hmask), j), 1);
-    res.q = low_bits(shift_right(load_bytes(block.qs + j/4*32), 2*(j % 4)), 2);
-    res.q = _mm256_or_si256(res.q, _mm256_slli_epi16(high, 2));
-
-    for (int h = 0; h < 2; ++h) {
-        const int s   = 2*j + h;
-        const int low = block.scales[s % 8] >> 4*(s/8) & 0xf;
-        res.scale[h] = from_f16(block.d)*((low | (block.scales[8 + s % 4] >> 2*(s/4) & 3) << 4) - 32);
+static H2O_INLINE void set_mxfp4(V::ints e, piece & p) {
+    look_up(kvalues_mxfp4, p);
+    for (V::ints & q : p.q) {
+        q = V::add8(q, V::set8(12));
     }
-}
-
-static inline void read_block(const block_q6_K * row, int, int64_t i, piece & res) {
-    const block_q6_K & block = row[i/8];
-    const int          n     = i % 8/4;
-    const int          j     = i % 4;
-
-    const __m256i high = low_bits(shift_right(load_bytes(block.qh + n*32), 2*j), 2);
-    res.q = low_bits(shift_right(load_bytes(block.ql + n*64 + j % 2*32), 4*(j/2)), 4);
-    res.q = _mm256_or_si256(res.q, _mm256_slli_epi16(high, 4));
-
-    for (int h = 0; h < 2; ++h) {
-        res.scale[h] = from_f16(block.d)*block.scales[8*n + 2*j + h];
+    int32_t exponent[V::N];
+    float   scale   [V::N];
+    V::store((float *) exponent, V::cast(e));
+    for (int i = 0; i < V::N; ++i) {
+        scale[i] = GGML_E8M0_TO_FP32_HALF(exponent[i]);
     }
+    p.set_scale(V::loadf(scale));
 }
 
-// ggml's layouts for AVX2 have 8 bytes of each of 8 rows in turn
+// read(rows, block, at, out): the block of each row that begins at this byte
 
-static inline int64_t eight_bytes(const void * p, int lane) {
-    int64_t res;
-    memcpy(&res, (const char *) p + 8*lane, sizeof(res));
-    return res;
-}
-
-static inline __m128i sixteen_bytes(const void * p, int lane) {
-    return _mm_set_epi64x(eight_bytes((const char *) p + 64, lane), eight_bytes(p, lane));
-}
-
-static inline void read_block(const block_q4_0x8 * rows, int lane, int64_t i, piece & res) {
-    res.q = nibbles_of(_mm_xor_si128(sixteen_bytes(rows[i].qs, lane), _mm_set1_epi8((char) 0x88)));
-    res.set_scale(from_f16(rows[i].d[lane]));
-}
-
-static inline void read_block(const block_iq4_nlx8 * rows, int lane, int64_t i, piece & res) {
-    res.q = iq4_values(nibbles_of(sixteen_bytes(rows[i].qs, lane)));
-    res.set_scale(from_f16(rows[i].d[lane]));
-}
-
-static inline void read_block(const block_mxfp4x8 * rows, int lane, int64_t i, piece & res) {
-    res.q = mxfp4_values(nibbles_of(sixteen_bytes(rows[i].qs, lane)));
-    res.set_scale(GGML_CPU_E8M0_TO_FP32_HALF(rows[i].e[lane]));
-}
-
-// the scales of a block of all rows are together
-static inline void read_block(const block_q4_Kx8 * rows, int lane, int64_t i, piece & res) {
-    const block_q4_Kx8 & block = rows[i/8];
-    const int            j     = i % 8;
-    const uint8_t *      qs    = block.qs + j/2*256;
-
-    const __m256i bytes = _mm256_set_m128i(sixteen_bytes(qs + 128, lane), sixteen_bytes(qs, lane));
-    res.q = low_bits(shift_right(bytes, 4*(j % 2)), 4);
-    set_scales_k(block.scales + 12*j, lane, from_f16(block.d[lane]), from_f16(block.dmin[lane]), res);
-}
-
-// eight vectors of a row each, to vectors of 4 bytes of each row
-static inline void store_turned(const __m256i (&row)[8], uint8_t * dst) {
-    __m256i pair[8];
-    for (int i = 0; i < 8; i += 2) {
-        pair[i]     = _mm256_unpacklo_epi32(row[i], row[i + 1]);
-        pair[i + 1] = _mm256_unpackhi_epi32(row[i], row[i + 1]);
+template <typename Sink>
+static H2O_INLINE void read(const plain & rows, const block_q8_0 *, int64_t at, const Sink & out) {
+    piece p;
+    rows.thirty_two(at + offsetof(block_q8_0, qs), p.q);
+    for (V::ints & q : p.q) {
+        q = biased(q);
     }
-    __m256i four[8];
-    for (int i = 0; i < 8; i += 4) {
-        four[i]     = _mm256_unpacklo_epi64(pair[i],     pair[i + 2]);
-        four[i + 1] = _mm256_unpackhi_epi64(pair[i],     pair[i + 2]);
-        four[i + 2] = _mm256_unpacklo_epi64(pair[i + 1], pair[i + 3]);
-        four[i + 3] = _mm256_unpackhi_epi64(pair[i + 1], pair[i + 3]);
-    }
-    for (int i = 0; i < 4; ++i) {
-        _mm256_storeu_si256((__m256i *) (dst + i      *H2O_INT8_COLS*4), _mm256_permute2x128_si256(four[i], four[i + 4], 0x20));
-        _mm256_storeu_si256((__m256i *) (dst + (i + 4)*H2O_INT8_COLS*4), _mm256_permute2x128_si256(four[i], four[i + 4], 0x31));
-    }
+    p.set_scale(rows.f16(at));
+    out.put(0, p);
 }
 
-// N_ROWS are interleaved in T
-template <ggml_type TYPE, typename T, int N_ROWS>
+template <typename Sink>
+static H2O_INLINE void read(const plain & rows, const block_q4_0 *, int64_t at, const Sink & out) {
+    piece p;
+    read_nibbles(rows, at + offsetof(block_q4_0, qs), p);
+    p.set_scale(rows.f16(at));
+    out.put(0, p);
+}
+
+template <typename Sink>
+static H2O_INLINE void read(const plain & rows, const block_q4_1 *, int64_t at, const Sink & out) {
+    piece p;
+    read_nibbles(rows, at + offsetof(block_q4_1, qs), p);
+    const V::ints dm = rows.four(at);
+    p.set_scale(V::f16(dm));
+    p.min = V::f16(V::right<16>(dm));
+    out.put(0, p);
+}
+
+template <typename Sink>
+static H2O_INLINE void read(const plain & rows, const block_q5_0 *, int64_t at, const Sink & out) {
+    piece p;
+    read_nibbles(rows, at + offsetof(block_q5_0, qs), p);
+    add_fifth_bits(rows.four(at + offsetof(block_q5_0, qh)), p);
+    p.set_scale(rows.f16(at));
+    out.put(0, p);
+}
+
+template <typename Sink>
+static H2O_INLINE void read(const plain & rows, const block_q5_1 *, int64_t at, const Sink & out) {
+    piece p;
+    read_nibbles(rows, at + offsetof(block_q5_1, qs), p);
+    add_fifth_bits(rows.four(at + offsetof(block_q5_1, qh)), p);
+    const V::ints dm = rows.four(at);
+    p.set_scale(V::f16(dm));
+    p.min = V::f16(V::right<16>(dm));
+    out.put(0, p);
+}
+
+template <typename Sink>
+static H2O_INLINE void read(const plain & rows, const block_iq4_nl *, int64_t at, const Sink & out) {
+    piece p;
+    read_nibbles(rows, at + offsetof(block_iq4_nl, qs), p);
+    set_iq4(p);
+    p.set_scale(rows.f16(at));
+    out.put(0, p);
+}
+
+template <typename Sink>
+static H2O_INLINE void read(const plain & rows, const block_mxfp4 *, int64_t at, const Sink & out) {
+    piece p;
+    read_nibbles(rows, at + offsetof(block_mxfp4, qs), p);
+    set_mxfp4(byte_at<0>(rows.four(at)), p);
+    out.put(0, p);
+}
+
+template <typename Sink>
+static H2O_INLINE void read(const plain & rows, const block_iq4_xs *, int64_t at, const Sink & out) {
+    const V::floats d    = rows.f16 (at);
+    const V::ints   high = rows.four(at + offsetof(block_iq4_xs, scales_h));
+    const V::ints   low  = rows.four(at + offsetof(block_iq4_xs, scales_l));
+
+    for_each<8>([&](auto j) {
+        piece p;
+        read_nibbles(rows, at + offsetof(block_iq4_xs, qs) + 16*j, p);
+        set_iq4(p);
+        const V::ints scale = join_bits<4>(V::both(V::right<4*j>(low), V::set1(0xf)), V::both(V::right<2*j>(high), V::set1(3)));
+        p.set_scale(V::mul(d, V::to_f32(V::add32(scale, V::set1(-32)))));
+        out.put(j, p);
+    });
+}
+
+namespace {
+
+// eight scales and mins of 6 bits in 12 bytes
+struct scales_k {
+    V::ints scale[2]; // four bytes each
+    V::ints min[2];
+
+    explicit scales_k(const V::ints * x) {
+        scale[0] = low_bits<6>(x[0]);
+        scale[1] = join_bits<4>(low_bits<4>(x[2]), bits_at<6, 2>(x[0]));
+        min[0]   = low_bits<6>(x[1]);
+        min[1]   = join_bits<4>(bits_at<4, 4>(x[2]), bits_at<6, 2>(x[1]));
+    }
+
+    template <int J>
+    H2O_INLINE void set(V::floats d, V::floats minus_dmin, piece & p) const {
+        p.set_scale(V::mul(d, V::to_f32(byte_at<J % 4>(scale[J/4]))));
+        p.min = V::mul(minus_dmin, V::to_f32(byte_at<J % 4>(min[J/4])));
+    }
+};
+
+}
+
+static H2O_INLINE V::floats minus(V::floats x) {
+    return V::mul(x, V::set1f(-1.0f));
+}
+
+template <typename Sink>
+static H2O_INLINE void read(const plain & rows, const block_q4_K *, int64_t at, const Sink & out) {
+    V::ints head[4]; // d, dmin and the scales
+    rows.sixteen(at, head);
+    const scales_k  scales(head + 1);
+    const V::floats d    = V::f16(head[0]);
+    const V::floats dmin = minus(V::f16(V::right<16>(head[0])));
+
+    for_each<4>([&](auto i) {
+        V::ints x[8];
+        rows.thirty_two(at + offsetof(block_q4_K, qs) + 32*i, x);
+
+        for_each<2>([&](auto h) {
+            piece p;
+            for (int s = 0; s < 8; ++s) {
+                p.q[s] = bits_at<4*h, 4>(x[s]);
+            }
+            scales.template set<2*i + h>(d, dmin, p);
+            out.put(2*i + h, p);
+        });
+    });
+}
+
+template <typename Sink>
+static H2O_INLINE void read(const plain & rows, const block_q5_K *, int64_t at, const Sink & out) {
+    V::ints head[4];
+    rows.sixteen(at, head);
+    const scales_k  scales(head + 1);
+    const V::floats d    = V::f16(head[0]);
+    const V::floats dmin = minus(V::f16(V::right<16>(head[0])));
+
+    V::ints high[8];
+    rows.thirty_two(at + offsetof(block_q5_K, qh), high);
+
+    for_each<4>([&](auto i) {
+        V::ints x[8];
+        rows.thirty_two(at + offsetof(block_q5_K, qs) + 32*i, x);
+
+        for_each<2>([&](auto h) {
+            piece p;
+            for (int s = 0; s < 8; ++s) {
+                p.q[s] = join_bits<4>(bits_at<4*h, 4>(x[s]), bits_at<2*i + h, 1>(high[s]));
+            }
+            scales.template set<2*i + h>(d, dmin, p);
+            out.put(2*i + h, p);
+        });
+    });
+}
+
+template <typename Sink>
+static H2O_INLINE void read(const plain & rows, const block_q3_K *, int64_t at, const Sink & out) {
+    V::ints tail[4]; // 2 bytes of qs, the scales, d
+    rows.sixteen(at + offsetof(block_q3_K, scales) - 2, tail);
+    V::ints scales[3];
+    for (int i = 0; i < 3; ++i) {
+        scales[i] = join_bits<16>(V::right<16>(tail[i]), tail[i + 1]);
+    }
+    const V::floats d = V::f16(V::right<16>(tail[3]));
+
+    V::ints high[8];
+    rows.thirty_two(at + offsetof(block_q3_K, hmask), high);
+
+    for_each<2>([&](auto n) {
+        V::ints x[8];
+        rows.thirty_two(at + offsetof(block_q3_K, qs) + 32*n, x);
+
+        for_each<4>([&](auto j) {
+            constexpr int FOUR = 2*n + j/2; // of sixteen scales
+
+            piece p;
+            for (int s = 0; s < 8; ++s) {
+                p.q[s] = join_bits<2>(bits_at<2*j, 2>(x[s]), bits_at<4*n + j, 1>(high[s]));
+            }
+            const V::ints six = join_bits<4>(bits_at<FOUR/2*4, 4>(scales[FOUR % 2]), bits_at<2*FOUR, 2>(scales[2]));
+            for_each<2>([&](auto h) {
+                p.scale[h] = V::mul(d, V::to_f32(V::add32(byte_at<j % 2*2 + h>(six), V::set1(-32))));
+            });
+            out.put(4*n + j, p);
+        });
+    });
+}
+
+template <typename Sink>
+static H2O_INLINE void read(const plain & rows, const block_q6_K *, int64_t at, const Sink & out) {
+    V::ints scales[4];
+    rows.sixteen(at + offsetof(block_q6_K, scales), scales);
+    const V::floats d = rows.f16(at + offsetof(block_q6_K, d));
+
+    for_each<2>([&](auto n) {
+        V::ints low[2][8];
+        V::ints high[8];
+        rows.thirty_two(at + offsetof(block_q6_K, ql) + 64*n,      low[0]);
+        rows.thirty_two(at + offsetof(block_q6_K, ql) + 64*n + 32, low[1]);
+        rows.thirty_two(at + offsetof(block_q6_K, qh) + 32*n,      high);
+
+        for_each<4>([&](auto j) {
+            piece p;
+            for (int s = 0; s < 8; ++s) {
+                p.q[s] = join_bits<4>(bits_at<j/2*4, 4>(low[j % 2][s]), bits_at<2*j, 2>(high[s]));
+            }
+            for_each<2>([&](auto h) {
+                const V::ints scale = V::signed_right<24>(V::left<24 - (j % 2*2 + h)*8>(scales[2*n + j/2]));
+                p.scale[h] = V::mul(d, V::to_f32(scale));
+            });
+            out.put(4*n + j, p);
+        });
+    });
+}
+
+template <typename Sink>
+static H2O_INLINE void read(const h2o_int8_repacked & rows, const block_q4_0x8 *, int64_t at, const Sink & out) {
+    piece p;
+    read_nibbles(rows, at + offsetof(block_q4_0x8, qs), p);
+    for (V::ints & q : p.q) {
+        q = V::differ(q, V::set8(8));
+    }
+    p.set_scale(rows.f16(at));
+    out.put(0, p);
+}
+
+template <typename Sink>
+static H2O_INLINE void read(const h2o_int8_repacked & rows, const block_iq4_nlx8 *, int64_t at, const Sink & out) {
+    piece p;
+    read_nibbles(rows, at + offsetof(block_iq4_nlx8, qs), p);
+    set_iq4(p);
+    p.set_scale(rows.f16(at));
+    out.put(0, p);
+}
+
+template <typename Sink>
+static H2O_INLINE void read(const h2o_int8_repacked & rows, const block_mxfp4x8 *, int64_t at, const Sink & out) {
+    piece p;
+    read_nibbles(rows, at + offsetof(block_mxfp4x8, qs), p);
+    set_mxfp4(rows.one(at), p);
+    out.put(0, p);
+}
+
+// the scales of a block of eight rows are together
+template <typename Sink>
+static H2O_INLINE void read(const h2o_int8_repacked & rows, const block_q4_Kx8 *, int64_t at, const Sink & out) {
+    const V::floats d    = rows.f16(at + offsetof(block_q4_Kx8, d));
+    const V::floats dmin = minus(rows.f16(at + offsetof(block_q4_Kx8, dmin)));
+
+    for_each<4>([&](auto i) {
+        V::ints x[8];
+        rows.sixteen(at + offsetof(block_q4_Kx8, qs) + 256*i,       x);
+        rows.sixteen(at + offsetof(block_q4_Kx8, qs) + 256*i + 128, x + 4);
+
+        for_each<2>([&](auto h) {
+            piece p;
+            for (int s = 0; s < 8; ++s) {
+                p.q[s] = bits_at<4*h, 4>(x[s]);
+            }
+            V::ints scale;
+            V::ints min;
+            rows.scales_k(at + offsetof(block_q4_Kx8, scales) + (2*i + h)*12, scale, min);
+            p.set_scale(V::mul(d, V::to_f32(scale)));
+            p.min = V::mul(dmin, V::to_f32(min));
+            out.put(2*i + h, p);
+        });
+    });
+}
+
+// N_BLOCK values are a block of type T
+template <ggml_type TYPE, int64_t N_BLOCK, typename T, typename Rows>
 static void unpack(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile) {
-    constexpr h2o_int8_format FORMAT = h2o_int8_format_of(TYPE);
+    constexpr int64_t SIZE = sizeof(T)*V::N/Rows::INTERLEAVED; // of a block of all rows
 
-    for (int64_t c = 0; c < H2O_INT8_COLS; c += 8) {
-        const T * rows[8];
-        int       lane[8];
-        for (int r = 0; r < 8; ++r) {
-            const int64_t row = std::min(n + c + r, op.n_out - 1);
-            rows[r] = (const T *) op.weights(e, row/N_ROWS*N_ROWS, 0);
-            lane[r] = row % N_ROWS;
+    for (int64_t c = 0; c < H2O_INT8_COLS; c += V::N) {
+        const Rows rows(op, e, n + c);
 
-            // what comes next is fetched while this is multiplied
-            if (lane[r] == 0) {
-                const char * next = (const char *) (rows[r] + (k + n_k)/ggml_blck_size(TYPE));
-                for (size_t i = 0; i < sizeof(T)*n_k/ggml_blck_size(TYPE); i += 64) {
-                    _mm_prefetch(next + i, _MM_HINT_T1);
-                }
-            }
-        }
-        for (int64_t b = 0; b < n_k/H2O_INT8_BLOCK; ++b) {
-            __m256i q[8];
-            for (int r = 0; r < 8; ++r) {
-                piece p;
-                read_block(rows[r], lane[r], k/H2O_INT8_BLOCK + b, p);
+        // as much of the weights behind this panel is fetched, in the order of memory
+        const char * next = (const char *) op.weights(e, n + H2O_INT8_COLS + c, 0) + k/N_BLOCK*SIZE;
+        const sink<TYPE, SIZE*H2O_INT8_BLOCK/N_BLOCK> out = { tile.q + c*4, tile.scale + c, tile.min + c, next };
 
-                q[r] = p.q;
-                for (int h = 0; h < FORMAT.n_parts; ++h) {
-                    tile.scale[(b*FORMAT.n_parts + h)*H2O_INT8_COLS + c + r] = p.scale[h];
-                }
-                if (FORMAT.has_min) {
-                    tile.min[b*H2O_INT8_COLS + c + r] = p.min;
-                }
-            }
-            store_turned(q, tile.q + b*H2O_INT8_BLOCK*H2O_INT8_COLS + c*4);
+        for (int64_t b = 0; b < n_k/N_BLOCK; ++b) {
+            read(rows, (const T *) nullptr, (k/N_BLOCK + b)*sizeof(T), out.from(b*N_BLOCK/H2O_INT8_BLOCK));
         }
     }
 }
@@ -293,29 +462,29 @@ bool h2o_int8_can_unpack(const ggml_tensor * w) {
     return w->buffer && (ggml_backend_buffer_is_host(w->buffer) || is_repacked(w));
 }
 
-template <ggml_type TYPE, typename T, typename T8>
+template <ggml_type TYPE, int64_t N_BLOCK, typename T, typename T8>
 static void unpack_any(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile) {
     if (is_repacked(op.w)) {
-        unpack<TYPE, T8, 8>(op, e, n, k, n_k, tile);
+        unpack<TYPE, N_BLOCK, T8, h2o_int8_repacked>(op, e, n, k, n_k, tile);
     } else {
-        unpack<TYPE, T,  1>(op, e, n, k, n_k, tile);
+        unpack<TYPE, N_BLOCK, T,  plain>(op, e, n, k, n_k, tile);
     }
 }
 
 void h2o_int8_unpack(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile) {
     switch (op.w->type) {
-        case GGML_TYPE_Q8_0:   unpack<GGML_TYPE_Q8_0,   block_q8_0,   1>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q4_1:   unpack<GGML_TYPE_Q4_1,   block_q4_1,   1>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q5_0:   unpack<GGML_TYPE_Q5_0,   block_q5_0,   1>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q5_1:   unpack<GGML_TYPE_Q5_1,   block_q5_1,   1>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q3_K:   unpack<GGML_TYPE_Q3_K,   block_q3_K,   1>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q5_K:   unpack<GGML_TYPE_Q5_K,   block_q5_K,   1>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q6_K:   unpack<GGML_TYPE_Q6_K,   block_q6_K,   1>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_IQ4_XS: unpack<GGML_TYPE_IQ4_XS, block_iq4_xs, 1>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q4_0:   unpack_any<GGML_TYPE_Q4_0,   block_q4_0,   block_q4_0x8  >(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q4_K:   unpack_any<GGML_TYPE_Q4_K,   block_q4_K,   block_q4_Kx8  >(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_IQ4_NL: unpack_any<GGML_TYPE_IQ4_NL, block_iq4_nl, block_iq4_nlx8>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_MXFP4:  unpack_any<GGML_TYPE_MXFP4,  block_mxfp4,  block_mxfp4x8 >(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q8_0:   unpack<GGML_TYPE_Q8_0,   32,  block_q8_0,   plain>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q4_1:   unpack<GGML_TYPE_Q4_1,   32,  block_q4_1,   plain>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q5_0:   unpack<GGML_TYPE_Q5_0,   32,  block_q5_0,   plain>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q5_1:   unpack<GGML_TYPE_Q5_1,   32,  block_q5_1,   plain>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q3_K:   unpack<GGML_TYPE_Q3_K,   256, block_q3_K,   plain>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q5_K:   unpack<GGML_TYPE_Q5_K,   256, block_q5_K,   plain>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q6_K:   unpack<GGML_TYPE_Q6_K,   256, block_q6_K,   plain>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_IQ4_XS: unpack<GGML_TYPE_IQ4_XS, 256, block_iq4_xs, plain>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q4_0:   unpack_any<GGML_TYPE_Q4_0,   32,  block_q4_0,   block_q4_0x8>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_Q4_K:   unpack_any<GGML_TYPE_Q4_K,   256, block_q4_K,   block_q4_Kx8>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_IQ4_NL: unpack_any<GGML_TYPE_IQ4_NL, 32,  block_iq4_nl, block_iq4_nlx8>(op, e, n, k, n_k, tile); break;
+        case GGML_TYPE_MXFP4:  unpack_any<GGML_TYPE_MXFP4,  32,  block_mxfp4,  block_mxfp4x8>(op, e, n, k, n_k, tile); break;
         default: GGML_ABORT("a type without this form");
     }
 }

@@ -31,7 +31,7 @@ static constexpr int64_t H2O_PANEL_IN  = 512; // a multiple of every block size
 static constexpr int64_t H2O_PANEL_OUT = 128;
 
 // from so many rows on, unpacking the weights costs less than it saves; ggml is slower with experts
-static constexpr int64_t H2O_MIN_ROWS        = 128;
+static constexpr int64_t H2O_MIN_ROWS        = 512;
 static constexpr int64_t H2O_MIN_ROWS_EXPERT = 64;
 
 // rows of weights that are unpacked before they are turned
@@ -133,9 +133,13 @@ static void h2o_f32_panel(const h2o_f32_linear & op, const h2o_f32_linear_work &
     }
 }
 
-// ggml's own kernels are slower
+// ggml's own kernels are slower, but for BF16 where the processor multiplies it
 static bool h2o_f32_is_faster(ggml_type type) {
+#if defined(__AVX512BF16__)
+    return type == GGML_TYPE_F16;
+#else
     return type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
+#endif
 }
 
 bool h2o_linear_f32_supported(const ggml_tensor * dst) {

@@ -21,10 +21,18 @@ size_t h2o_linear_int8_work_size(const ggml_tensor *, int) {
 #include "h2o-int8-rows.h"
 #include "h2o-linear-run.h"
 
-#include <type_traits>
-
-// from so many rows on, unpacking the weights costs less than it saves
-static constexpr int64_t H2O_MIN_ROWS = 16;
+// From so many rows on these products take less time than llama.cpp's, where weights come from memory (docs/cpu-kernel.md).
+// One row is a token that is decoded.
+static int64_t h2o_int8_min_rows(ggml_type type) {
+    switch (type) {
+        case GGML_TYPE_Q4_0:
+        case GGML_TYPE_Q4_1:   return 1;
+        case GGML_TYPE_Q3_K:
+        case GGML_TYPE_IQ4_NL:
+        case GGML_TYPE_IQ4_XS: return H2O_INT8_WIDENS ? 2 : 1;
+        default:               return 2;
+    }
+}
 
 // A tile of weights stays in the L1 cache while the rows pass over it.
 static constexpr int64_t H2O_TILE_BYTES = 16384;
@@ -94,20 +102,17 @@ static void h2o_int8_prepare(const h2o_int8_linear & op, const h2o_int8_linear_w
     }
 }
 
-template <ggml_type TYPE>
+// as many rows at once as the registers hold, then those that are left
+template <ggml_type TYPE, int RM = h2o_int8_rows_at_once(h2o_int8_format_of(TYPE))>
 static void h2o_int8_multiply(
         int64_t n_rows, int64_t n_blocks, const h2o_int8_rows & x, const h2o_int8_tile & tile, float * c, int64_t ldc, bool add) {
-    constexpr int PARTS = h2o_int8_format_of(TYPE).n_parts;
-
     int64_t i = 0;
-    const auto take = [&](auto rm) {
-        for (; i + rm <= n_rows; i += rm) {
-            const h2o_int8_rows rows = { x.q + i*x.ld_q, x.scale + i*x.ld, x.sum + i*x.ld*PARTS, x.ld_q, x.ld };
-            h2o_int8_kernel<TYPE, rm>(n_blocks, rows, tile, c + i*ldc, ldc, add);
-        }
-    };
-    take(std::integral_constant<int, h2o_int8_rows_at_once(h2o_int8_format_of(TYPE))>());
-    take(std::integral_constant<int, 1>());
+    for (; i + RM <= n_rows; i += RM) {
+        h2o_int8_kernel<TYPE, RM>(n_blocks, x.from(i, h2o_int8_format_of(TYPE).n_parts), tile, c + i*ldc, ldc, add);
+    }
+    if constexpr (RM > 1) {
+        h2o_int8_multiply<TYPE, RM - 1>(n_rows - i, n_blocks, x.from(i, h2o_int8_format_of(TYPE).n_parts), tile, c + i*ldc, ldc, add);
+    }
 }
 
 using h2o_int8_multiply_t = decltype(&h2o_int8_multiply<GGML_TYPE_Q8_0>);
@@ -134,9 +139,10 @@ static void h2o_int8_panel(const h2o_int8_linear & op, const h2o_int8_linear_wor
     const h2o_int8_multiply_t multiply = h2o_int8_multiply_of(op.w->type);
 
     const int64_t n_cols   = panel.end - panel.begin;
-    const bool    in_place = n_cols == H2O_INT8_COLS && !op.ids; // else rows of the result lie anywhere
+    const int64_t begin    = std::min(panel.begin, op.n_out - H2O_INT8_COLS); // a tile is whole: outputs before these again
+    const bool    in_place = n_cols == H2O_INT8_COLS && !op.ids;              // else rows of the result lie anywhere
 
-    float       * c   = in_place ? op.out_row(panel.rows.first) + panel.begin : work.tail;
+    float       * c   = in_place ? op.out_row(panel.rows.first) + begin : work.tail;
     const int64_t ldc = in_place ? op.n_out : H2O_INT8_COLS;
 
     for (int64_t k = 0; k < op.n_in; k += H2O_SLAB) {
@@ -144,7 +150,7 @@ static void h2o_int8_panel(const h2o_int8_linear & op, const h2o_int8_linear_wor
         const int64_t at    = k*panel.slice.n + (panel.rows.first - panel.slice.first)*n_k;
         const int64_t block = at/H2O_INT8_BLOCK;
 
-        h2o_int8_unpack(op, panel.expert, panel.begin, k, n_k, work.tile);
+        h2o_int8_unpack(op, panel.expert, begin, k, n_k, work.tile);
 
         const h2o_int8_rows x = {
             work.q + at, work.scale + block, work.sum + block*op.format.n_parts, n_k, n_k/H2O_INT8_BLOCK,
@@ -152,23 +158,31 @@ static void h2o_int8_panel(const h2o_int8_linear & op, const h2o_int8_linear_wor
         multiply(panel.rows.n, n_k/H2O_INT8_BLOCK, x, work.tile, c, ldc, k > 0);
     }
     for (int64_t i = 0; !in_place && i < panel.rows.n; ++i) {
-        std::copy_n(c + i*ldc, n_cols, op.out_row(panel.rows.first + i) + panel.begin);
+        std::copy_n(c + i*ldc + panel.begin - begin, n_cols, op.out_row(panel.rows.first + i) + panel.begin);
     }
 }
 
 bool h2o_linear_int8_supported(const ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0];
 
-    return h2o_linear_rows_each(dst) >= H2O_MIN_ROWS && h2o_int8_format_of(w->type).bits > 0 && h2o_int8_can_unpack(w);
+    return h2o_linear_rows_each(dst) >= h2o_int8_min_rows(w->type) && h2o_int8_format_of(w->type).bits > 0 && w->ne[1] >= H2O_INT8_COLS && h2o_int8_can_unpack(w);
 }
 
 void h2o_linear_int8_forward(const ggml_compute_params * params, ggml_tensor * dst) {
     const h2o_int8_linear      op(dst, params->wdata);
     const h2o_int8_linear_work work(op, params);
 
-    h2o_linear_run(params, op, H2O_INT8_COLS,
-        [&](h2o_linear_rows slice)           { h2o_int8_prepare(op, work, slice, params->ith, params->nth); },
-        [&](const h2o_linear_panel & panel) { h2o_int8_panel(op, work, panel); });
+    // several together, as the weights of the next are fetched meanwhile
+    const int64_t n_panel = H2O_INT8_COLS*std::clamp<int64_t>(op.n_out/H2O_INT8_COLS/(8*params->nth), 1, 8);
+
+    h2o_linear_run(params, op, n_panel,
+        [&](h2o_linear_rows slice) { h2o_int8_prepare(op, work, slice, params->ith, params->nth); },
+        [&](h2o_linear_panel panel) {
+            for (const int64_t end = panel.end; panel.begin < end; panel.begin = panel.end) {
+                panel.end = std::min(end, panel.begin + H2O_INT8_COLS);
+                h2o_int8_panel(op, work, panel);
+            }
+        });
 }
 
 size_t h2o_linear_int8_work_size(const ggml_tensor * dst, int n_tasks) {

@@ -105,6 +105,8 @@ static void h2o_linear_run(
                 multiply(h2o_linear_panel { slice, { first, end - first }, e, begin, std::min(op.n_out, begin + n_panel) });
             }
         }
-        ggml_barrier(params->threadpool);
+        if (slice.end() < op.n_rows) { // behind the last one the graph's own barrier is next
+            ggml_barrier(params->threadpool);
+        }
     }
 }
