@@ -182,6 +182,20 @@ describe('sequences', () => {
     await context.dispose()
   })
 
+  it('have states with which sliding windows go back as far as before', async () => {
+    const model = await tinyModel({ arch: 'gemma3', layers: 6 })
+    const [context, [, second]] = (await opened({ model })) as [Context, [Context, Sequence]]
+    await using alone = await tinyContext({ model })
+    const logits = async (sequence: Sequence) => {
+      await sequence.prefill(someTokens(150))
+      await sequence.loadState(await sequence.saveState())
+      await sequence.truncate(100)
+      return (await sequence.decode(5)).logits
+    }
+    expect(await logits(second)).toEqual(await logits(alone))
+    await context.dispose()
+  })
+
   it('end what was expected of a prompt that is aborted, with the next call', async () => {
     const [context, [, second]] = (await opened()) as [Context, [Context, Sequence]]
     const stop = new AbortController()

@@ -253,6 +253,10 @@ LLAMA_API bool h2o_has_memory(const struct llama_context * ctx, llama_seq_id seq
 // false where the context has no such sequence, or h2o_info.reason says why all of its calls are dense.
 LLAMA_API bool h2o_expect(struct llama_context * ctx, llama_seq_id seq_id, uint32_t n_tokens);
 
+// of llama_state_seq_get_size_ext and llama_state_seq_get_data_ext: the state also holds what sliding windows have from before
+// their reach, as a state of the whole context does. So the sequence can go back as far as before
+#define H2O_STATE_SEQ_FLAGS_WHOLE (1u << 31)
+
 // forgets memory set and scores of a sequence, or of all (-1), and nothing of the cache
 LLAMA_API void h2o_reset_memory(struct llama_context * ctx, llama_seq_id seq_id);
 

@@ -10,12 +10,13 @@ namespace addon {
 
 // a state of the whole context says more than one of its only sequence, and is what parallel = 1 has always saved
 static size_t state_size(const context_state & state, llama_seq_id seq_id) {
-    return state.n_streams == 0 ? llama_state_get_size(state.ctx) : llama_state_seq_get_size(state.ctx, seq_id);
+    return state.n_streams == 0 ? llama_state_get_size(state.ctx)
+                                : llama_state_seq_get_size_ext(state.ctx, seq_id, H2O_STATE_SEQ_FLAGS_WHOLE);
 }
 
 static size_t state_get(const context_state & state, llama_seq_id seq_id, uint8_t * data, size_t size) {
     return state.n_streams == 0 ? llama_state_get_data(state.ctx, data, size)
-                                : llama_state_seq_get_data(state.ctx, data, size, seq_id);
+                                : llama_state_seq_get_data_ext(state.ctx, data, size, seq_id, H2O_STATE_SEQ_FLAGS_WHOLE);
 }
 
 static size_t state_set(const context_state & state, llama_seq_id seq_id, const uint8_t * data, size_t size) {
