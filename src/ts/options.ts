@@ -108,8 +108,8 @@ export interface ContextOptions {
    */
   kvUnified?: boolean
   /**
-   * Tokens of all sequences that wait for one are decoded in one call: faster with many sequences and short caches, and
-   * equal up to rounding, where calls of their own have the bits of a context with one. Always so with kvUnified. false
+   * Tokens of all sequences that wait for one are decoded in one call: faster with many sequences, and equal up to
+   * rounding, where calls of their own have the bits of a context with one. Always so with kvUnified. false
    */
   contBatching?: boolean
   /** process.emitWarning, unless given. */

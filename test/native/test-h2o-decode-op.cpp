@@ -1,5 +1,5 @@
 // GGML_OP_H2O, DECODE: random shapes, cache types, layouts, masks, sinks and caps against a plain loop in double over what
-// the cache holds, and the same bits for 1 to 8 threads. With an argument: so many random cases.
+// the cache holds, and the same bits for 1 to 8 threads, alone and beside other streams. With an argument: so many random cases.
 
 #include "testing.h"
 
@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 
+// of one stream
 struct problem {
     int d_k;
     int d_v;
@@ -67,6 +68,31 @@ static std::vector<float> random_mask(test_random & rnd, const problem & p) {
     return mask;
 }
 
+// mask, q, k and v anew
+static void fill_problem(test_random & rnd, problem & p) {
+    p.mask = random_mask(rnd, p);
+
+    const auto fill = [&](std::vector<float> & x, size_t n, float max) {
+        x.resize(n);
+        std::generate(x.begin(), x.end(), [&] { return rnd.uniform(-max, max); });
+    };
+    fill(p.q, p.n_tokens*p.n_head()*p.d_k, 2.0f);
+    fill(p.k, p.n_kv*p.n_head_kv*p.d_k, 2.0f);
+    fill(p.v, p.n_kv*p.n_head_kv*p.d_v, 1.0f);
+
+    // what is left in cells that nobody sees
+    for (int i = 0; p.has_garbage && i < p.n_kv; ++i) {
+        bool is_seen = false;
+        for (int t = 0; t < p.n_tokens; ++t) {
+            is_seen = is_seen || p.mask[t*p.n_kv + i] == 0.0f;
+        }
+        if (!is_seen) {
+            std::fill_n(p.k.begin() + i*p.n_head_kv*p.d_k, p.n_head_kv*p.d_k, NAN);
+            std::fill_n(p.v.begin() + i*p.n_head_kv*p.d_v, p.n_head_kv*p.d_v, NAN);
+        }
+    }
+}
+
 static problem random_problem(test_random & rnd) {
     static const std::vector<ggml_type> types = {
         GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1,
@@ -94,29 +120,12 @@ static problem random_problem(test_random & rnd) {
     if (!ggml_is_quantized(p.type_v) && rnd.integer(0, 3) == 0) {
         p.d_v = rnd.pick<int>({ 8, 20, 72, 80, 112 });
     }
-    p.mask = random_mask(rnd, p);
-
-    const auto fill = [&](std::vector<float> & x, size_t n, float max) {
-        x.resize(n);
-        std::generate(x.begin(), x.end(), [&] { return rnd.uniform(-max, max); });
-    };
-    fill(p.q, p.n_tokens*p.n_head()*p.d_k, 2.0f);
-    fill(p.k, p.n_kv*p.n_head_kv*p.d_k, 2.0f);
-    fill(p.v, p.n_kv*p.n_head_kv*p.d_v, 1.0f);
-    fill(p.sinks, p.n_head(), 4.0f);
-
-    // what is left in cells that nobody sees
     p.has_garbage = !p.v_trans && !ggml_is_quantized(p.type_k) && !ggml_is_quantized(p.type_v) && rnd.integer(0, 2) == 0;
-    for (int i = 0; p.has_garbage && i < p.n_kv; ++i) {
-        bool is_seen = false;
-        for (int t = 0; t < p.n_tokens; ++t) {
-            is_seen = is_seen || p.mask[t*p.n_kv + i] == 0.0f;
-        }
-        if (!is_seen) {
-            std::fill_n(p.k.begin() + i*p.n_head_kv*p.d_k, p.n_head_kv*p.d_k, NAN);
-            std::fill_n(p.v.begin() + i*p.n_head_kv*p.d_v, p.n_head_kv*p.d_v, NAN);
-        }
-    }
+
+    p.sinks.resize(p.n_head());
+    std::generate(p.sinks.begin(), p.sinks.end(), [&] { return rnd.uniform(-4.0f, 4.0f); });
+
+    fill_problem(rnd, p);
     return p;
 }
 
@@ -125,53 +134,66 @@ static std::vector<float> as_stored(ggml_type type, const std::vector<float> & x
     return test_to_float(type, test_to_type(type, x, d), x.size());
 }
 
-static std::vector<float> run(const problem & p, int n_threads) {
+// the outputs of each stream; shapes, types and sinks are those of the first
+static std::vector<std::vector<float>> run(const std::vector<problem> & streams, int n_threads) {
+    const problem & p = streams.front();
+    const int       n = streams.size();
+
     test_graph g;
     ggml_context * ctx = g.ctx.get();
 
     const int n_apart = p.q_apart ? p.d_k + 16 : p.d_k;
 
-    ggml_tensor * q_all = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, n_apart, p.n_head(), p.n_tokens);
-    ggml_tensor * k_all = ggml_new_tensor_3d(ctx, p.type_k, p.d_k, p.n_head_kv, p.n_kv);
-    ggml_tensor * v_all = p.v_trans ? ggml_new_tensor_3d(ctx, p.type_v, p.n_kv, p.n_head_kv, p.d_v)
-                                    : ggml_new_tensor_3d(ctx, p.type_v, p.d_v, p.n_head_kv, p.n_kv);
-    ggml_tensor * mask  = ggml_new_tensor_2d(ctx, p.type_mask, p.n_kv, p.n_tokens);
+    ggml_tensor * q_all = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, n_apart, p.n_head(), p.n_tokens, n);
+    ggml_tensor * k_all = ggml_new_tensor_4d(ctx, p.type_k, p.d_k, p.n_head_kv, p.n_kv, n);
+    ggml_tensor * v_all = p.v_trans ? ggml_new_tensor_4d(ctx, p.type_v, p.n_kv, p.n_head_kv, p.d_v, n)
+                                    : ggml_new_tensor_4d(ctx, p.type_v, p.d_v, p.n_head_kv, p.n_kv, n);
+    ggml_tensor * mask  = ggml_new_tensor_4d(ctx, p.type_mask, p.n_kv, p.n_tokens, 1, n);
     ggml_tensor * sinks = p.has_sinks ? ggml_new_tensor_1d(ctx, GGML_TYPE_F32, p.n_head()) : nullptr;
 
-    ggml_tensor * q = ggml_view_3d(ctx, q_all, p.d_k, p.n_head(), p.n_tokens, q_all->nb[1], q_all->nb[2], 0);
+    ggml_tensor * q = ggml_view_4d(ctx, q_all, p.d_k, p.n_head(), p.n_tokens, n, q_all->nb[1], q_all->nb[2], q_all->nb[3], 0);
 
     ggml_tensor * out = ggml_h2o_decode(ctx, q, ggml_permute(ctx, k_all, 0, 2, 1, 3), ggml_permute(ctx, v_all, 0, 2, 1, 3),
             mask, sinks, p.v_trans, p.scale, p.cap);
 
-    CHECK(out->ne[0] == p.d_v && out->ne[1] == p.n_head() && out->ne[2] == p.n_tokens);
+    CHECK(out->ne[0] == p.d_v && out->ne[1] == p.n_head() && out->ne[2] == p.n_tokens && out->ne[3] == n);
 
     g.alloc();
 
-    std::vector<float> q_data(ggml_nelements(q_all), NAN);
-    for (int i = 0; i < p.n_tokens*p.n_head(); ++i) {
-        std::copy_n(p.q.begin() + i*p.d_k, p.d_k, q_data.begin() + i*n_apart);
-    }
-    test_set(q_all, q_data);
-    test_set(k_all, test_to_type(p.type_k, p.k, p.d_k));
+    std::vector<float> q_data, k, v, masks;
 
-    if (p.v_trans) {
-        std::vector<float> v(p.v.size());
-        for (int i = 0; i < p.n_kv; ++i) {
+    for (const problem & s : streams) {
+        for (int i = 0; i < p.n_tokens*p.n_head(); ++i) {
+            q_data.insert(q_data.end(), s.q.begin() + i*p.d_k, s.q.begin() + (i + 1)*p.d_k);
+            q_data.insert(q_data.end(), n_apart - p.d_k, NAN);
+        }
+        k    .insert(k    .end(), s.k   .begin(), s.k   .end());
+        masks.insert(masks.end(), s.mask.begin(), s.mask.end());
+
+        const size_t at = v.size();
+        v.insert(v.end(), s.v.begin(), s.v.end());
+        for (int i = 0; p.v_trans && i < p.n_kv; ++i) {
             for (int j = 0; j < p.n_head_kv*p.d_v; ++j) {
-                v[(j%p.d_v*p.n_head_kv + j/p.d_v)*p.n_kv + i] = p.v[i*p.n_head_kv*p.d_v + j];
+                v[at + (j%p.d_v*p.n_head_kv + j/p.d_v)*p.n_kv + i] = s.v[i*p.n_head_kv*p.d_v + j];
             }
         }
-        test_set(v_all, test_to_type(p.type_v, v, p.n_kv));
-    } else {
-        test_set(v_all, test_to_type(p.type_v, p.v, p.d_v));
     }
-    test_set(mask, test_to_type(p.type_mask, p.mask, p.n_kv));
+    test_set(q_all, q_data);
+    test_set(k_all, test_to_type(p.type_k, k, p.d_k));
+    test_set(v_all, test_to_type(p.type_v, v, p.v_trans ? p.n_kv : p.d_v));
+    test_set(mask, test_to_type(p.type_mask, masks, p.n_kv));
     if (sinks) {
         test_set(sinks, p.sinks);
     }
     g.compute({ out }, n_threads);
 
-    return test_get<float>(out);
+    const std::vector<float> all = test_get<float>(out);
+
+    std::vector<std::vector<float>> res;
+    for (int s = 0; s < n; ++s) {
+        res.emplace_back(all.begin() + all.size()/n*s, all.begin() + all.size()/n*(s + 1));
+    }
+    return res;
 }
 
 // the same in double
@@ -213,8 +235,12 @@ static std::vector<double> expected(const problem & p) {
     return res;
 }
 
+static bool has_same_bits(const std::vector<float> & a, const std::vector<float> & b) {
+    return a.size() == b.size() && memcmp(a.data(), b.data(), a.size()*sizeof(float)) == 0;
+}
+
 static void test_problem(const problem & p, int n_threads) {
-    const std::vector<float>  got  = run(p, 1);
+    const std::vector<float>  got  = run({ p }, 1)[0];
     const std::vector<double> want = expected(p);
 
     double diff = 0.0, size = 0.0;
@@ -228,8 +254,46 @@ static void test_problem(const problem & p, int n_threads) {
                 p.v_trans, p.has_sinks, p.cap, diff/size);
         CHECK(!"equal to the loop in double");
     }
-    const std::vector<float> again = run(p, n_threads);
-    CHECK(memcmp(again.data(), got.data(), got.size()*sizeof(float)) == 0);
+    CHECK(has_same_bits(run({ p }, n_threads)[0], got));
+}
+
+// each stream has the bits that it has alone
+static void test_streams(test_random & rnd, const problem & p, int n_threads) {
+    std::vector<problem> streams(rnd.integer(1, std::min(8, GGML_H2O_DECODE_MAX/p.n_tokens)), p);
+    for (size_t s = 1; s < streams.size(); ++s) {
+        fill_problem(rnd, streams[s]);
+    }
+    const auto got = run(streams, n_threads);
+    for (size_t s = 0; s < streams.size(); ++s) {
+        CHECK(has_same_bits(got[s], run({ streams[s] }, 1)[0]));
+    }
+}
+
+// also beside one that is so long that its ranges are larger
+static void test_long_neighbour(test_random & rnd) {
+    problem p = {};
+    p.d_k  = p.d_v = 32;
+    p.n_head_kv    = 4;
+    p.n_group      = 5;
+    p.n_tokens     = 2; // ten rows of a KV head
+    p.n_kv         = 512;
+    p.type_k       = p.type_v = p.type_mask = GGML_TYPE_F16;
+    p.scale        = 1.0f;
+    fill_problem(rnd, p);
+
+    problem longer = p;
+    longer.n_kv = 256*40;
+    fill_problem(rnd, longer);
+
+    problem shorter = longer; // p with cells behind it that nobody sees
+    std::copy(p.q.begin(), p.q.end(), shorter.q.begin());
+    std::copy(p.k.begin(), p.k.end(), shorter.k.begin());
+    std::copy(p.v.begin(), p.v.end(), shorter.v.begin());
+    std::fill(shorter.mask.begin(), shorter.mask.end(), -INFINITY);
+    for (int t = 0; t < p.n_tokens; ++t) {
+        std::copy_n(p.mask.begin() + t*p.n_kv, p.n_kv, shorter.mask.begin() + t*shorter.n_kv);
+    }
+    CHECK(has_same_bits(run({ longer, shorter }, 2)[1], run({ p }, 1)[0]));
 }
 
 int main(int argc, char ** argv) {
@@ -237,8 +301,13 @@ int main(int argc, char ** argv) {
 
     const int n_cases = argc > 1 ? atoi(argv[1]) : 200;
     for (int i = 0; i < n_cases; ++i) {
-        test_problem(random_problem(rnd), 2 + i % 7);
+        const problem p = random_problem(rnd);
+
+        test_problem(p, 2 + i % 7);
+        test_streams(rnd, p, 1 + i % 3);
     }
+    test_long_neighbour(rnd);
+
     printf("H2O decode op: checks passed\n");
     return 0;
 }

@@ -1,6 +1,6 @@
 // Sequences of one context. In streams, each has the logits that a context of its own would give, to the bit: whatever the
-// others hold, read or decode in between, in calls of their own or in the same one, and through any order of edits, saves
-// and aborted calls. In a pool, the reader of a text is sparse, and so are those who go on from it.
+// others hold, read or decode in between, in calls of their own or beside a sparse one, and through any order of edits, saves
+// and aborted calls. Dense tokens of several in one graph have them up to rounding. In a pool, the reader of a text is sparse, and so are those who go on from it.
 
 #include "node-watch.h"
 #include "testing.h"
@@ -191,6 +191,38 @@ static bool is_close(const std::vector<float> & a, const std::vector<float> & b,
         diff += (double) (a[i] - b[i])*(a[i] - b[i]);
     }
     return a.size() == b.size() && diff <= bound*sum;
+}
+
+// dense tokens of several streams share a graph, and take the exact kernel there, too
+static void test_rows(const tiny_model & model, const test_context_params & params) {
+    test_context ctx(model, params);
+
+    std::vector<std::unique_ptr<test_context>> own;
+    for (int s = 0; s < N_SEQ; ++s) {
+        own.push_back(std::make_unique<test_context>(model, alone(params)));
+        for (int i = 0; i <= s; ++i) {
+            const auto text = tiny_prompt(200, 10*s + i);
+            ctx.decode(text, s);
+            own[s]->decode(text);
+        }
+    }
+    // products of weights with several rows sum in another order, and a cache rounds what they give
+    const double bound = params.type_kv == GGML_TYPE_F32 ? 1e-9 : 1e-6; // stock's attention: 7e-5
+
+    const std::vector<std::vector<llama_seq_id>> calls = { { 0, 1, 2, 3 }, { 1, 2 }, { 0, 3 }, { 3, 1, 0 } };
+    for (const auto & seq_ids : calls) {
+        for (const int n : { 1, 3 }) {
+            std::vector<test_run> runs;
+            for (const llama_seq_id s : seq_ids) {
+                runs.push_back({ s, tiny_prompt(n, s + n) });
+            }
+            CHECK(ctx.try_decode(runs) == 0 && ctx.call().is_exact);
+            for (size_t i = 0; i < runs.size(); ++i) {
+                own[runs[i].seq_id]->decode(runs[i].tokens);
+                CHECK(is_close(rows(ctx, i*n, n), own[runs[i].seq_id]->logits(), bound));
+            }
+        }
+    }
 }
 
 // One text, read by sequence 0 and gone on with by others. Bits are not promised: stock's attention of a dense call
@@ -445,6 +477,7 @@ int main() {
             test_streams(model, params, false);
             test_streams(model, params, true);
             test_mixed  (model, params);
+            test_rows   (model, params);
 
             const bool is_single_pass = params.schedule == H2O_SCHEDULE_SINGLE_PASS;
 

@@ -67,7 +67,7 @@ ggml_tensor * h2o_build_exact(
         ggml_tensor                     * mask,
         const h2o_softmax               & softmax,
         int32_t                           il) {
-    if (q->ne[2] > GGML_H2O_DECODE_MAX || k->ne[3] != 1 || !h2o_is_on_cpu(k) || !h2o_is_on_cpu(v)) {
+    if (q->ne[2] > GGML_H2O_DECODE_MAX || !h2o_is_on_cpu(k) || !h2o_is_on_cpu(v)) {
         return nullptr;
     }
     if (q->type != GGML_TYPE_F32) {
@@ -75,6 +75,10 @@ ggml_tensor * h2o_build_exact(
     } else if (q->nb[0] != sizeof(float)) {
         q = ggml_cont(ctx, q);
     }
+    const int64_t n_streams = k->ne[3];
+    const int64_t n_tokens  = q->ne[2]/n_streams; // of each
+
+    q = ggml_view_4d(ctx, q, q->ne[0], q->ne[1], n_tokens, n_streams, q->nb[1], q->nb[2], n_tokens*q->nb[2], 0);
 
     ggml_tensor * cur = ggml_h2o_decode(ctx, q, ggml_permute(ctx, k, 0, 2, 1, 3), ggml_permute(ctx, v, 0, 2, 1, 3), mask,
             softmax.sinks, h2o_is_transposed(v), softmax.scale, softmax.cap);
@@ -82,5 +86,5 @@ ggml_tensor * h2o_build_exact(
     if (ggml_tensor * signs = inp.build_signs(ctx, k, il)) {
         ggml_h2o_decode_add_signs(cur, signs, inp.range, inp.n_decode);
     }
-    return ggml_reshape_2d(ctx, cur, cur->ne[0]*cur->ne[1], cur->ne[2]);
+    return ggml_reshape_2d(ctx, cur, cur->ne[0]*cur->ne[1], n_tokens*n_streams);
 }

@@ -141,9 +141,7 @@ h2o_call h2o_cache::dense_call(h2o_reason decode_reason) const {
     const int32_t n_tokens = std::accumulate(runs.begin(), runs.end(), 0,
             [](int32_t n, const h2o_run & run) { return n + (int32_t) run.n_tokens; });
 
-    // a graph of several streams has stock's attention
-    const bool is_ours   = has_exact && refused == H2O_REASON_NONE && n_tokens <= GGML_H2O_DECODE_MAX &&
-        (runs.size() == 1 || states.size() == 1);
+    const bool is_ours   = has_exact && refused == H2O_REASON_NONE && n_tokens <= GGML_H2O_DECODE_MAX;
     const bool is_sparse = decode_reason == H2O_REASON_NONE;
 
     h2o_call res = {};

@@ -211,12 +211,13 @@ ggml_tensor * ggml_h2o_decode(
         bool           v_trans,
         float          scale,
         float          cap) {
-    const int64_t n_head   = q->ne[1];
-    const int64_t n_tokens = q->ne[2];
-    const int64_t n_kv     = k->ne[1];
+    const int64_t n_head    = q->ne[1];
+    const int64_t n_tokens  = q->ne[2];
+    const int64_t n_streams = q->ne[3];
+    const int64_t n_kv      = k->ne[1];
 
-    GGML_ASSERT(q->type == GGML_TYPE_F32 && q->nb[0] == sizeof(float) && n_tokens <= GGML_H2O_DECODE_MAX);
-    GGML_ASSERT(q->ne[3] == 1 && k->ne[3] == 1 && v->ne[3] == 1);
+    GGML_ASSERT(q->type == GGML_TYPE_F32 && q->nb[0] == sizeof(float) && n_tokens*n_streams <= GGML_H2O_DECODE_MAX);
+    GGML_ASSERT(k->ne[3] == n_streams && v->ne[3] == n_streams && mask->ne[3] == n_streams);
     GGML_ASSERT(q->ne[0] == k->ne[0] && n_head % k->ne[2] == 0 && k->ne[2] == v->ne[2] && n_kv == v->ne[v_trans ? 0 : 1]);
     GGML_ASSERT(k->nb[0] == ggml_type_size(k->type) && v->nb[0] == ggml_type_size(v->type));
     GGML_ASSERT(!v_trans || !ggml_is_quantized(v->type));
@@ -224,7 +225,7 @@ ggml_tensor * ggml_h2o_decode(
     GGML_ASSERT(mask->ne[0] == n_kv && mask->ne[1] >= n_tokens && mask->nb[0] == ggml_type_size(mask->type));
     GGML_ASSERT(!sinks || (sinks->type == GGML_TYPE_F32 && ggml_is_contiguous(sinks) && sinks->ne[0] == n_head));
 
-    ggml_tensor * result = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, v->ne[v_trans ? 1 : 0], n_head, n_tokens);
+    ggml_tensor * result = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, v->ne[v_trans ? 1 : 0], n_head, n_tokens, n_streams);
 
     const ggml_h2o_decode_params params = { GGML_H2O_OP_DECODE, v_trans, scale, cap, 0 };
     ggml_set_op_params(result, &params, sizeof(params));
@@ -264,7 +265,7 @@ ggml_tensor * ggml_h2o_signs(ggml_context * ctx, ggml_tensor * k, ggml_tensor * 
 
 void ggml_h2o_decode_add_signs(ggml_tensor * decode, ggml_tensor * signs, ggml_tensor * range, int32_t n_heavy) {
     GGML_ASSERT(decode->op == GGML_OP_H2O && ggml_h2o_get_op(decode) == GGML_H2O_OP_DECODE && n_heavy > 0);
-    GGML_ASSERT(ggml_h2o_are_signs_of(signs, decode->src[1], range));
+    GGML_ASSERT(decode->ne[3] == 1 && ggml_h2o_are_signs_of(signs, decode->src[1], range));
 
     ((ggml_h2o_decode_params *) decode->op_params)->n_heavy = n_heavy;
 

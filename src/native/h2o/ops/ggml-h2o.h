@@ -149,14 +149,15 @@ GGML_API struct ggml_tensor * ggml_h2o_query(
         float                 scale);
 
 // Exact attention of few queries over the whole cache: every query of every head sees the keys that the mask shows it.
-// K and V are read once for all of them. On the CPU only: elsewhere stock's attention stays.
-//   q     F32 [d_k, n_head, n_tokens], n_tokens <= GGML_H2O_DECODE_MAX; its rows may lie apart
-//   k     any [d_k, n_kv, n_head_kv]
-//   v     any [d_v, n_kv, n_head_kv], or with v_trans [n_kv, d_v, n_head_kv] and no quantised type
-//   mask  F16 or F32 [n_kv, >= n_tokens]: added to the logits; a key with -inf is hidden
+// K and V of a stream are read once for all of its queries, whose bits depend on no other stream. On the CPU only: elsewhere
+// stock's attention stays.
+//   q     F32 [d_k, n_head, n_tokens, n_streams], n_tokens*n_streams <= GGML_H2O_DECODE_MAX; its rows may lie apart
+//   k     any [d_k, n_kv, n_head_kv, n_streams]
+//   v     any [d_v, n_kv, n_head_kv, n_streams], or with v_trans [n_kv, d_v, n_head_kv, n_streams] and no quantised type
+//   mask  F16 or F32 [n_kv, >= n_tokens, 1, n_streams]: added to the logits; a key with -inf is hidden
 //   sinks F32 [n_head] one more logit of each head with a value of zero, or null
 // cap: logits become cap*tanh(logit/cap) before the mask; 0: they stay
-// -> F32 [d_v, n_head, n_tokens]; zeros for a query that sees no key
+// -> F32 [d_v, n_head, n_tokens, n_streams]; zeros for a query that sees no key
 GGML_API struct ggml_tensor * ggml_h2o_decode(
         struct ggml_context * ctx,
         struct ggml_tensor  * q,
@@ -193,7 +194,7 @@ GGML_API struct ggml_tensor * ggml_h2o_signs(
         struct ggml_tensor  * signs,
         struct ggml_tensor  * range);
 
-// What ggml_h2o_decode returned becomes sparse: a query head chooses n_heavy keys of pages [1, range[1]), and the heads of a KV head
+// What ggml_h2o_decode returned for one stream becomes sparse: a query head chooses n_heavy keys of pages [1, range[1]), and the heads of a KV head
 // read what any of them chose, and the edges.
 //   signs: of the same keys, complete up to page range[1]
 GGML_API void ggml_h2o_decode_add_signs(

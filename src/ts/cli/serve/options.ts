@@ -38,7 +38,7 @@ const serverOptions = [
   { group: server, names: ['-np', '--parallel'], value: 'N', env: 'LLAMA_ARG_N_PARALLEL', parse: integer(1, 64), default: 1,
     help: 'slots: requests that run at once, each with -c tokens' },
   { group: server, names: ['-cb', '--cont-batching'], env: 'LLAMA_ARG_CONT_BATCHING',
-    help: 'tokens of all slots in one graph: faster for many slots and short prompts; answers are equal up to rounding' },
+    help: 'tokens of all slots in one graph: faster from some four slots on; answers are equal up to rounding' },
   { group: server, names: ['-nocb', '--no-cont-batching'], help: 'each slot has a graph of its own (default)' },
   { group: server, names: ['-cram', '--cache-ram'], value: 'MIB', env: 'LLAMA_ARG_CACHE_RAM', parse: integer(-1, 2 ** 30),
     help: `memory for what slots held, so that it is not read again; 0 = none, -1 = without a bound (default: ${defaultCacheMiB}, at most half of what the model and its context leave)` },

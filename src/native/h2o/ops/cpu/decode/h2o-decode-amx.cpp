@@ -97,7 +97,7 @@ static void h2o_amx_pack_cells(
     const int64_t n_here = std::min<int64_t>(32, seen.n - i);
 
     std::fill(w.rows, w.rows + 32*n.pad_k, 0.0f);
-    const h2o_decode_cells keys(op.k);
+    const h2o_decode_cells keys(op, op.k);
     for (int64_t r = 0; r < n_here; ++r) {
         keys.read(seen.cells[i + r], ih, w.rows + r*n.pad_k);
     }
@@ -106,7 +106,7 @@ static void h2o_amx_pack_cells(
 
     std::fill(w.rows, w.rows + 32*n.pad_v, 0.0f);
     if (!op.p.v_trans) {
-        const h2o_decode_cells values(op.v);
+        const h2o_decode_cells values(op, op.v);
         for (int64_t r = 0; r < n_here; ++r) {
             values.read(seen.cells[i + r], ih, w.rows + r*n.pad_v);
         }
@@ -115,7 +115,7 @@ static void h2o_amx_pack_cells(
 
         float channel[H2O_DECODE_TILE];
         for (int64_t j = 0; j < op.d_v; ++j) {
-            h2o_row_to_float(op.v->type, (const char *) op.v->data + ih*op.v->nb[2] + j*op.v->nb[1] + first*op.v->nb[0],
+            h2o_row_to_float(op.v->type, op.data(op.v) + ih*op.v->nb[2] + j*op.v->nb[1] + first*op.v->nb[0],
                     channel, seen.cells[i + n_here - 1] + 1 - first);
             for (int64_t r = 0; r < n_here; ++r) {
                 w.rows[r*n.pad_v + j] = channel[seen.cells[i + r] - first];

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "h2o-decode-op.h"
+
 #include "h2o-rows.h"
 
 // n values as F32: src itself if they are, else in buf
@@ -14,9 +16,9 @@ static inline const float * h2o_decode_floats(ggml_type type, const void * src, 
 }
 
 struct h2o_decode_cells {
-    // t: [d, n_kv, n_head_kv], not transposed
-    explicit h2o_decode_cells(const ggml_tensor * t) :
-        data((const char *) t->data), nb(t->nb[1]), nb_head(t->nb[2]), size(ggml_row_size(t->type, t->ne[0])), type(t->type),
+    // t: the op's k, or its v where that is not transposed
+    h2o_decode_cells(const h2o_decode_op & op, const ggml_tensor * t) :
+        data(op.data(t)), nb(t->nb[1]), nb_head(t->nb[2]), size(ggml_row_size(t->type, t->ne[0])), type(t->type),
         d(t->ne[0]), n_head_kv(t->ne[2]) {}
 
     const char * const data;

@@ -58,7 +58,7 @@ static void h2o_each_four(const h2o_decode_cells & cells, const h2o_decode_seen 
 }
 
 static void h2o_few_logits(const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen) {
-    h2o_each_four(h2o_decode_cells(op.k), seen, w.cells, [&](int64_t i, int64_t ih, h2o_four keys) {
+    h2o_each_four(h2o_decode_cells(op, op.k), seen, w.cells, [&](int64_t i, int64_t ih, h2o_four keys) {
         h2o_in_steps(op.n_rows, [&](auto n, int64_t row) {
             const int64_t at = ih*op.n_rows + row;
 
@@ -83,7 +83,7 @@ static void h2o_few_weights(
 
 static void h2o_few_values(
         const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen, h2o_decode_state state) {
-    h2o_each_four(h2o_decode_cells(op.v), seen, w.cells, [&](int64_t i, int64_t ih, h2o_four values) {
+    h2o_each_four(h2o_decode_cells(op, op.v), seen, w.cells, [&](int64_t i, int64_t ih, h2o_four values) {
         h2o_in_steps(op.n_rows, [&](auto n, int64_t row) {
             const int64_t at = ih*op.n_rows + row;
 
@@ -106,7 +106,7 @@ static void h2o_few_channels(
 
             h2o_four channels;
             for (int64_t k = 0; k < 4; ++k) {
-                const char * src = (const char *) op.v->data + ih*op.v->nb[2] + (j + k)*op.v->nb[1] + first*op.v->nb[0];
+                const char * src = op.data(op.v) + ih*op.v->nb[2] + (j + k)*op.v->nb[1] + first*op.v->nb[0];
 
                 channels.row[k] = k < n_here ? h2o_decode_floats(op.v->type, src, w.cells + k*H2O_DECODE_TILE, n) : channels.row[k - 1];
             }

@@ -31,13 +31,13 @@ int64_t h2o_decode_many_work_size(const h2o_decode_op & op) {
 }
 
 static void h2o_many_unpack(const h2o_decode_op & op, const h2o_many_work & w, const h2o_decode_seen & seen, int64_t ih) {
-    const h2o_decode_cells keys(op.k);
+    const h2o_decode_cells keys(op, op.k);
     for (int64_t i = 0; i < seen.n; ++i) {
         keys.read(seen.cells[i], ih, w.k + i*op.d_k);
     }
 
     if (!op.p.v_trans) {
-        const h2o_decode_cells values(op.v);
+        const h2o_decode_cells values(op, op.v);
         for (int64_t i = 0; i < seen.n; ++i) {
             values.read(seen.cells[i], ih, w.v + i*op.ld_v);
             std::fill(w.v + i*op.ld_v + op.d_v, w.v + (i + 1)*op.ld_v, 0.0f);
@@ -50,7 +50,7 @@ static void h2o_many_unpack(const h2o_decode_op & op, const h2o_many_work & w, c
         if (j >= op.d_v) {
             std::fill(w.channel, w.channel + H2O_DECODE_TILE, 0.0f);
         } else {
-            h2o_row_to_float(op.v->type, (const char *) op.v->data + ih*op.v->nb[2] + j*op.v->nb[1] + first*op.v->nb[0],
+            h2o_row_to_float(op.v->type, op.data(op.v) + ih*op.v->nb[2] + j*op.v->nb[1] + first*op.v->nb[0],
                     w.channel, seen.cells[seen.n - 1] + 1 - first);
         }
         for (int64_t i = 0; i < seen.n; ++i) {

@@ -1,7 +1,8 @@
 // What the kernels of GGML_H2O_OP_DECODE read from the op, and how its keys are shared out.
 //
-// Keys come in ranges, whose number and size follow from the op's shape alone. Each range gives every row an
-// online-softmax state, and these are merged in the order of the ranges: threads change no bit.
+// Keys come in ranges, whose number and size follow from the shape of a stream's part and the keys that its tokens see. Each
+// range gives every row an online-softmax state, and these are merged in the order of the ranges: neither threads nor other
+// streams change a bit.
 
 #pragma once
 
@@ -31,14 +32,19 @@ struct h2o_decode_state {
     h2o_decode_state from(int64_t row, int64_t ld_v) const { return { o + row*ld_v, max + row, sum + row }; }
 };
 
+// What is done for one stream of the cache.
 struct h2o_decode_op {
-    explicit h2o_decode_op(const ggml_tensor * dst) :
+    // n_kv: cells of it that are looked at
+    h2o_decode_op(const ggml_tensor * dst, int64_t stream, int64_t n_kv) :
         p(*ggml_h2o_get_decode_params(dst)),
         q(dst->src[0]), k(dst->src[1]), v(dst->src[2]), mask(dst->src[3]), sinks(dst->src[4]),
-        signs(dst->src[5]), range(dst->src[6]),
+        signs(dst->src[5]), range(dst->src[6]), stream(stream),
         d_k(q->ne[0]), d_v(dst->ne[0]), ld_v(h2o_col_pad(d_v)), n_head_kv(k->ne[2]), n_group(q->ne[1]/n_head_kv),
-        n_tokens(q->ne[2]), n_rows(n_tokens*n_group), n_kv(k->ne[1]), has_few_rows(n_rows <= H2O_DECODE_FEW),
+        n_tokens(q->ne[2]), n_rows(n_tokens*n_group), n_kv(n_kv), has_few_rows(n_rows <= H2O_DECODE_FEW),
         n_range(range_size(n_kv, has_few_rows ? 1 : n_head_kv)), n_ranges((n_kv + n_range - 1)/n_range) {}
+
+    // the first stream, with all cells
+    explicit h2o_decode_op(const ggml_tensor * dst) : h2o_decode_op(dst, 0, dst->src[1]->ne[1]) {}
 
     const ggml_h2o_decode_params & p;
 
@@ -50,12 +56,14 @@ struct h2o_decode_op {
     const ggml_tensor * signs; // of sparse decoding
     const ggml_tensor * range;
 
+    const int64_t stream;
+
     const int64_t d_k;
     const int64_t d_v;
     const int64_t ld_v;
     const int64_t n_head_kv;
     const int64_t n_group;  // query heads of a KV head
-    const int64_t n_tokens;
+    const int64_t n_tokens; // of the stream
     const int64_t n_rows;   // of a KV head: token*n_group + head of the group
     const int64_t n_kv;
 
@@ -70,13 +78,20 @@ struct h2o_decode_op {
         return std::max<int64_t>(1, n_tiles*n_pieces/64)*H2O_DECODE_TILE;
     }
 
-    const float * query(int64_t ih, int64_t row) const {
-        return (const float *) ((const char *) q->data + row/n_group*q->nb[2] + (ih*n_group + row%n_group)*q->nb[1]);
+    // ranges of any n_kv up to this one
+    int64_t max_ranges() const {
+        return std::min<int64_t>((n_kv + H2O_DECODE_TILE - 1)/H2O_DECODE_TILE, 128/(has_few_rows ? 1 : n_head_kv) + 1);
     }
 
-    // floats of the states of all ranges, and of one
-    int64_t size_states() const { return n_ranges*size_state(); }
-    int64_t size_state()  const { return n_head_kv*n_rows*(ld_v + 2); }
+    // the stream's part of q, k, v or the mask
+    const char * data(const ggml_tensor * t) const { return (const char *) t->data + stream*t->nb[3]; }
+
+    const float * query(int64_t ih, int64_t row) const {
+        return (const float *) (data(q) + row/n_group*q->nb[2] + (ih*n_group + row%n_group)*q->nb[1]);
+    }
+
+    // floats of the state of a range
+    int64_t size_state() const { return n_head_kv*n_rows*(ld_v + 2); }
 
     // rows of all KV heads: ih*n_rows + row
     h2o_decode_state state(float * states, int64_t range) const {

@@ -106,31 +106,18 @@ struct h2o_sparse_token {
     const int64_t end_page; // candidates are pages [1, end_page)
 
     h2o_sparse_token(const h2o_decode_op & op, int64_t token) :
-        op(op), token(token), n_seen(find_seen()),
+        op(op), token(token), n_seen(h2o_decode_n_seen(op, token)),
         end_page(std::min<int64_t>(((const int32_t *) op.range->data)[1], std::max<int64_t>(0, n_seen - H2O_LOCAL)/GGML_H2O_PAGE)) {}
 
     int64_t n_cand()  const { return std::max<int64_t>(0, end_page - 1)*GGML_H2O_PAGE; }
     bool    chooses() const { return n_cand() > op.p.n_heavy; }
 
     const float * q(int64_t head) const {
-        return (const float *) ((const char *) op.q->data + token*op.q->nb[2] + head*op.q->nb[1]);
+        return (const float *) (op.data(op.q) + token*op.q->nb[2] + head*op.q->nb[1]);
     }
 
     // what the mask adds to the logit of a cell
-    float mask(int64_t cell) const {
-        const char * row = (const char *) op.mask->data + token*op.mask->nb[1];
-
-        return op.mask->type == GGML_TYPE_F16 ? GGML_CPU_FP16_TO_FP32(((const ggml_fp16_t *) row)[cell]) : ((const float *) row)[cell];
-    }
-
-private:
-    int64_t find_seen() const {
-        int64_t n = op.n_kv;
-        while (n > 0 && mask(n - 1) == -INFINITY) {
-            --n;
-        }
-        return n;
-    }
+    float mask(int64_t cell) const { return h2o_decode_mask_at(op, token, cell); }
 };
 
 }
@@ -298,8 +285,8 @@ static void h2o_attend_piece(const h2o_sparse_token & t, const h2o_sparse_work &
         }
     }
 
-    const h2o_decode_cells values(op.v);
-    h2o_each_four_of(h2o_decode_cells(op.k), cells, n, ih, w.rows, [&](int64_t i, h2o_four keys) {
+    const h2o_decode_cells values(op, op.v);
+    h2o_each_four_of(h2o_decode_cells(op, op.k), cells, n, ih, w.rows, [&](int64_t i, h2o_four keys) {
         for (int64_t k = i; k < std::min(n, i + 4) && !op.p.v_trans; ++k) {
             values.fetch(cells[k], ih); // for later
         }
@@ -332,7 +319,7 @@ static void h2o_attend_piece(const h2o_sparse_token & t, const h2o_sparse_work &
 
     if (op.p.v_trans) {
         for (int64_t j = 0; j < op.d_v; ++j) {
-            const char * channel = (const char *) op.v->data + ih*op.v->nb[2] + j*op.v->nb[1];
+            const char * channel = op.data(op.v) + ih*op.v->nb[2] + j*op.v->nb[1];
             for (int64_t i = 0; i < n; ++i) {
                 const float x = h2o_value_at(op.v, channel + cells[i]*op.v->nb[0]);
                 for (int64_t row = 0; row < op.n_group; ++row) {

@@ -3,6 +3,7 @@
 #include "h2o-decode-amx.h"
 #include "h2o-decode-few.h"
 #include "h2o-decode-many.h"
+#include "h2o-decode-mask.h"
 #include "h2o-decode-op.h"
 #include "h2o-decode-sparse.h"
 
@@ -10,9 +11,23 @@
 
 #include <cmath>
 
-// Two steps, each shared by all threads: ranges of keys, then rows whose states over all ranges are merged.
+// Two steps, each shared by all threads: ranges of keys of each stream, then rows whose states over all ranges are merged.
 
 static constexpr int64_t H2O_ALIGN = 16; // floats of a cache line
+
+// cells of a stream up to the last tile that any of its tokens sees
+static int64_t h2o_decode_n_tiled(const h2o_decode_op & op) {
+    int64_t n = 0;
+    for (int64_t t = 0; t < op.n_tokens; ++t) {
+        n = std::max(n, h2o_decode_n_seen(op, t));
+    }
+    return std::min<int64_t>(GGML_PAD(n, H2O_DECODE_TILE), op.n_kv);
+}
+
+// floats of all states
+static int64_t h2o_decode_states_size(const h2o_decode_op & op, int64_t n_streams) {
+    return n_streams*op.max_ranges()*op.size_state();
+}
 
 static int64_t h2o_decode_thread_size(const h2o_decode_op & op) {
     return GGML_PAD(
@@ -27,7 +42,7 @@ static void h2o_decode_begin(const h2o_decode_op & op, h2o_decode_state state, i
     std::fill(state.sum, state.sum + n_rows,         0.0f);
 }
 
-// the output of one row of all KV heads' rows
+// the output of one row of all KV heads' rows of a stream
 static void h2o_decode_merge(const h2o_decode_op & op, float * states, int64_t at, ggml_tensor * dst) {
     const int64_t head  = at/op.n_rows*op.n_group + at%op.n_group;
     const int64_t token = at%op.n_rows/op.n_group;
@@ -41,7 +56,7 @@ static void h2o_decode_merge(const h2o_decode_op & op, float * states, int64_t a
     // of a maximum there may be none: then weights are 0, and what is not a number stays so
     const auto weight = [&](float x) { return x == -INFINITY ? 0.0f : expf(x - max); };
 
-    float * out = (float *) ((char *) dst->data + token*dst->nb[2] + head*dst->nb[1]);
+    float * out = (float *) ((char *) dst->data + op.stream*dst->nb[3] + token*dst->nb[2] + head*dst->nb[1]);
     std::fill(out, out + op.d_v, 0.0f);
 
     float sum = weight(sink);
@@ -62,36 +77,51 @@ static void h2o_decode_merge(const h2o_decode_op & op, float * states, int64_t a
 }
 
 void h2o_forward_decode(const ggml_compute_params * params, ggml_tensor * dst) {
-    const h2o_decode_op op(dst);
+    const h2o_decode_op all(dst);
 
-    if (op.p.n_heavy > 0) {
+    if (all.p.n_heavy > 0) {
         h2o_forward_decode_sparse(params, dst);
         return;
     }
 
-    float * states = (float *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN*sizeof(float));
-    float * work   = states + GGML_PAD(op.size_states(), H2O_ALIGN) + params->ith*h2o_decode_thread_size(op);
+    const int64_t n_streams = dst->ne[3];
+    const int64_t n_ranges  = all.max_ranges();
+    const int64_t n_heads   = all.has_few_rows ? 1 : all.n_head_kv; // pieces of a range
+    const int64_t n_rows    = all.n_head_kv*all.n_rows;             // of a stream
+
+    float * base = (float *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN*sizeof(float));
+    float * work = base + GGML_PAD(h2o_decode_states_size(all, n_streams), H2O_ALIGN) + params->ith*h2o_decode_thread_size(all);
+
+    int64_t n_kv[GGML_H2O_DECODE_MAX];
+    for (int64_t s = 0; s < n_streams; ++s) {
+        n_kv[s] = h2o_decode_n_tiled(h2o_decode_op(dst, s, all.n_kv));
+    }
+    const auto states_of = [&](int64_t s) { return base + s*n_ranges*all.size_state(); };
 
     if (params->ith == 0) {
         ggml_threadpool_chunk_set(params->threadpool, params->nth);
     }
     ggml_barrier(params->threadpool);
 
-    const auto h2o_decode_tiles = h2o_decode_amx_supported(op) ? h2o_decode_amx : h2o_decode_many;
+    const auto h2o_decode_tiles = h2o_decode_amx_supported(all) ? h2o_decode_amx : h2o_decode_many;
 
-    const int64_t n_pieces = op.n_ranges*(op.has_few_rows ? 1 : op.n_head_kv);
+    const int64_t n_pieces = n_streams*n_ranges*n_heads;
 
     for (int64_t i = params->ith; i < n_pieces; i = ggml_threadpool_chunk_add(params->threadpool, 1)) {
+        const int64_t stream = i/(n_ranges*n_heads);
+        const int64_t range  = i/n_heads%n_ranges;
+        const int64_t ih     = i%n_heads;
+
+        const h2o_decode_op op(dst, stream, n_kv[stream]);
+        if (range >= op.n_ranges) {
+            continue;
+        }
+        const h2o_decode_state state = op.state(states_of(stream), range).from(ih*op.n_rows, op.ld_v);
+
         if (op.has_few_rows) {
-            const h2o_decode_state state = op.state(states, i);
-
-            h2o_decode_begin(op, state, op.n_head_kv*op.n_rows);
-            h2o_decode_few(op, work, i, state);
+            h2o_decode_begin(op, state, n_rows);
+            h2o_decode_few(op, work, range, state);
         } else {
-            const int64_t ih    = i%op.n_head_kv;
-            const int64_t range = i/op.n_head_kv;
-
-            const h2o_decode_state state = op.state(states, range).from(ih*op.n_rows, op.ld_v);
 
             h2o_decode_begin(op, state, op.n_rows);
             h2o_decode_tiles(op, work, ih, range, state);
@@ -100,13 +130,18 @@ void h2o_forward_decode(const ggml_compute_params * params, ggml_tensor * dst) {
 
     ggml_barrier(params->threadpool);
 
-    for (int64_t at = params->ith; at < op.n_head_kv*op.n_rows; at += params->nth) {
-        h2o_decode_merge(op, states, at, dst);
+    for (int64_t i = params->ith; i < n_streams*n_rows; i += params->nth) {
+        const int64_t stream = i/n_rows;
+
+        h2o_decode_merge(h2o_decode_op(dst, stream, n_kv[stream]), states_of(stream), i%n_rows, dst);
     }
 }
 
 size_t h2o_decode_work_size(const ggml_tensor * dst, int n_tasks) {
     const h2o_decode_op op(dst);
 
-    return op.p.n_heavy > 0 ? h2o_decode_sparse_work_size(dst, n_tasks) : (GGML_PAD(op.size_states(), H2O_ALIGN) + n_tasks*h2o_decode_thread_size(op) + H2O_ALIGN)*sizeof(float);
+    if (op.p.n_heavy > 0) {
+        return h2o_decode_sparse_work_size(dst, n_tasks);
+    }
+    return (GGML_PAD(h2o_decode_states_size(op, dst->ne[3]), H2O_ALIGN) + n_tasks*h2o_decode_thread_size(op) + H2O_ALIGN)*sizeof(float);
 }
