@@ -294,9 +294,14 @@ describe('sequences', () => {
     await context.dispose()
   })
 
-  it('are read, asked, cut and disposed at random as contexts of their own', async () => {
-    const [context, sequences] = await opened({ parallel: 3 })
-    const alone = await Promise.all(sequences.map(() => tinyContext()))
+  it.each([
+    ['llama', {}],
+    ['lfm2', { layers: 6 }],
+    ['gemma3', { layers: 6 }],
+  ] as const)('of %s are read, asked, cut and disposed at random as contexts of their own', async (arch, spec) => {
+    const model = await tinyModel({ arch, ...spec })
+    const [context, sequences] = await opened({ model, parallel: 3 })
+    const alone = await Promise.all(sequences.map(() => tinyContext({ model })))
     let state = 7
     const draw = (n: number) => {
       state = (Math.imul(state, 1664525) + 1013904223) >>> 0
@@ -306,17 +311,22 @@ describe('sequences', () => {
       const text = someTokens(1 + (seed % 300), seed)
       if (kind === 0) return sequence.truncate(Math.min(at, sequence.position))
       if (kind === 1) return (await sequence.prefill(text)).logits
+      if (kind === 5) {
+        const state = await sequence.saveState()
+        await sequence.prefill(text)
+        return (await sequence.loadState(state)).position
+      }
       if (sequence.position + text.length + 6 > sequence.nCtx) return sequence.clear()
       if (kind === 2) return (await sequence.prefill(text, { append: true })).logits
       return (await collect(sequence.generate(text, { append: kind === 3, nPredict: 5, ...greedy }))).tokens
     }
+    const outcome = (sequence: Sequence, drawn: readonly [number, number, number] = [0, 0, 0]) =>
+      act(sequence, ...drawn).catch((error) => error.code)
     for (let round = 0; round < nOps / 3; round++) {
-      const drawn = sequences.map(() => [draw(5), draw(1000), draw(400)] as const)
-      const together = await Promise.all(
-        sequences.map((sequence, i) => act(sequence, ...(drawn[i] ?? [0, 0, 0]))),
-      )
+      const drawn = sequences.map(() => [draw(6), draw(1000), draw(400)] as const)
+      const together = await Promise.all(sequences.map((sequence, i) => outcome(sequence, drawn[i])))
       for (const [i, context] of alone.entries()) {
-        expect(together[i]).toEqual(await act(context, ...(drawn[i] ?? [0, 0, 0])))
+        expect(together[i]).toEqual(await outcome(context, drawn[i]))
         expect(sequences[i]?.position).toBe(context.position)
       }
     }

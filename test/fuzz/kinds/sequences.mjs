@@ -13,9 +13,6 @@ import { codeOf, promise } from '../use-model.mjs'
 /** llama.cpp cannot do without a layer of theirs that is not the first. */
 const LAYERS = { llama4: 4, gemma4: 6 }
 
-/** Cells of windows lie in another order in a restored state, and sums round otherwise. */
-const HAS_WINDOWS = ['gemma2', 'gemma3', 'gemma4', 'gpt-oss', 'cohere2', 'olmo2', 'exaone4', 'llama4', 'phi3']
-
 const models = new Map()
 
 export function recipe(draw, seed) {
@@ -52,7 +49,7 @@ export function recipe(draw, seed) {
           [2, () => ['generate', draw.int(1, 200), draw.int(1, 6)]],
           [1, () => ['truncate', draw.int(0, 300)]],
           [1, () => ['abort', draw.int(1, 400), draw.int(0, 3)]],
-          [HAS_WINDOWS.includes(arch) ? 0 : 1, () => ['state']],
+          [1, () => ['state']],
         ])(),
       ),
     ),

@@ -84,7 +84,7 @@ struct context_state {
 
     model_adapters adapters;
 
-    uint16_t n_streams = 0; // of the cache, where there are several; 0: states are of the whole context
+    uint16_t n_streams = 0; // of the cache, where there are several; else 0
 
     bool causal     = true;  // attention is causal
     bool embeddings = false; // every token is an output

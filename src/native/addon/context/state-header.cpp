@@ -3,13 +3,12 @@
 #include "runtime/failure.h"
 #include "runtime/hash.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace addon {
 
 static constexpr char     magic[8] = { 'H', '2', 'O', 'S', 'T', 'A', 'T', 'E' };
-static constexpr uint16_t version  = 3;
+static constexpr uint16_t version  = 4;
 
 static_assert(sizeof(state_header) == 8 + 2*2 + 4 + 8 + 4*16 + 4*4 + 3*8, "no gaps: the checksum is over all bytes");
 
@@ -83,14 +82,7 @@ state_header state_header_read(const context_state & state, const uint8_t * byte
         refuse("the state is damaged", {{"bytes", (double) n_bytes}});
     }
 
-    // of a whole context, llama.cpp's part begins with a name and its length, and so much it allocates before it looks for
-    // the end
-    const uint64_t n_state = saved.size - std::min(saved.size, saved.n_note);
-    uint32_t       n_name  = 0;
-    if (saved.n_streams == 0) {
-        memcpy(&n_name, bytes + n_bytes - n_state, std::min<size_t>(n_state, sizeof(n_name)));
-    }
-    if (saved.n_note > saved.size || n_name > n_state) {
+    if (saved.n_note > saved.size) {
         refuse("the state is damaged", {{"bytes", (double) n_bytes}});
     }
 

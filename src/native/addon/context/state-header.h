@@ -13,7 +13,7 @@ namespace addon {
 struct state_header {
     char     magic[8];
     uint16_t version;
-    uint16_t n_streams;     // of the cache, if it is of one sequence of several, and fits no other number; 0 in a context of one
+    uint16_t n_streams;     // of the cache, where there are several: the state fits no other number; else 0
     int32_t  position;      // tokens
     uint64_t fingerprint;   // of the model, its adapters and overrides
     char     type_k[16];

@@ -8,28 +8,12 @@
 
 namespace addon {
 
-// a state of the whole context says more than one of its only sequence, and is what parallel = 1 has always saved
-static size_t state_size(const context_state & state, llama_seq_id seq_id) {
-    return state.n_streams == 0 ? llama_state_get_size(state.ctx)
-                                : llama_state_seq_get_size_ext(state.ctx, seq_id, H2O_STATE_SEQ_FLAGS_WHOLE);
-}
-
-static size_t state_get(const context_state & state, llama_seq_id seq_id, uint8_t * data, size_t size) {
-    return state.n_streams == 0 ? llama_state_get_data(state.ctx, data, size)
-                                : llama_state_seq_get_data_ext(state.ctx, data, size, seq_id, H2O_STATE_SEQ_FLAGS_WHOLE);
-}
-
-static size_t state_set(const context_state & state, llama_seq_id seq_id, const uint8_t * data, size_t size) {
-    return state.n_streams == 0 ? llama_state_set_data(state.ctx, data, size)
-                                : llama_state_seq_set_data(state.ctx, data, size, seq_id);
-}
-
 save_job::save_job(
         Napi::Env env, std::shared_ptr<context_state> state, llama_seq_id seq_id, std::vector<uint8_t> note) :
     job(env, seq_id), state(std::move(state)), seq_id(seq_id), note(std::move(note)) {}
 
 void save_job::run() {
-    const size_t size = state_size(*state, seq_id);
+    const size_t size = llama_state_seq_get_size_ext(state->ctx, seq_id, H2O_STATE_SEQ_FLAGS_WHOLE);
     if (size == 0) {
         throw failure("ERR_H2O_STATE_INVALID", "llama.cpp cannot save the state");
     }
@@ -39,7 +23,8 @@ void save_job::run() {
 
     std::copy(note.begin(), note.end(), data);
 
-    const size_t n_written = state_get(*state, seq_id, data + note.size(), size);
+    const size_t n_written =
+        llama_state_seq_get_data_ext(state->ctx, data + note.size(), size, seq_id, H2O_STATE_SEQ_FLAGS_WHOLE);
     if (n_written == 0) {
         throw failure("ERR_H2O_STATE_INVALID", "llama.cpp cannot save the state");
     }
@@ -66,10 +51,9 @@ void restore_job::run() {
 
     n_note = saved.n_note;
 
-    if (state->n_streams > 0) {
-        state->clear(seq_id); // llama.cpp leaves it as it is if the state has no cells
-    }
-    const size_t n_read = state_set(*state, seq_id, data + sizeof(saved) + n_note, saved.size - n_note);
+    state->clear(seq_id); // llama.cpp leaves it as it is if the state has no cells
+    const size_t n_read =
+        llama_state_seq_set_data(state->ctx, data + sizeof(saved) + n_note, saved.size - n_note, seq_id);
 
     if (n_read == 0 || state->position(seq_id) != saved.position) {
         state->clear(seq_id);
