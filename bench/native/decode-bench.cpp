@@ -38,6 +38,7 @@ struct options {
     int n_head    = 16;
     int n_head_kv = 8;
     int n_keys    = 1024;
+    int n_stock   = 1; // 0: without llama.cpp's own
 
     std::vector<int> n_kv = { 4096, 8192, 16384, 32768 };
 
@@ -104,7 +105,9 @@ public:
     }
 
     // quantised values cannot be transposed
-    bool has(int c) const { return c != PRODUCTS || !ggml_is_quantized(opt.type); }
+    bool has(int c) const {
+        return c == FLASH ? opt.n_stock > 0 : c != PRODUCTS || (opt.n_stock > 0 && !ggml_is_quantized(opt.type));
+    }
 
     // of one layer
     timing run(int c) {
@@ -320,11 +323,12 @@ int main(int argc, char ** argv) {
             name == "-d"         ? &opt.d_head    :
             name == "--heads"    ? &opt.n_head    :
             name == "--kv-heads" ? &opt.n_head_kv :
-            name == "--keys"     ? &opt.n_keys    : nullptr;
+            name == "--keys"     ? &opt.n_keys    :
+            name == "--stock"    ? &opt.n_stock   : nullptr;
 
         if (n) {
             *n = atoi(value.c_str());
-            is_known = *n > 0;
+            is_known = *n > 0 || n == &opt.n_stock;
         } else if (name == "-n") {
             opt.n_kv.clear();
             std::istringstream list(value);

@@ -11,7 +11,8 @@
 
 #include <cstdint>
 
-// Blocks of 32 values, n values in all: ggml's own conversion is compiled for any processor, this one for the backend's.
+// ggml's own conversions are compiled for any processor, or are no part of a loop; these are both. Blocks of 32 values, n values in
+// all.
 static inline void h2o_q8_0_to_float(const void * src, float * buf, int64_t n) {
     const block_q8_0 * blocks = (const block_q8_0 *) src;
 
@@ -35,10 +36,28 @@ static inline void h2o_q4_0_to_float(const void * src, float * buf, int64_t n) {
     }
 }
 
+static inline void h2o_f16_to_float(const void * src, float * buf, int64_t n) {
+    const ggml_fp16_t * x = (const ggml_fp16_t *) src;
+
+    int64_t i = 0;
+#if defined(__AVX512F__)
+    for (; i + 16 <= n; i += 16) {
+        _mm512_storeu_ps(buf + i, GGML_F32Cx16_LOAD(x + i));
+    }
+#elif defined(__F16C__)
+    for (; i + 8 <= n; i += 8) {
+        _mm256_storeu_ps(buf + i, GGML_F32Cx8_LOAD(x + i));
+    }
+#endif
+    if (i < n) {
+        ggml_cpu_fp16_to_fp32(x + i, buf + i, n - i);
+    }
+}
+
 // n values of any type into buf
 static inline void h2o_row_to_float(ggml_type type, const void * src, float * buf, int64_t n) {
     switch (type) {
-        case GGML_TYPE_F16:  ggml_cpu_fp16_to_fp32((const ggml_fp16_t *) src, buf, n); break;
+        case GGML_TYPE_F16:  h2o_f16_to_float(src, buf, n); break;
         case GGML_TYPE_BF16: ggml_cpu_bf16_to_fp32((const ggml_bf16_t *) src, buf, n); break;
         case GGML_TYPE_F32:  for (int64_t i = 0; i < n; ++i) { buf[i] = ((const float *) src)[i]; } break;
         case GGML_TYPE_Q8_0: h2o_q8_0_to_float(src, buf, n); break;
@@ -50,11 +69,12 @@ static inline void h2o_row_to_float(ggml_type type, const void * src, float * bu
 // Cells that are on their way while one is read: the rows of a head lie apart, where no processor looks ahead.
 static constexpr int64_t H2O_AHEAD = 16;
 
-// n bytes into the processor's cache, for later
+// n bytes into the processor's L2 cache, or with level 1 into L1, for later
+template <int level = 2>
 static inline void h2o_prefetch(const char * at, size_t n) {
 #ifdef __GNUC__
     for (size_t i = 0; i < n; i += 64) {
-        __builtin_prefetch(at + i, 0, 2);
+        __builtin_prefetch(at + i, 0, 4 - level);
     }
 #else
     GGML_UNUSED(at);

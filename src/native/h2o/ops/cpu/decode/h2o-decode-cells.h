@@ -1,19 +1,11 @@
-// Cells of a KV cache, head by head, as F32.
+// Cells of a KV cache, head by head.
 
 #pragma once
 
 #include "h2o-decode-op.h"
+#include "h2o-decode-vec.h"
 
 #include "h2o-rows.h"
-
-// n values as F32: src itself if they are, else in buf
-static inline const float * h2o_decode_floats(ggml_type type, const void * src, float * buf, int64_t n) {
-    if (type == GGML_TYPE_F32) {
-        return (const float *) src;
-    }
-    h2o_row_to_float(type, src, buf, n);
-    return buf;
-}
 
 struct h2o_decode_cells {
     // t: the op's k, or its v where that is not transposed
@@ -29,18 +21,44 @@ struct h2o_decode_cells {
     const int64_t      d;
     const int64_t      n_head_kv;
 
+    const char * at(int64_t cell, int64_t ih) const { return data + cell*nb + ih*nb_head; }
+
     // into buf [d]
     void read(int64_t cell, int64_t ih, float * buf) const {
-        h2o_row_to_float(type, data + cell*nb + ih*nb_head, buf, d);
+        h2o_row_to_float(type, at(cell, ih), buf, d);
     }
 
-    // where they are F32 already: themselves
-    const float * get(int64_t cell, int64_t ih, float * buf) const {
-        return h2o_decode_floats(type, data + cell*nb + ih*nb_head, buf, d);
+    // f(block) of n cells of a list, as they lie or, of the types that no kernel reads, as F32 in buf [n][d]. With cell i
+    // ahead(i) is fetched.
+    template <typename A, typename F>
+    void read(const int32_t * list, int64_t n, int64_t ih, float * buf, A ahead, F f) const {
+        switch (type) {
+            case GGML_TYPE_F32:  f(block<float>      (list, n, ih, ahead)); break;
+            case GGML_TYPE_F16:  f(block<ggml_fp16_t>(list, n, ih, ahead)); break;
+            case GGML_TYPE_BF16: f(block<ggml_bf16_t>(list, n, ih, ahead)); break;
+            case GGML_TYPE_Q8_0: f(block<block_q8_0> (list, n, ih, ahead)); break;
+            case GGML_TYPE_Q4_0: f(block<block_q4_0> (list, n, ih, ahead)); break;
+            default: {
+                h2o_block<float> res = block<float>(list, n, ih, ahead);
+                for (int64_t i = 0; i < n; ++i) {
+                    read(list[i], ih, buf + i*d);
+                    res.row[i] = buf + i*d;
+                }
+                f(res);
+            }
+        }
     }
 
-    // into the processor's cache, for later
-    void fetch(int64_t cell, int64_t ih) const {
-        h2o_prefetch(data + cell*nb + ih*nb_head, size);
+private:
+    template <typename T, typename A>
+    h2o_block<T> block(const int32_t * list, int64_t n, int64_t ih, A ahead) const {
+        h2o_block<T> res;
+        for (int64_t i = 0; i < n; ++i) {
+            res.row  [i] = (const T *) at(list[i], ih);
+            res.ahead[i] = ahead(i);
+        }
+        res.n    = n;
+        res.size = size;
+        return res;
     }
 };

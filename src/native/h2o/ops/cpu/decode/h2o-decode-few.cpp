@@ -7,9 +7,6 @@
 
 #include "h2o-softmax.h"
 
-// cells of all heads that are read in turns
-static constexpr int64_t H2O_BLOCK = 16;
-
 // rows of logits are not a power of two apart
 static constexpr int64_t H2O_LD = H2O_DECODE_TILE + H2O_ROW_STEP;
 
@@ -18,47 +15,45 @@ namespace {
 struct h2o_few_work {
     h2o_few_work(const h2o_decode_op & op, float * work) :
         q(work), logits(q + op.n_head_kv*op.n_rows*op.d_k), cells(logits + op.n_head_kv*op.n_rows*H2O_LD),
-        mask(cells + 4*size_row(op)) {}
+        mask(cells + size_cells(op)) {}
 
-    static int64_t size_row(const h2o_decode_op & op) { return std::max({ op.d_k, op.d_v, H2O_DECODE_TILE }); }
+    static int64_t size_cells(const h2o_decode_op & op) {
+        return std::max(H2O_DECODE_BLOCK*std::max(op.d_k, op.d_v), n_channels*H2O_DECODE_TILE);
+    }
+
+    static constexpr int64_t n_channels = 8; // of a transposed V that are read at once
 
     float * q;      // [n_head_kv*n_rows][d_k], scaled
     float * logits; // [n_head_kv*n_rows][H2O_LD]
-    float * cells;  // four cells of a head, or four channels of a tile
+    float * cells;  // a block of a head, or some channels of a tile
     float * mask;   // [n_tokens][H2O_DECODE_TILE]
 };
 
 }
 
 int64_t h2o_decode_few_work_size(const h2o_decode_op & op) {
-    return op.n_head_kv*op.n_rows*(op.d_k + H2O_LD) + 4*h2o_few_work::size_row(op) + op.n_tokens*H2O_DECODE_TILE;
+    return op.n_head_kv*op.n_rows*(op.d_k + H2O_LD) + h2o_few_work::size_cells(op) + op.n_tokens*H2O_DECODE_TILE;
 }
 
-// f(i, head, its cells i.. of the list as F32) by fours; past the last one it is repeated. Cells come in blocks, as memory is
-// read best, and a block head by head, so that the queries or sums of a head stay in the L1 cache. The next block is fetched
-// meanwhile.
+// f(i, head, its cells i.. of the list). Cells come in blocks, as memory is read best, and a block head by head. The next one
+// is fetched meanwhile, as it lies.
 template <typename F>
-static void h2o_each_four(const h2o_decode_cells & cells, const h2o_decode_seen & seen, float * buf, F f) {
-    for (int64_t begin = 0; begin < seen.n; begin += H2O_BLOCK) {
-        const int64_t end = std::min(seen.n, begin + H2O_BLOCK);
+static void h2o_each_block(const h2o_decode_cells & cells, const h2o_decode_seen & seen, float * buf, F f) {
+    for (int64_t i = 0; i < seen.n; i += H2O_DECODE_BLOCK) {
+        const int64_t n = std::min(H2O_DECODE_BLOCK, seen.n - i);
 
         for (int64_t ih = 0; ih < cells.n_head_kv; ++ih) {
-            for (int64_t i = end; i < std::min(seen.n, end + H2O_BLOCK); ++i) {
-                cells.fetch(seen.cells[i], ih);
-            }
-            for (int64_t i = begin; i < end; i += 4) {
-                h2o_four four;
-                for (int64_t k = 0; k < 4; ++k) {
-                    four.row[k] = i + k < end ? cells.get(seen.cells[i + k], ih, buf + k*cells.d) : four.row[k - 1];
-                }
-                f(i, ih, four);
-            }
+            const auto ahead = [&](int64_t k) {
+                const int64_t at = ih*n + k;
+                return cells.at(seen.cells[std::min(i + n + at/cells.n_head_kv, seen.n - 1)], at%cells.n_head_kv);
+            };
+            cells.read(seen.cells + i, n, ih, buf, ahead, [&](const auto & block) { f(i, ih, block); });
         }
     }
 }
 
 static void h2o_few_logits(const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen) {
-    h2o_each_four(h2o_decode_cells(op, op.k), seen, w.cells, [&](int64_t i, int64_t ih, h2o_four keys) {
+    h2o_each_block(h2o_decode_cells(op, op.k), seen, w.cells, [&](int64_t i, int64_t ih, const auto & keys) {
         h2o_in_steps(op.n_rows, [&](auto n, int64_t row) {
             const int64_t at = ih*op.n_rows + row;
 
@@ -83,7 +78,7 @@ static void h2o_few_weights(
 
 static void h2o_few_values(
         const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen, h2o_decode_state state) {
-    h2o_each_four(h2o_decode_cells(op, op.v), seen, w.cells, [&](int64_t i, int64_t ih, h2o_four values) {
+    h2o_each_block(h2o_decode_cells(op, op.v), seen, w.cells, [&](int64_t i, int64_t ih, const auto & values) {
         h2o_in_steps(op.n_rows, [&](auto n, int64_t row) {
             const int64_t at = ih*op.n_rows + row;
 
@@ -101,24 +96,25 @@ static void h2o_few_channels(
     h2o_spread_weights(w.logits, H2O_LD, op.n_head_kv*op.n_rows, seen.cells, seen.n);
 
     for (int64_t ih = 0; ih < op.n_head_kv; ++ih) {
-        for (int64_t j = 0; j < op.d_v; j += 4) {
-            const int64_t n_here = std::min<int64_t>(4, op.d_v - j);
+        for (int64_t j = 0; j < op.d_v; j += w.n_channels) {
+            const int64_t n_here = std::min(w.n_channels, op.d_v - j);
 
-            h2o_four channels;
-            for (int64_t k = 0; k < 4; ++k) {
-                const char * src = op.data(op.v) + ih*op.v->nb[2] + (j + k)*op.v->nb[1] + first*op.v->nb[0];
+            h2o_block<float> channels = { {}, {}, n_here, 0 };
+            for (int64_t i = 0; i < n_here; ++i) {
+                const char * src = op.data(op.v) + ih*op.v->nb[2] + (j + i)*op.v->nb[1] + first*op.v->nb[0];
 
-                channels.row[k] = k < n_here ? h2o_decode_floats(op.v->type, src, w.cells + k*H2O_DECODE_TILE, n) : channels.row[k - 1];
+                h2o_row_to_float(op.v->type, src, w.cells + i*H2O_DECODE_TILE, n);
+                channels.row[i] = w.cells + i*H2O_DECODE_TILE;
             }
             h2o_in_steps(op.n_rows, [&](auto n_rows, int64_t row) {
                 const int64_t at = ih*op.n_rows + row;
 
-                float sums[4*4];
-                h2o_products_of<n_rows>(w.logits + at*H2O_LD, H2O_LD, channels, n, sums, 4);
+                float sums[n_rows*h2o_few_work::n_channels];
+                h2o_products_of<n_rows>(w.logits + at*H2O_LD, H2O_LD, channels, n, sums, w.n_channels);
 
                 for (int64_t r = 0; r < n_rows; ++r) {
-                    for (int64_t k = 0; k < n_here; ++k) {
-                        state.o[(at + r)*op.ld_v + j + k] += sums[4*r + k];
+                    for (int64_t i = 0; i < n_here; ++i) {
+                        state.o[(at + r)*op.ld_v + j + i] += sums[r*w.n_channels + i];
                     }
                 }
             });

@@ -40,7 +40,7 @@ struct h2o_sparse_work {
         best   = take<int32_t>(op.n_kv);
         is_in  = take<uint8_t>(op.n_kv);
         q      = take<float>(op.n_group*op.d_k);
-        rows   = take<float>(4*std::max(op.d_k, op.d_v));
+        rows   = take<float>(H2O_DECODE_BLOCK*std::max(op.d_k, op.d_v));
         logits = take<float>(op.n_group*ld(op));
     }
 
@@ -74,7 +74,7 @@ struct h2o_sparse_work {
 
     uint8_t * is_in;  // [candidates] whether some head of the group chose it
     float   * q;      // [n_group][d_k], scaled
-    float   * rows;   // four of K or V
+    float   * rows;   // a block of K or V
     float   * logits; // [n_group][ld]
 
 private:
@@ -93,7 +93,7 @@ private:
         return
             GGML_PAD(h2o_sign_query::work_size(op.d_k)*sizeof(float), 64) + 4*GGML_PAD(op.n_kv*sizeof(float), 64) +
             GGML_PAD(op.n_kv, 64) + GGML_PAD(op.n_group*op.d_k*sizeof(float), 64) +
-            GGML_PAD(4*std::max(op.d_k, op.d_v)*sizeof(float), 64) + GGML_PAD(op.n_group*ld(op)*sizeof(float), 64);
+            GGML_PAD(H2O_DECODE_BLOCK*std::max(op.d_k, op.d_v)*sizeof(float), 64) + GGML_PAD(op.n_group*ld(op)*sizeof(float), 64);
     }
 };
 
@@ -237,21 +237,13 @@ static int64_t h2o_find_cells(const h2o_sparse_token & t, const h2o_sparse_work 
     return n;
 }
 
-// f(i, four rows of the list from i on); past the last one it is repeated
+// f(i, rows of the list from i on); those of the next block are fetched meanwhile
 template <typename F>
-static void h2o_each_four_of(const h2o_decode_cells & rows, const int32_t * list, int64_t n, int64_t ih, float * buf, F f) {
-    for (int64_t i = 0; i < std::min(n, H2O_AHEAD); ++i) {
-        rows.fetch(list[i], ih);
-    }
-    for (int64_t i = 0; i < n; i += 4) {
-        h2o_four four;
-        for (int64_t k = 0; k < 4; ++k) {
-            if (i + k + H2O_AHEAD < n) {
-                rows.fetch(list[i + k + H2O_AHEAD], ih);
-            }
-            four.row[k] = i + k < n ? rows.get(list[i + k], ih, buf + k*rows.d) : four.row[k - 1];
-        }
-        f(i, four);
+static void h2o_each_block_of(const h2o_decode_cells & rows, const int32_t * list, int64_t n, int64_t ih, float * buf, F f) {
+    for (int64_t i = 0; i < n; i += H2O_DECODE_BLOCK) {
+        const auto ahead = [&](int64_t k) { return rows.at(list[std::min(i + k + H2O_DECODE_BLOCK, n - 1)], ih); };
+
+        rows.read(list + i, std::min(H2O_DECODE_BLOCK, n - i), ih, buf, ahead, [&](const auto & block) { f(i, block); });
     }
 }
 
@@ -286,9 +278,9 @@ static void h2o_attend_piece(const h2o_sparse_token & t, const h2o_sparse_work &
     }
 
     const h2o_decode_cells values(op, op.v);
-    h2o_each_four_of(h2o_decode_cells(op, op.k), cells, n, ih, w.rows, [&](int64_t i, h2o_four keys) {
-        for (int64_t k = i; k < std::min(n, i + 4) && !op.p.v_trans; ++k) {
-            values.fetch(cells[k], ih); // for later
+    h2o_each_block_of(h2o_decode_cells(op, op.k), cells, n, ih, w.rows, [&](int64_t i, const auto & keys) {
+        for (int64_t k = i; k < i + keys.n && !op.p.v_trans; ++k) {
+            h2o_prefetch(values.at(cells[k], ih), values.size); // for later
         }
         h2o_in_steps(op.n_group, [&](auto n_rows, int64_t row) {
             h2o_products_of<n_rows>(w.q + row*op.d_k, op.d_k, keys, op.d_k, w.logits + row*ld + i, ld);
@@ -329,9 +321,9 @@ static void h2o_attend_piece(const h2o_sparse_token & t, const h2o_sparse_work &
         }
         return;
     }
-    h2o_each_four_of(values, cells, n, ih, w.rows, [&](int64_t i, h2o_four four) {
+    h2o_each_block_of(values, cells, n, ih, w.rows, [&](int64_t i, const auto & block) {
         h2o_in_steps(op.n_group, [&](auto n_rows, int64_t row) {
-            h2o_add_weighted<n_rows>(w.logits + row*ld + i, ld, four, op.d_v, o + row*H2O_PIECES*op.d_v, H2O_PIECES*op.d_v);
+            h2o_add_weighted<n_rows>(w.logits + row*ld + i, ld, block, op.d_v, o + row*H2O_PIECES*op.d_v, H2O_PIECES*op.d_v);
         });
     });
 }

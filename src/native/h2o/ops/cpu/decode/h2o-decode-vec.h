@@ -1,26 +1,65 @@
-// Sums of products over four rows at once, for up to four others: what a query is to keys, and a weight to values.
+// Products of up to eight rows of a KV head and the rows of a block: what queries are to keys, and weights to values. Rows of a block
+// are read as they lie in the cache: values on their way through memory as F32 took half of the time.
 
 #pragma once
 
+#include "h2o-rows.h"
 #include "h2o-vec.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
+// value j of a row
+static inline float h2o_value_of(const float       * row, int64_t j) { return row[j]; }
+static inline float h2o_value_of(const ggml_fp16_t * row, int64_t j) { return GGML_CPU_FP16_TO_FP32(row[j]); }
+static inline float h2o_value_of(const ggml_bf16_t * row, int64_t j) { return GGML_BF16_TO_FP32(row[j]); }
+
+static inline float h2o_value_of(const block_q8_0 * row, int64_t j) {
+    return row[j/QK8_0].qs[j%QK8_0]*GGML_CPU_FP16_TO_FP32(row[j/QK8_0].d);
+}
+
+static inline float h2o_value_of(const block_q4_0 * row, int64_t j) {
+    const block_q4_0 & x = row[j/QK4_0];
+    const uint8_t      y = x.qs[j%(QK4_0/2)];
+    return ((j%QK4_0 < QK4_0/2 ? y & 15 : y >> 4) - 8)*GGML_CPU_FP16_TO_FP32(x.d);
+}
+
+// N values of a vector, and how many sums of products the registers hold beside what goes into them. load(row, j): those from j on,
+// a multiple of N.
 #if defined(__ARM_NEON) && defined(__aarch64__)
 
 struct h2o_lanes {
-    static constexpr int64_t N = 4;
+    static constexpr int N      = 4;
+    static constexpr int N_SUMS = 16;
     using vec = float32x4_t;
 
-    static vec   zero()                    { return vdupq_n_f32(0.0f); }
-    static vec   set1(float x)             { return vdupq_n_f32(x); }
-    static vec   load(const float * x)     { return vld1q_f32(x); }
-    static void  store(float * x, vec y)   { vst1q_f32(x, y); }
+    static vec   zero()                      { return vdupq_n_f32(0.0f); }
+    static vec   set1(float x)               { return vdupq_n_f32(x); }
+    static void  store(float * x, vec y)     { vst1q_f32(x, y); }
     static vec   madd(vec sum, vec a, vec b) { return vfmaq_f32(sum, a, b); }
 
-    // of each of n vectors, 16 at most
+    static vec load(const float * row, int64_t j)       { return vld1q_f32(row + j); }
+    static vec load(const ggml_fp16_t * row, int64_t j) { return vcvt_f32_f16(vld1_f16((const __fp16 *) row + j)); }
+    static vec load(const ggml_bf16_t * row, int64_t j) {
+        return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16((const uint16_t *) row + j), 16));
+    }
+    static vec load(const block_q8_0 * row, int64_t j) {
+        const block_q8_0 & x = row[j/QK8_0];
+
+        int32_t four;
+        memcpy(&four, x.qs + j%QK8_0, sizeof(four));
+        const int16x8_t wide = vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four)));
+
+        return vmulq_n_f32(vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide))), GGML_CPU_FP16_TO_FP32(x.d));
+    }
+    static vec load(const block_q4_0 * row, int64_t j) {
+        const float x[4] = { h2o_value_of(row, j), h2o_value_of(row, j + 1), h2o_value_of(row, j + 2), h2o_value_of(row, j + 3) };
+        return vld1q_f32(x);
+    }
+
+    // of each of n vectors, N_SUMS at most
     static void sums(const vec * x, int n, float * sum) {
         for (int i = 0; i < n; ++i) {
             sum[i] = vaddvq_f32(x[i]);
@@ -31,143 +70,237 @@ struct h2o_lanes {
 #elif defined(H2O_HAS_VEC)
 
 struct h2o_lanes {
-    static constexpr int64_t N = GGML_F32_EPR;
+    static constexpr int N = GGML_F32_EPR;
     using vec = GGML_F32_VEC;
 
-    static vec   zero()                    { return GGML_F32_VEC_ZERO; }
-    static vec   set1(float x)             { return GGML_F32_VEC_SET1(x); }
-    static vec   load(const float * x)     { return GGML_F32_VEC_LOAD(x); }
-    static void  store(float * x, vec y)   { GGML_F32_VEC_STORE(x, y); }
+    static vec   zero()                      { return GGML_F32_VEC_ZERO; }
+    static vec   set1(float x)               { return GGML_F32_VEC_SET1(x); }
+    static void  store(float * x, vec y)     { GGML_F32_VEC_STORE(x, y); }
     static vec   madd(vec sum, vec a, vec b) { return GGML_F32_VEC_FMA(sum, a, b); }
 
-    static void sums(const vec * x, int n, float * sum) {
+    static vec load(const float * row, int64_t j) { return GGML_F32_VEC_LOAD(row + j); }
+
 #ifdef __AVX512F__
+    static constexpr int N_SUMS = 16;
+
+    static vec load(const ggml_fp16_t * row, int64_t j) { return GGML_F32Cx16_LOAD(row + j); }
+    static vec load(const ggml_bf16_t * row, int64_t j) {
+        const __m256i x = _mm256_loadu_si256((const __m256i *) (row + j));
+        return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
+    }
+    static vec load(const block_q8_0 * row, int64_t j) {
+        const block_q8_0 & x = row[j/QK8_0];
+        const __m512i      y = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *) (x.qs + j%QK8_0)));
+        return _mm512_mul_ps(_mm512_cvtepi32_ps(y), set1(GGML_CPU_FP16_TO_FP32(x.d)));
+    }
+    static vec load(const block_q4_0 * row, int64_t j) { // half a block
+        const block_q4_0 & x = row[j/QK4_0];
+        const __m512i      y = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *) x.qs));
+        const __m512i      z = j%QK4_0 == 0 ? _mm512_and_si512(y, _mm512_set1_epi32(15)) : _mm512_srli_epi32(y, 4);
+        return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(z, _mm512_set1_epi32(8))), set1(GGML_CPU_FP16_TO_FP32(x.d)));
+    }
+
+    static void sums(const vec * x, int n, float * sum) {
         vec y[16];
         for (int i = 0; i < 16; ++i) {
             y[i] = i < n ? x[i] : zero();
         }
         store(sum, h2o_vec_of_each(y, [](vec a, vec b) { return _mm512_add_ps(a, b); }));
-#else
-        for (int i = 0; i < n; ++i) {
-            sum[i] = h2o_vec_reduce_add(x[i]);
-        }
-#endif
     }
+#else
+    static constexpr int N_SUMS = 8;
+
+    static vec load(const ggml_fp16_t * row, int64_t j) { return GGML_F32Cx8_LOAD(row + j); }
+    static vec load(const ggml_bf16_t * row, int64_t j) {
+        const __m128i x = _mm_loadu_si128((const __m128i *) (row + j));
+        return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16));
+    }
+    static vec load(const block_q8_0 * row, int64_t j) {
+        const block_q8_0 & x = row[j/QK8_0];
+        const __m256i      y = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *) (x.qs + j%QK8_0)));
+        return _mm256_mul_ps(_mm256_cvtepi32_ps(y), set1(GGML_CPU_FP16_TO_FP32(x.d)));
+    }
+    static vec load(const block_q4_0 * row, int64_t j) {
+        const block_q4_0 & x = row[j/QK4_0];
+        const __m256i      y = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *) (x.qs + j%(QK4_0/2))));
+        const __m256i      z = j%QK4_0 < QK4_0/2 ? _mm256_and_si256(y, _mm256_set1_epi32(15)) : _mm256_srli_epi32(y, 4);
+        return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_sub_epi32(z, _mm256_set1_epi32(8))), set1(GGML_CPU_FP16_TO_FP32(x.d)));
+    }
+
+    static void sums(const vec * x, int n, float * sum) {
+        vec y[8];
+        for (int i = 0; i < 8; ++i) {
+            y[i] = i < n ? x[i] : zero();
+        }
+        const vec a = _mm256_hadd_ps(_mm256_hadd_ps(y[0], y[1]), _mm256_hadd_ps(y[2], y[3]));
+        const vec b = _mm256_hadd_ps(_mm256_hadd_ps(y[4], y[5]), _mm256_hadd_ps(y[6], y[7]));
+
+        store(sum, _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31)));
+    }
+#endif
 };
 
 #else
 
 struct h2o_lanes {
-    static constexpr int64_t N = 1;
+    static constexpr int N      = 1;
+    static constexpr int N_SUMS = 8;
     using vec = float;
 
-    static vec   zero()                    { return 0.0f; }
-    static vec   set1(float x)             { return x; }
-    static vec   load(const float * x)     { return *x; }
-    static void  store(float * x, vec y)   { *x = y; }
+    static vec   zero()                      { return 0.0f; }
+    static vec   set1(float x)               { return x; }
+    static void  store(float * x, vec y)     { *x = y; }
     static vec   madd(vec sum, vec a, vec b) { return sum + a*b; }
+
+    template <typename T>
+    static vec load(const T * row, int64_t j) { return h2o_value_of(row, j); }
 
     static void sums(const vec * x, int n, float * sum) { std::copy_n(x, n, sum); }
 };
 
 #endif
 
-// Rows that are four each.
-struct h2o_four {
-    const float * row[4];
+// rows of a step: each meets two others at least
+static constexpr int H2O_STEP = h2o_lanes::N_SUMS/2;
 
-    h2o_four operator+(int64_t i) const { return { row[0] + i, row[1] + i, row[2] + i, row[3] + i }; }
+static constexpr int64_t H2O_DECODE_BLOCK = 16;
+
+// n rows of values of type T, or of blocks of them. With each of them a piece of memory is fetched that is wanted next: all at once
+// would wait for one another.
+template <typename T>
+struct h2o_block {
+    const T    * row  [H2O_DECODE_BLOCK];
+    const char * ahead[H2O_DECODE_BLOCK];
+
+    int64_t n;
+    size_t  size; // of a row in memory
+
+    // what lies ahead of bytes [begin, end) of row i
+    void fetch(int64_t i, size_t begin, size_t end) const {
+        h2o_prefetch<1>(ahead[i] + begin, std::min(end, size) - std::min(begin, size));
+    }
 };
 
-// out [N][ld], four of each row, = the products of a [N][ld_a] and b, n long
-template <int N>
-static inline void h2o_products_of(
-        const float * a, int64_t ld_a, h2o_four b, int64_t n, float * out, int64_t ld) {
+// out [R][ld], b.n columns, = the products of the R rows of a [R][ld_a] and those of b, d long
+template <int R, typename T>
+static inline void h2o_products_of(const float * a, int64_t ld_a, const h2o_block<T> & b, int64_t d, float * out, int64_t ld) {
     using V = h2o_lanes;
 
-    V::vec acc[N][4];
-    for (int r = 0; r < N; ++r) {
-        for (int i = 0; i < 4; ++i) {
-            acc[r][i] = V::zero();
-        }
-    }
+    constexpr int K = std::max(1, std::min(8, V::N_SUMS/(R == 1 ? 1 : R == 2 ? 2 : R <= 4 ? 4 : 8)));
 
-    int64_t j = 0;
-    for (; j + V::N <= n; j += V::N) {
-        V::vec y[4];
-        for (int i = 0; i < 4; ++i) {
-            y[i] = V::load(b.row[i] + j);
+    for (int64_t i = 0; i < b.n; i += K) {
+        const T * y[K];
+        for (int k = 0; k < K; ++k) {
+            y[k] = b.row[std::min(i + k, b.n - 1)];
         }
-        for (int r = 0; r < N; ++r) {
-            const V::vec x = V::load(a + r*ld_a + j);
-            for (int i = 0; i < 4; ++i) {
-                acc[r][i] = V::madd(acc[r][i], x, y[i]);
+        for (int64_t k = i; k < std::min(i + K, b.n); ++k) {
+            b.fetch(k, 0, b.size);
+        }
+
+        V::vec acc[R*K];
+        for (V::vec & x : acc) {
+            x = V::zero();
+        }
+
+        int64_t j = 0;
+        for (; j + V::N <= d; j += V::N) {
+            V::vec x[K];
+            for (int k = 0; k < K; ++k) {
+                x[k] = V::load(y[k], j);
+            }
+            for (int r = 0; r < R; ++r) {
+                const V::vec z = V::load(a + r*ld_a, j);
+                for (int k = 0; k < K; ++k) {
+                    acc[r*K + k] = V::madd(acc[r*K + k], z, x[k]);
+                }
             }
         }
-    }
 
-    float sums[16];
-    V::sums(&acc[0][0], 4*N, sums);
+        float sums[V::N_SUMS];
+        V::sums(acc, R*K, sums);
 
-    for (; j < n; ++j) {
-        for (int r = 0; r < N; ++r) {
-            for (int i = 0; i < 4; ++i) {
-                sums[4*r + i] += a[r*ld_a + j]*b.row[i][j];
+        for (; j < d; ++j) {
+            for (int r = 0; r < R; ++r) {
+                for (int k = 0; k < K; ++k) {
+                    sums[r*K + k] += a[r*ld_a + j]*h2o_value_of(y[k], j);
+                }
             }
         }
-    }
-    for (int r = 0; r < N; ++r) {
-        std::copy_n(sums + 4*r, 4, out + r*ld);
+        for (int r = 0; r < R; ++r) {
+            if (i + K <= b.n) {
+                std::copy_n(sums + r*K, K, out + r*ld + i);
+            } else {
+                std::copy_n(sums + r*K, b.n - i, out + r*ld + i);
+            }
+        }
     }
 }
 
-// c [N][ld_c] += four weights of each row of w [N][ld_w] times b, n long
-template <int N>
-static inline void h2o_add_weighted(
-        const float * w, int64_t ld_w, h2o_four b, int64_t n, float * c, int64_t ld_c) {
+// channels of c [R][ld_c] from j on += weights [R][ld_w] times rows of b, C vectors of d
+template <int R, int C, typename T>
+static inline void h2o_add_channels(const float * w, int64_t ld_w, const h2o_block<T> & b, int64_t j, int64_t d, float * c, int64_t ld_c) {
     using V = h2o_lanes;
 
-    V::vec x[N][4];
-    for (int r = 0; r < N; ++r) {
-        for (int i = 0; i < 4; ++i) {
-            x[r][i] = V::set1(w[r*ld_w + i]);
+    V::vec acc[R][C];
+    for (int r = 0; r < R; ++r) {
+        for (int k = 0; k < C; ++k) {
+            acc[r][k] = V::load(c + r*ld_c, j + k*V::N);
         }
     }
+    const size_t begin = b.size*j/d;
+    const size_t end   = b.size*(j + C*V::N)/d;
+
+    for (int64_t i = 0; i < b.n; ++i) {
+        b.fetch(i, begin, end);
+
+        V::vec x[C];
+        for (int k = 0; k < C; ++k) {
+            x[k] = V::load(b.row[i], j + k*V::N);
+        }
+        for (int r = 0; r < R; ++r) {
+            const V::vec z = V::set1(w[r*ld_w + i]);
+            for (int k = 0; k < C; ++k) {
+                acc[r][k] = V::madd(acc[r][k], z, x[k]);
+            }
+        }
+    }
+    for (int r = 0; r < R; ++r) {
+        for (int k = 0; k < C; ++k) {
+            V::store(c + r*ld_c + j + k*V::N, acc[r][k]);
+        }
+    }
+}
+
+// c [R][ld_c] += weights [R][ld_w] times the rows of b, d channels
+template <int R, typename T>
+static inline void h2o_add_weighted(const float * w, int64_t ld_w, const h2o_block<T> & b, int64_t d, float * c, int64_t ld_c) {
+    using V = h2o_lanes;
+
+    constexpr int C = std::max(1, std::min(4, V::N_SUMS/R));
 
     int64_t j = 0;
-    for (; j + V::N <= n; j += V::N) {
-        V::vec y[4];
-        for (int i = 0; i < 4; ++i) {
-            y[i] = V::load(b.row[i] + j);
-        }
-        for (int r = 0; r < N; ++r) {
-            V::vec sum = V::load(c + r*ld_c + j);
-            for (int i = 0; i < 4; ++i) {
-                sum = V::madd(sum, x[r][i], y[i]);
-            }
-            V::store(c + r*ld_c + j, sum);
-        }
+    for (; j + C*V::N <= d; j += C*V::N) {
+        h2o_add_channels<R, C>(w, ld_w, b, j, d, c, ld_c);
     }
-    for (; j < n; ++j) {
-        for (int r = 0; r < N; ++r) {
-            for (int i = 0; i < 4; ++i) {
-                c[r*ld_c + j] += w[r*ld_w + i]*b.row[i][j];
+    for (; j + V::N <= d; j += V::N) {
+        h2o_add_channels<R, 1>(w, ld_w, b, j, d, c, ld_c);
+    }
+    for (; j < d; ++j) {
+        for (int64_t i = 0; i < b.n; ++i) {
+            for (int r = 0; r < R; ++r) {
+                c[r*ld_c + j] += w[r*ld_w + i]*h2o_value_of(b.row[i], j);
             }
         }
     }
 }
 
 // f(number of rows, first row) for n rows in steps that the kernels above are made for
-template <typename F>
-static inline void h2o_in_steps(int64_t n, F f) {
-    int64_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        f(std::integral_constant<int, 4>(), i);
+template <int R = H2O_STEP, typename F>
+static inline void h2o_in_steps(int64_t n, F f, int64_t begin = 0) {
+    for (; n - begin >= R; begin += R) {
+        f(std::integral_constant<int, R>(), begin);
     }
-    switch (n - i) {
-        case 3: f(std::integral_constant<int, 3>(), i); break;
-        case 2: f(std::integral_constant<int, 2>(), i); break;
-        case 1: f(std::integral_constant<int, 1>(), i); break;
-        default: break;
+    if constexpr (R > 1) {
+        h2o_in_steps<R - 1>(n, f, begin);
     }
 }
