@@ -346,7 +346,7 @@ int main(int argc, char ** argv) {
         std::all_of(opt.n_kv.begin(), opt.n_kv.end(), [&](int n) { return n >= opt.n_query && n % GGML_H2O_PAGE == 0; });
 
     if (!is_known || !has_cells || opt.n_head % opt.n_head_kv != 0 || opt.d_head % 32 != 0 || opt.n_query > GGML_H2O_DECODE_MAX) {
-        fprintf(stderr, "usage: decode-bench [-t N] [-r N] [-n N,N,...] [-q N] [-d N] [--heads N] [--kv-heads N] [-ctk TYPE] [--keys N]\n"
+        fprintf(stderr, "usage: decode-bench [-t N] [-r N] [-n N,N,...] [-q N] [-d N] [--heads N] [--kv-heads N] [-ctk TYPE] [--keys N] [--stock 0|1]\n"
                         "-n is a multiple of 64, -d of 32, --heads is one of --kv-heads, -q at most %d\n", GGML_H2O_DECODE_MAX);
         return 2;
     }
