@@ -11,8 +11,8 @@
 
 #include <cstdint>
 
-// ggml's own conversions are compiled for any processor, or are no part of a loop; these are both. Blocks of 32 values, n values in
-// all.
+// ggml's own conversions are compiled for any processor or called once a row; these are compiled for the backend's and inline. n is
+// the number of values, of blocks of 32 a multiple of that.
 static inline void h2o_q8_0_to_float(const void * src, float * buf, int64_t n) {
     const block_q8_0 * blocks = (const block_q8_0 *) src;
 

@@ -1,5 +1,5 @@
-// Products of up to eight rows of a KV head and the rows of a block: what queries are to keys, and weights to values. Rows of a block
-// are read as they lie in the cache: values on their way through memory as F32 took half of the time.
+// Products of up to eight rows of a KV head and the rows of a block: what queries are to keys, and weights to values. Rows of
+// a block are read as they lie in the cache: values that went through memory as F32 took half of the time.
 
 #pragma once
 
@@ -186,7 +186,7 @@ template <int R, typename T>
 static inline void h2o_products_of(const float * a, int64_t ld_a, const h2o_block<T> & b, int64_t d, float * out, int64_t ld) {
     using V = h2o_lanes;
 
-    constexpr int K = std::max(1, std::min(8, V::N_SUMS/(R == 1 ? 1 : R == 2 ? 2 : R <= 4 ? 4 : 8)));
+    constexpr int K = R > V::N_SUMS/4 ? 2 : R > V::N_SUMS/8 ? 4 : 8; // rows of b that meet a together
 
     for (int64_t i = 0; i < b.n; i += K) {
         const T * y[K];
@@ -238,7 +238,8 @@ static inline void h2o_products_of(const float * a, int64_t ld_a, const h2o_bloc
 
 // channels of c [R][ld_c] from j on += weights [R][ld_w] times rows of b, C vectors of d
 template <int R, int C, typename T>
-static inline void h2o_add_channels(const float * w, int64_t ld_w, const h2o_block<T> & b, int64_t j, int64_t d, float * c, int64_t ld_c) {
+static inline void h2o_add_channels(
+        const float * w, int64_t ld_w, const h2o_block<T> & b, int64_t j, int64_t d, float * c, int64_t ld_c) {
     using V = h2o_lanes;
 
     V::vec acc[R][C];
@@ -276,7 +277,7 @@ template <int R, typename T>
 static inline void h2o_add_weighted(const float * w, int64_t ld_w, const h2o_block<T> & b, int64_t d, float * c, int64_t ld_c) {
     using V = h2o_lanes;
 
-    constexpr int C = std::max(1, std::min(4, V::N_SUMS/R));
+    constexpr int C = std::min(4, V::N_SUMS/R);
 
     int64_t j = 0;
     for (; j + C*V::N <= d; j += C*V::N) {
