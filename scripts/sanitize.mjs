@@ -25,6 +25,7 @@ const TESTS = [
   ['test-h2o-fused-attn', 40, [AMX, INTEGERS, F32]],
   ['test-h2o-query-op', 20, [AMX, INTEGERS, F32]],
   ['test-h2o-linear-op', 1, [AMX, F32]],
+  ['test-h2o-experts-op', 1, [AMX]],
   ['test-h2o-select-op', 500, [F32]],
 ]
 

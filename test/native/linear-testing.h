@@ -6,7 +6,10 @@
 
 #include "ops/ggml-h2o.h"
 
+#include "ggml-cpu.h"
+
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 
@@ -51,6 +54,18 @@ static std::vector<ggml_backend_buffer_type_t> linear_buffer_types() {
 
 static bool same(const std::vector<float> & a, const std::vector<float> & b) {
     return a.size() == b.size() && memcmp(a.data(), b.data(), a.size()*sizeof(float)) == 0;
+}
+
+// whether products of these weights are in 8-bit integers here, from two rows on: docs/cpu-kernel.md
+static inline bool linear_has_int8(ggml_type type) {
+#ifdef _MSC_VER
+    return false;
+#else
+    const char * H2O_INT8 = getenv("H2O_INT8");
+
+    return ggml_cpu_has_avx2() && ggml_cpu_has_fma() && ggml_cpu_has_f16c() && !ggml_cpu_has_amx_int8() &&
+        (!H2O_INT8 || atoi(H2O_INT8) != 0) && ggml_is_quantized(type) && type != GGML_TYPE_Q2_K;
+#endif
 }
 
 // ours(n_threads): a product that is as near to float64 as ggml's, with the same bits on any number of threads; `shape`

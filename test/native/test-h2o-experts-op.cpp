@@ -1,6 +1,6 @@
 // Products of linear layers with experts (ops/cpu/linear) against float64: every type of weights, in every buffer that
 // ggml has for them, random shapes, experts that all rows want or none. They are to be no further off than ggml's own, and the
-// same bits with any number of threads. With less than a row for an expert, or without the mark, they are ggml's.
+// same bits with any number of threads. With too few rows for an expert, or without the mark, they are ggml's.
 
 #include "linear-testing.h"
 

@@ -112,6 +112,13 @@ static void check(const problem & p, double slack = 1e-10) {
     }
 }
 
+// A kernel of ours takes the product if `taken`. So many sums in another order are never all the same.
+static void check_taken(const problem & p, bool taken) {
+    ggml_backend_buffer_type_t buft = ggml_backend_cpu_buffer_type();
+
+    CHECK(!taken || !same(product(p, buft, true, 1), product(p, buft, false, 1)));
+}
+
 int main(int argc, char ** argv) {
     const int n_random = argc > 1 ? atoi(argv[1]) : 4; // of each type
 
@@ -132,12 +139,20 @@ int main(int argc, char ** argv) {
         // several panels of every dimension, more rows than are prepared at once, rows in two dimensions, few rows
         check(random_problem(rnd, type, 2304, 64, 70));
         check(random_problem(rnd, type, 256,  96, 1100));
+        if (type == GGML_TYPE_F16 || type == GGML_TYPE_BF16) { // in F32, which takes many rows: what no tile divides
+            check(random_problem(rnd, type, 520, 131, 530));
+        }
         check(random_problem(rnd, type, 256,  64, 40, 3));
         check(random_problem(rnd, type, 256,  64, rnd.integer(16, 63)));
 
         // as many rows as a kernel takes at once, and those that are left; so many outputs that errors are much alike
+        const bool takes_one = linear_has_int8(type) && (type == GGML_TYPE_Q4_0 || type == GGML_TYPE_Q4_1);
+
         for (int n_rows = 1; n_rows <= 16; ++n_rows) {
-            check(random_problem(rnd, type, 768, 4000/n_rows + rnd.integer(1, 64), n_rows));
+            const problem p = random_problem(rnd, type, 768, 4000/n_rows + rnd.integer(1, 64), n_rows);
+
+            check(p);
+            check_taken(p, n_rows > 1 ? linear_has_int8(type) : takes_one);
             check(random_problem(rnd, type, 256, 8*(500/n_rows + rnd.integer(1, 8)), n_rows));
         }
         check(random_problem(rnd, type, 256, 31, 300)); // no whole panel

@@ -85,7 +85,7 @@ struct h2o_int8_linear_work {
     int32_t * sum;
 
     h2o_int8_tile tile;
-    float       * tail; // [rows][H2O_INT8_COLS]: outputs of a tile that is not whole
+    float       * tail; // [rows][H2O_INT8_COLS]: outputs of a panel that is not whole, or of experts' rows
 };
 
 }
@@ -165,7 +165,8 @@ static void h2o_int8_panel(const h2o_int8_linear & op, const h2o_int8_linear_wor
 bool h2o_linear_int8_supported(const ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0];
 
-    return h2o_linear_rows_each(dst) >= h2o_int8_min_rows(w->type) && h2o_int8_format_of(w->type).bits > 0 && w->ne[1] >= H2O_INT8_COLS && h2o_int8_can_unpack(w);
+    return h2o_linear_rows_each(dst) >= h2o_int8_min_rows(w->type) && h2o_int8_format_of(w->type).bits > 0 &&
+        w->ne[1] >= H2O_INT8_COLS && h2o_int8_can_unpack(w);
 }
 
 void h2o_linear_int8_forward(const ggml_compute_params * params, ggml_tensor * dst) {
