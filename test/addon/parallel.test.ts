@@ -260,6 +260,20 @@ describe('sequences', () => {
     await context.dispose()
   })
 
+  it('that are cleared read as a fresh context does, whatever their windows were', async () => {
+    const model = await tinyModel({ arch: 'gemma3', layers: 6 })
+    const [context, [, second]] = (await opened({ model })) as [Context, [Context, Sequence]]
+    await second.prefill(someTokens(388))
+    await second.loadState(await second.saveState()) // cells in another order
+    await second.prefill(someTokens(105, 1), { append: true })
+    await second.prefill(someTokens(189, 2), { append: true })
+    await second.clear()
+    await using fresh = await tinyContext({ model })
+    const prompt = someTokens(250, 3)
+    expect((await second.prefill(prompt)).logits).toEqual((await fresh.prefill(prompt)).logits)
+    await context.dispose()
+  })
+
   it('load an empty state, and are empty', async () => {
     const [context, [, second]] = (await opened()) as [Context, [Context, Sequence]]
     const empty = await second.saveState()
