@@ -42,11 +42,11 @@ static inline void h2o_f16_to_float(const void * src, float * buf, int64_t n) {
     int64_t i = 0;
 #if defined(__AVX512F__)
     for (; i + 16 <= n; i += 16) {
-        _mm512_storeu_ps(buf + i, GGML_F32Cx16_LOAD(x + i));
+        _mm512_storeu_ps(buf + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *) (x + i))));
     }
 #elif defined(__F16C__)
     for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(buf + i, GGML_F32Cx8_LOAD(x + i));
+        _mm256_storeu_ps(buf + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *) (x + i))));
     }
 #endif
     if (i < n) {

@@ -83,7 +83,9 @@ struct h2o_lanes {
 #ifdef __AVX512F__
     static constexpr int N_SUMS = 16;
 
-    static vec load(const ggml_fp16_t * row, int64_t j) { return GGML_F32Cx16_LOAD(row + j); }
+    static vec load(const ggml_fp16_t * row, int64_t j) {
+        return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *) (row + j)));
+    }
     static vec load(const ggml_bf16_t * row, int64_t j) {
         const __m256i x = _mm256_loadu_si256((const __m256i *) (row + j));
         return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
