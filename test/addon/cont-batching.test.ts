@@ -110,8 +110,9 @@ describe.each(ways)('%s', (_, way) => {
     const [context, sequences] = await opened(options)
     const log = logged(context)
     const read = (sequence: Sequence, i: number) => sequence.prefill(someTokens(200 + 77 * i, i))
+    // so long that they meet: grammars are not ready at once
     const ask = (sequence: Sequence, i: number) =>
-      answer(sequence, someTokens(9, i), { ...spelling(i), append: true })
+      answer(sequence, someTokens(9, i), { ...spelling(i), nPredict: 120, append: true })
     const readOn = async (sequence: Sequence, i: number) =>
       (await sequence.prefill(someTokens(300, i + 20), { reuse: false })).logits
     await Promise.all(sequences.map(read))
