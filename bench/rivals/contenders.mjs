@@ -8,8 +8,14 @@ import { hasStock, openStock } from './stock.mjs'
 
 const ours = (h2o) => (run) => openOurs(h2o, run)
 const stock = (flashAttn) => (run) => hasStock() && openStock({ ...run, flashAttn })
+
+let found // importing OpenVINO takes seconds
+const python = () => {
+  found ??= { program: genaiPython() }
+  return found.program
+}
 const openVino = (mode, threshold) => (run) => {
-  const program = genaiPython()
+  const program = python()
   return program && openGenai(program, { ...run, mode, threshold })
 }
 
@@ -41,7 +47,7 @@ export const onDemand = {
 /** What will not take part, and what would bring it. */
 export function missing() {
   return [
-    genaiPython() ? '' : 'OpenVINO GenAI, which this Python does not have (--help)',
+    python() ? '' : 'OpenVINO GenAI, which this Python does not have (--help)',
     hasNodeLlamaCpp() ? '' : 'node-llama-cpp, which is not installed (--help)',
     hasIkLlama() ? '' : 'ik_llama.cpp, whose llama-bench IK_LLAMA_BENCH would name',
     hasStock() ? '' : 'stock llama.cpp, which `npm run bench:stock` builds',
