@@ -178,7 +178,7 @@ function decodeWarnings(
   if (decode === 0 || decodeReason === null) return []
   const why =
     decodeReason === 'off'
-      ? `with ${group} query heads to a KV head 'auto' would choose so many that nothing is gained`
+      ? `with ${group} query heads to a KV head 'auto' would choose so many that little is gained`
       : `this context cannot choose (${decodeReason})`
   const message = `decode: every decoded token reads all keys, ${why}`
   return [{ code: 'H2O_WARN_DECODE_DENSE', message }]

@@ -80,8 +80,7 @@ static void test_auto() {
     CHECK(h2o_decode_among(0, 2, 1 << 20) == 0 && h2o_decode_among(7, 8, 1 << 20) == 7);
     CHECK(h2o_decode_among(H2O_AUTO, 1, 5000)  == 512);
     CHECK(h2o_decode_among(H2O_AUTO, 3, 16448) == 1024 && h2o_decode_among(H2O_AUTO, 3, 32768) == 2048);
-    CHECK(h2o_decode_among(H2O_AUTO, 4, 16448) == 1600 && h2o_decode_among(H2O_AUTO, 5, 5000)  == 512);
-    CHECK(h2o_decode_among(H2O_AUTO, 6, 5000)  == 0    && h2o_decode_among(H2O_AUTO, 8, 1 << 20) == 0);
+    CHECK(h2o_decode_among(H2O_AUTO, 4, 5000)  == 0    && h2o_decode_among(H2O_AUTO, 8, 1 << 20) == 0);
 
     const auto call_behind = [](int n_head, int n_pos, uint32_t n_decode) {
         tiny_model_params mparams;
@@ -103,18 +102,18 @@ static void test_auto() {
         ctx.decode(tiny_prompt(1));
         return ctx.call();
     };
-    // 4096 candidates are too few; of 9920 it is a tenth
-    CHECK(call_behind(4, 4096 + 64 + 256,      H2O_AUTO).decode_reason == H2O_REASON_FEW_POSITIONS);
-    CHECK(call_behind(4, 4096 + 64 + 256 + 64, H2O_AUTO).n_decode      == 512);
-    CHECK(call_behind(4, 9920 + 64 + 256,      H2O_AUTO).n_decode      == 960);
-    CHECK(call_behind(6, 4096 + 64 + 256 + 64, H2O_AUTO).decode_reason == H2O_REASON_OFF);
-    CHECK(call_behind(6, 4096 + 64 + 256 + 64, 512).n_decode           == 512);
+    // 4096 candidates are too few; of 9920 it is a sixteenth
+    CHECK(call_behind(3, 4096 + 64 + 256,      H2O_AUTO).decode_reason == H2O_REASON_FEW_POSITIONS);
+    CHECK(call_behind(3, 4096 + 64 + 256 + 64, H2O_AUTO).n_decode      == 512);
+    CHECK(call_behind(3, 9920 + 64 + 256,      H2O_AUTO).n_decode      == 576);
+    CHECK(call_behind(4, 4096 + 64 + 256 + 64, H2O_AUTO).decode_reason == H2O_REASON_OFF);
+    CHECK(call_behind(4, 4096 + 64 + 256 + 64, 512).n_decode           == 512);
 
     // no index where it would not be used
     tiny_model_params mparams;
-    mparams.n_head    = 6;
+    mparams.n_head    = 4;
     mparams.n_head_kv = 1;
-    mparams.n_embd    = 6*mparams.d_head;
+    mparams.n_embd    = 4*mparams.d_head;
     const tiny_model large(mparams);
     const h2o_info   made = info_of(test_context(large, params_of(H2O_AUTO)));
     CHECK(made.n_decode == 0 && made.decode_reason == H2O_REASON_OFF);

@@ -115,7 +115,7 @@ LLAMA_API struct h2o_params h2o_resolve_params(struct h2o_params params, uint32_
 LLAMA_API int32_t h2o_heavy_among(int32_t n_heavy, bool heavy_grows, int32_t n_cand);
 
 // Keys that a head chooses of n_cand in sparse decoding: n_decode, or by H2O_AUTO what keeps the distance to all keys about the
-// same, whatever their number. 0: in such groups so many would take as long as all
+// same, whatever their number. 0: in such groups so many would take about as long as all
 LLAMA_API uint32_t h2o_decode_among(uint32_t n_decode, uint32_t n_group, int64_t n_cand);
 
 // whether L or H are less than was asked for; an even split that

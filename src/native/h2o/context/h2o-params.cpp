@@ -43,7 +43,7 @@ static void resolve_auto(h2o_params & params, const h2o_policy_traits & policy, 
 uint32_t h2o_decode_among(uint32_t n_decode, uint32_t n_group, int64_t n_cand) {
     constexpr int64_t  n_least    = 512;
     constexpr int64_t  n_step     = 64; // a graph is built for a number of keys
-    constexpr uint32_t n_gain_max = 5;  // heads of larger groups read so many keys together that nothing is gained
+    constexpr uint32_t n_gain_max = 3;  // heads of larger groups need more keys, and the exact kernel reads each once for all
 
     if (n_decode != H2O_AUTO) {
         return n_decode;
@@ -51,9 +51,7 @@ uint32_t h2o_decode_among(uint32_t n_decode, uint32_t n_group, int64_t n_cand) {
     if (n_group > n_gain_max) {
         return 0;
     }
-    const int64_t n_share = n_cand/(n_group <= 3 ? 16 : 10);
-
-    return std::max(n_least, n_share/n_step*n_step);
+    return std::max(n_least, n_cand/16/n_step*n_step);
 }
 
 h2o_params h2o_resolve_params(h2o_params params, uint32_t n_chunk, uint32_t n_group) {

@@ -7,7 +7,7 @@ import type { ContextH2o, Model } from '../../index.js'
 export const BYTE_RATIOS = [1, 2] as const
 
 /** CPU time of attention with the keys of 'auto' over that with all keys, by query heads to a KV head. */
-const sparseShare = (group: number) => (group <= 2 ? 0.45 : group === 3 ? 0.6 : 0.8)
+const sparseShare = (group: number) => (group <= 2 ? 0.5 : 0.7)
 
 export interface AnswerSizes {
   model: Pick<Model, 'sizeBytes' | 'nParams' | 'nVocab' | 'nEmbd'>
