@@ -3,8 +3,8 @@
 usage: genai.py MODEL MODE THREADS LONGEST [THRESHOLD]
        MODE: dense, xattention, trishape; LONGEST: tokens of the longest prompt; THRESHOLD: of xattention (0.8)
 
-Writes `ready`, then reads JSON lines. Of { ids, predict } it writes { seconds, cpu, tokens }: to the first token, of all
-threads for the whole answer, and that, greedy. Of { ids } it writes { logprobs }: of each token but the first.
+Writes `ready`, then reads JSON lines. Of { ids, predict } it writes { seconds, whole, cpu, tokens }: to the first token, to
+the last, of all threads for the whole answer, and that, greedy. Of { ids } it writes { logprobs }: of each token but the first.
 
 Needs the PyPI packages openvino-genai and openvino-tokenizers, 2026.4. They are tools of this measurement only.
 """
@@ -44,9 +44,10 @@ def run(pipeline, ids, **settings):
 
 
 def answer(pipeline, ids, predict):
-    before = time.process_time()
+    start, before = time.perf_counter(), time.process_time()
     output, seconds = run(pipeline, ids, max_new_tokens=predict)
-    return {"seconds": seconds, "cpu": time.process_time() - before, "tokens": output.generated_ids}
+    cpu, whole = time.process_time() - before, time.perf_counter() - start
+    return {"seconds": seconds, "whole": whole, "cpu": cpu, "tokens": output.generated_ids}
 
 
 def logprobs(pipeline, ids):

@@ -41,7 +41,8 @@ async function answerLines(modelPath, threads, longest) {
       if (tokens.length >= predict) break
     }
     const { user, system } = process.cpuUsage(before)
-    console.log(JSON.stringify({ seconds, cpu: (user + system) / 1e6, tokens }))
+    const whole = (performance.now() - start) / 1000
+    console.log(JSON.stringify({ seconds, whole, cpu: (user + system) / 1e6, tokens }))
   }
   await llama.dispose()
 }

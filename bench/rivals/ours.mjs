@@ -18,7 +18,8 @@ export async function openOurs(h2o, { model, longest, threads }) {
         tokens.push(token)
       }
       const { user, system } = process.cpuUsage(before)
-      return { seconds, cpu: (user + system) / 1e6, tokens }
+      const whole = (performance.now() - start) / 1000
+      return { seconds, whole, cpu: (user + system) / 1e6, tokens }
     },
     async logprobs(ids) {
       await ctx.truncate(0)

@@ -20,6 +20,7 @@ const HELP = `usage: npm run bench:rivals -- -m FILE.gguf [options]
   --tasks LIST     what is asked (${insideTasks.map(({ name }) => name).join(',')})
   --items N        questions of each task and length, the last ones of its prompt (4)
   --windows N      of each kind of text (${kinds.join(', ')}) and length, for perplexities (0)
+  --answer N       tokens of an answer behind each window: whole requests (1)
   --contenders LIST  who takes part; all is paired with the first one's (all:
                    ${Object.keys(contenders).join(', ')}); or
                    ${Object.keys(onDemand).join(', ')}
@@ -41,11 +42,11 @@ function questions(model, task, length, count) {
     .map(({ at, answer }) => ({ ids: Array.from(ids.slice(0, at)), answer: Array.from(answer) }))
 }
 
-/** @returns {{ ids: number[] }[]} */
-function texts(model, length, most) {
+/** @returns {{ ids: number[], predict: number }[]} */
+function texts(model, length, most, predict) {
   return kinds
     .flatMap((kind) => windows(model, { kind, library: books(), seed: 1, length, most }))
-    .map(({ text }) => ({ ids: Array.from(model.tokenize(text)).slice(0, length) }))
+    .map(({ text }) => ({ ids: Array.from(model.tokenize(text)).slice(0, length), predict }))
 }
 
 async function askQuestion(contender, { ids, answer }) {
@@ -53,10 +54,10 @@ async function askQuestion(contender, { ids, answer }) {
   return { ...run, ...(tokens && { right: answer.every((token, j) => tokens[j] === token) }) }
 }
 
-async function readText(contender, { ids }) {
-  const { seconds, cpu } = await contender.ask(ids, 1)
-  const logprobs = (await contender.logprobs?.(ids))?.slice(SKIP)
-  return { seconds, cpu, ...(logprobs && { loss: -logprobs.reduce((a, b) => a + b) / logprobs.length }) }
+async function readText(contender, { ids, predict }) {
+  const run = await contender.ask(ids, predict)
+  const logprobs = predict === 1 && (await contender.logprobs?.(ids))?.slice(SKIP)
+  return { ...run, ...(logprobs && { loss: -logprobs.reduce((a, b) => a + b) / logprobs.length }) }
 }
 
 /** Runs by contender and item: each item goes around, and each begins with another one. */
@@ -94,6 +95,14 @@ function perplexityOf(runs, first) {
   return [ranged(spread(runs.map(({ loss }, i) => Math.exp(loss - first[i].loss))), 3)]
 }
 
+function wholeOf(runs, first) {
+  if (runs[0].whole === undefined || first[0].whole === undefined) return ['', '']
+  return [
+    spread(runs.map(({ whole }) => whole)).median.toFixed(1),
+    ranged(spread(runs.map(({ whole }, i) => whole / first[i].whole)), 2),
+  ]
+}
+
 function report(opened, runs, head, cells) {
   const first = opened[0][0]
   const rows = opened.map(([name], i) => [name, ...cells(runs[i], runs[0]), ...timesOf(runs[i], runs[0])])
@@ -108,6 +117,7 @@ await main(async () => {
       tasks: { type: 'string', default: insideTasks.map(({ name }) => name).join(',') },
       items: { type: 'string', default: '4' },
       windows: { type: 'string', default: '0' },
+      answer: { type: 'string', default: '1' },
       contenders: { type: 'string', default: Object.keys(contenders).join(',') },
       threads: { type: 'string', short: 't', default: String(availableParallelism()) },
       help: { type: 'boolean', short: 'h', default: false },
@@ -119,6 +129,7 @@ await main(async () => {
   const threads = count('-t', values.threads, 1)
   const nQuestions = count('--items', values.items, 0)
   const nWindows = count('--windows', values.windows, 0)
+  const nAnswer = count('--answer', values.answer, 1)
   if (nQuestions + nWindows === 0) throw new UsageFailure('--items 0 and --windows 0 leave nothing to read.')
   const lengths = values.lengths.split(',').map((text) => count('--lengths', text, 2048))
   const tasks = values.tasks.split(',').map(taskNamed)
@@ -130,9 +141,10 @@ await main(async () => {
   console.log(`${file}, ${threads} threads, ${cpu}, ${cores} cores\n`)
   for (const length of lengths) {
     const asked = nQuestions ? tasks.flatMap((task) => questions(model, task, length, nQuestions)) : []
-    const read = nWindows ? texts(model, length, nWindows) : []
+    const read = nWindows ? texts(model, length, nWindows, nAnswer) : []
     const longest = Math.max(
-      ...[...asked, ...read].map(({ ids, answer = [0] }) => ids.length + answer.length),
+      ...asked.map(({ ids, answer }) => ids.length + answer.length),
+      ...read.map(({ ids, predict }) => ids.length + predict),
     )
     const opened = []
     try {
@@ -146,7 +158,14 @@ await main(async () => {
         const head = [`${length} tokens, ${asked.length} questions`, 'right', to]
         report(opened, await byTurns(opened, asked, askQuestion), head, answersOf)
       }
-      if (read.length > 0) {
+      if (read.length > 0 && nAnswer > 1) {
+        const head = [
+          `${length} tokens, ${read.length} texts`,
+          `with ${nAnswer} tokens, s`,
+          `of ${names[0]}, paired`,
+        ]
+        report(opened, await byTurns(opened, read, readText), head, wholeOf)
+      } else if (read.length > 0) {
         const head = [`${length} tokens, ${read.length} texts`, `perplexity ${to}`]
         report(opened, await byTurns(opened, read, readText), head, perplexityOf)
       }

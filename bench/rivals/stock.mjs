@@ -13,18 +13,20 @@ export const hasStock = () => existsSync(PROGRAM)
 
 /**
  * @param {'on' | 'off'} flashAttn
- * @returns {{ ask: (ids: number[]) => Promise<{ seconds: number, cpu: number }>, close: () => void }}
+ * @returns {{ ask: (ids: number[], predict: number) => Promise<{ seconds: number, whole: number, cpu: number }>, close: () => void }}
  */
 export function openStock({ file, flashAttn, threads }) {
   const folder = mkdtempSync(join(tmpdir(), 'h2o-rivals-'))
   const tokens = join(folder, 'tokens')
   const signal = new AbortController().signal
   return {
-    async ask(ids) {
+    async ask(ids, predict) {
       writeFileSync(tokens, Int32Array.from(ids))
-      const argv = ['-n', ids.length, '-b', 4096, '-ub', 512, '-t', threads, '-fa', flashAttn].map(String)
-      const { ttftMs, cpuMs } = await runChild(PROGRAM, [file, tokens, ...argv], signal)
-      return { seconds: ttftMs[0] / 1000, cpu: cpuMs[0] / 1000 }
+      const sizes = ['-n', ids.length, '--predict', predict, '-b', 4096, '-ub', 512]
+      const argv = [file, tokens, ...sizes, '-t', threads, '-fa', flashAttn].map(String)
+      const { ttftMs, cpuMs, answerMs, answerCpuMs } = await runChild(PROGRAM, argv, signal)
+      const [seconds, answer] = [ttftMs[0] / 1000, answerMs[0] / 1000]
+      return { seconds, whole: seconds + answer, cpu: (cpuMs[0] + answerCpuMs[0]) / 1000 }
     },
     close: () => rmSync(folder, { recursive: true }),
   }
