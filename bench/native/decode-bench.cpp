@@ -6,7 +6,7 @@
 //
 //   -n      cells of the cache, several in one run
 //   -q      queries: 1 is decoding, 64 a question behind a document
-//   --keys  that each query head chooses in sparse decoding; its index is made before
+//   --keys  that each query head chooses in sparse decoding; its index is made before. 0: no sparse decoding
 //
 // Caches of several layers lie side by side, 512 MiB in all or more, so that none of them finds its keys in a processor's
 // cache. A repetition runs all contenders in turns; shown are medians, with the lowest and highest of the ratios.
@@ -101,12 +101,19 @@ public:
         // results of all contenders have their own memory: they are small beside the caches
         buf.reset(ggml_backend_alloc_ctx_tensors(ctx.get(), backend.get()));
         fill(n_kv);
-        make_signs(n_kv);
+        if (has(SPARSE)) {
+            make_signs(n_kv);
+        }
     }
 
     // quantised values cannot be transposed
     bool has(int c) const {
-        return c == FLASH ? opt.n_stock > 0 : c != PRODUCTS || (opt.n_stock > 0 && !ggml_is_quantized(opt.type));
+        switch (c) {
+            case FLASH:    return opt.n_stock > 0;
+            case PRODUCTS: return opt.n_stock > 0 && !ggml_is_quantized(opt.type);
+            case SPARSE:   return opt.n_keys > 0;
+            default:       return true;
+        }
     }
 
     // of one layer
@@ -328,7 +335,7 @@ int main(int argc, char ** argv) {
 
         if (n) {
             *n = atoi(value.c_str());
-            is_known = *n > 0 || n == &opt.n_stock;
+            is_known = *n > 0 || n == &opt.n_stock || n == &opt.n_keys;
         } else if (name == "-n") {
             opt.n_kv.clear();
             std::istringstream list(value);

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "h2o-inline.h"
+
 #include "simd-mappings.h"
 #include "vec.h"
 
@@ -23,10 +25,12 @@ static inline GGML_F32_VEC h2o_vec_div(GGML_F32_VEC x, GGML_F32_VEC y) {
 
 // What f, of two vectors, makes of all values of each of sixteen vectors, which are changed: a sum, a maximum
 template <typename F>
-static inline __m512 h2o_vec_of_each(__m512 * x, F f) {
+static H2O_INLINE __m512 h2o_vec_of_each(__m512 * x, F f) {
+#pragma GCC unroll 8
     for (int k = 0; k < 8; ++k) { // halves of vectors k and k + 8
         x[k] = f(_mm512_shuffle_f32x4(x[k], x[k + 8], 0x44), _mm512_shuffle_f32x4(x[k], x[k + 8], 0xee));
     }
+#pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) { // quarters of k, k + 4, k + 8 and k + 12
         x[k] = f(_mm512_shuffle_f32x4(x[k], x[k + 4], 0x88), _mm512_shuffle_f32x4(x[k], x[k + 4], 0xdd));
     }

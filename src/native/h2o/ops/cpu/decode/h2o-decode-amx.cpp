@@ -125,6 +125,28 @@ static void h2o_amx_pack_cells(
     h2o_amx_pack_rows(w.rows, n.pad_v, n.pad_v, w.v + i/32*H2O_AMX_TILE, H2O_DECODE_TILE/32*H2O_AMX_TILE);
 }
 
+// The logits of a row of a KV head over the keys that are seen become weights, with zeros up to n_pad, in whole steps. Its
+// max and sum move on; what was summed before is to be scaled by what is returned.
+static float h2o_weigh_row(
+        const h2o_decode_op & op, const h2o_decode_seen & seen, int64_t row, float * x, int64_t n_pad, float & max, float & sum) {
+    if (op.p.cap > 0.0f) {
+        h2o_cap_logits(x, n_pad, op.p.cap);
+    }
+    if (!seen.is_plain) {
+        h2o_mask_logits(x, seen.of_token(row/op.n_group), seen.n);
+    }
+    std::fill(x + seen.n, x + n_pad, -INFINITY);
+
+    const float before = max;
+
+    max = std::max(before, h2o_row_max(x, n_pad));
+
+    const float scale = max > before ? expf(before - max) : 1.0f;
+
+    sum = sum*scale + h2o_row_exp(x, n_pad, h2o_shift_of(max));
+    return scale;
+}
+
 // rows [row0, row0 + n_rows) over the packed cells
 static void h2o_amx_decode_rows(
         const h2o_decode_op & op, const h2o_amx_decode & n, const h2o_amx_decode_work & w, const h2o_decode_seen & seen,

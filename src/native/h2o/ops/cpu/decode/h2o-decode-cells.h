@@ -28,8 +28,8 @@ struct h2o_decode_cells {
         h2o_row_to_float(type, at(cell, ih), buf, d);
     }
 
-    // f(block) of n cells of a list, as they lie or, of the types that no kernel reads, as F32 in buf [n][d]. With cell i
-    // ahead(i) is fetched.
+    // f(block) of n cells of a list, as they lie or, of the types that no kernel reads, as F32 in buf [n][d]. With each
+    // of them ahead() is fetched.
     template <typename A, typename F>
     void read(const int32_t * list, int64_t n, int64_t ih, float * buf, A ahead, F f) const {
         switch (type) {
@@ -55,7 +55,7 @@ private:
         h2o_block<T> res;
         for (int64_t i = 0; i < n; ++i) {
             res.row  [i] = (const T *) at(list[i], ih);
-            res.ahead[i] = ahead(i);
+            res.ahead[i] = ahead();
         }
         res.n    = n;
         res.size = size;

@@ -5,17 +5,19 @@
 #include "h2o-decode-mask.h"
 #include "h2o-decode-vec.h"
 
-#include "h2o-softmax.h"
+// floats of a row's logits
+static constexpr int64_t H2O_LD = H2O_DECODE_TILE + H2O_STEP_ROOM;
 
-// rows of logits are not a power of two apart
-static constexpr int64_t H2O_LD = H2O_DECODE_TILE + H2O_ROW_STEP;
+static_assert(H2O_STEP_ROOM >= H2O_COL_STEP, "softmax takes whole steps of columns");
 
 namespace {
 
+// Rows come in steps, each of which begins where its first row does.
 struct h2o_few_work {
     h2o_few_work(const h2o_decode_op & op, float * work) :
-        q(work), logits(q + op.n_head_kv*op.n_rows*op.d_k), cells(logits + op.n_head_kv*op.n_rows*H2O_LD),
-        mask(cells + size_cells(op)) {}
+        ld_q(h2o_packed_pad(op.d_k)), n_pad(h2o_steps_pad(op.n_rows)),
+        q(work), logits(q + op.n_head_kv*op.n_rows*ld_q), weights(logits + op.n_head_kv*n_pad*H2O_LD),
+        cells(weights + op.n_rows*H2O_DECODE_TILE), mask(cells + size_cells(op)) {}
 
     static int64_t size_cells(const h2o_decode_op & op) {
         return std::max(H2O_DECODE_BLOCK*std::max(op.d_k, op.d_v), n_channels*H2O_DECODE_TILE);
@@ -23,16 +25,26 @@ struct h2o_few_work {
 
     static constexpr int64_t n_channels = 8; // of a transposed V that are read at once
 
-    float * q;      // [n_head_kv*n_rows][d_k], scaled
-    float * logits; // [n_head_kv*n_rows][H2O_LD]
-    float * cells;  // a block of a head, or some channels of a tile
-    float * mask;   // [n_tokens][H2O_DECODE_TILE]
+    const int64_t ld_q;  // floats of a row's query
+    const int64_t n_pad; // rows
+
+    float * q;       // [n_head_kv*n_rows][ld_q], scaled and packed
+    float * logits;  // [n_head_kv*n_pad][H2O_LD]: of each step [H2O_DECODE_TILE][h2o_step_pad]
+    float * weights; // [n_rows][H2O_DECODE_TILE] of a head, packed
+    float * cells;   // a block of a head, or some channels of a tile
+    float * mask;    // [n_tokens][H2O_DECODE_TILE]
+
+    float * q_at     (const h2o_decode_op & op, int64_t ih, int64_t row) const { return q + (ih*op.n_rows + row)*ld_q; }
+    float * logits_at(int64_t ih, int64_t row)                           const { return logits + (ih*n_pad + row)*H2O_LD; }
 };
 
 }
 
 int64_t h2o_decode_few_work_size(const h2o_decode_op & op) {
-    return op.n_head_kv*op.n_rows*(op.d_k + H2O_LD) + h2o_few_work::size_cells(op) + op.n_tokens*H2O_DECODE_TILE;
+    const int64_t n_logits = op.n_head_kv*h2o_steps_pad(op.n_rows)*H2O_LD;
+
+    return op.n_head_kv*op.n_rows*h2o_packed_pad(op.d_k) + n_logits + (op.n_rows + op.n_tokens)*H2O_DECODE_TILE +
+        h2o_few_work::size_cells(op);
 }
 
 // f(i, head, its cells i.. of the list). Cells come in blocks, as memory is read best, and a block head by head. The next one
@@ -42,11 +54,19 @@ static void h2o_each_block(const h2o_decode_cells & cells, const h2o_decode_seen
     for (int64_t i = 0; i < seen.n; i += H2O_DECODE_BLOCK) {
         const int64_t n = std::min(H2O_DECODE_BLOCK, seen.n - i);
 
+        int64_t next = i + n; // to be fetched, of this head
+        int64_t head = 0;
+
+        const auto ahead = [&] {
+            const char * res = cells.at(seen.cells[std::min(next, seen.n - 1)], head);
+
+            if (++head == cells.n_head_kv) {
+                head = 0;
+                ++next;
+            }
+            return res;
+        };
         for (int64_t ih = 0; ih < cells.n_head_kv; ++ih) {
-            const auto ahead = [&](int64_t k) {
-                const int64_t at = ih*n + k;
-                return cells.at(seen.cells[std::min(i + n + at/cells.n_head_kv, seen.n - 1)], at%cells.n_head_kv);
-            };
             cells.read(seen.cells + i, n, ih, buf, ahead, [&](const auto & block) { f(i, ih, block); });
         }
     }
@@ -55,9 +75,7 @@ static void h2o_each_block(const h2o_decode_cells & cells, const h2o_decode_seen
 static void h2o_few_logits(const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen) {
     h2o_each_block(h2o_decode_cells(op, op.k), seen, w.cells, [&](int64_t i, int64_t ih, const auto & keys) {
         h2o_in_steps(op.n_rows, [&](auto n, int64_t row) {
-            const int64_t at = ih*op.n_rows + row;
-
-            h2o_products_of<n>(w.q + at*op.d_k, op.d_k, keys, op.d_k, w.logits + at*H2O_LD + i, H2O_LD);
+            h2o_products_of<n>(w.q_at(op, ih, row), keys, op.d_k, w.logits_at(ih, row) + i*h2o_step_pad(n));
         });
     });
 }
@@ -65,14 +83,34 @@ static void h2o_few_logits(const h2o_decode_op & op, const h2o_few_work & w, con
 // logits become weights, and what was summed before is scaled to them
 static void h2o_few_weights(
         const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen, h2o_decode_state state) {
-    const int64_t n_pad = h2o_row_pad(seen.n);
+    for (int64_t ih = 0; ih < op.n_head_kv; ++ih) {
+        h2o_in_steps(op.n_rows, [&](auto n, int64_t row) {
+            const h2o_decode_state rows = state.from(ih*op.n_rows + row, op.ld_v);
 
-    for (int64_t at = 0; at < op.n_head_kv*op.n_rows; ++at) {
-        const float scale = h2o_weigh_row(op, seen, at%op.n_rows, w.logits + at*H2O_LD, n_pad, state.max[at], state.sum[at]);
+            constexpr int64_t ld = h2o_step_pad(n);
 
-        for (int64_t j = 0; j < op.d_v && scale != 1.0f; ++j) {
-            state.o[at*op.ld_v + j] *= scale;
-        }
+            float * x = w.logits_at(ih, row);
+
+            if (op.p.cap > 0.0f) {
+                h2o_cap_logits(x, seen.n*ld, op.p.cap);
+            }
+            for (int64_t r = 0; r < n && !seen.is_plain; ++r) {
+                const float * mask = seen.of_token((row + r)/op.n_group);
+
+                for (int64_t i = 0; i < seen.n; ++i) {
+                    h2o_mask_logits(x + i*ld + r, mask + i, 1);
+                }
+            }
+
+            float scale[n];
+            h2o_weigh_step(x, seen.n, n, rows.max, rows.sum, scale);
+
+            for (int64_t r = 0; r < n; ++r) {
+                for (int64_t j = 0; j < op.d_v && scale[r] != 1.0f; ++j) {
+                    rows.o[r*op.ld_v + j] *= scale[r];
+                }
+            }
+        });
     }
 }
 
@@ -80,22 +118,31 @@ static void h2o_few_values(
         const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen, h2o_decode_state state) {
     h2o_each_block(h2o_decode_cells(op, op.v), seen, w.cells, [&](int64_t i, int64_t ih, const auto & values) {
         h2o_in_steps(op.n_rows, [&](auto n, int64_t row) {
-            const int64_t at = ih*op.n_rows + row;
+            float * o = state.o + (ih*op.n_rows + row)*op.ld_v;
 
-            h2o_add_weighted<n>(w.logits + at*H2O_LD + i, H2O_LD, values, op.d_v, state.o + at*op.ld_v, op.ld_v);
+            h2o_add_weighted<n>(w.logits_at(ih, row) + i*h2o_step_pad(n), values, op.d_v, o, op.ld_v);
         });
     });
 }
 
-// values whose cells are neighbours, channel by channel: products of their rows and the weights
+// values whose cells are neighbours, channel by channel: products of the weights, where the cells lie, and them
 static void h2o_few_channels(
         const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen, h2o_decode_state state) {
     const int64_t first = seen.cells[0];
     const int64_t n     = seen.cells[seen.n - 1] + 1 - first;
 
-    h2o_spread_weights(w.logits, H2O_LD, op.n_head_kv*op.n_rows, seen.cells, seen.n);
-
     for (int64_t ih = 0; ih < op.n_head_kv; ++ih) {
+        std::fill(w.weights, w.weights + op.n_rows*H2O_DECODE_TILE, 0.0f);
+
+        h2o_in_steps(op.n_rows, [&](auto n_rows, int64_t row) {
+            for (int64_t i = 0; i < seen.n; ++i) {
+                for (int64_t r = 0; r < n_rows; ++r) {
+                    w.weights[row*H2O_DECODE_TILE + h2o_packed_at<n_rows>(r, seen.cells[i] - first)] =
+                        w.logits_at(ih, row)[i*h2o_step_pad(n_rows) + r];
+                }
+            }
+        });
+
         for (int64_t j = 0; j < op.d_v; j += w.n_channels) {
             const int64_t n_here = std::min(w.n_channels, op.d_v - j);
 
@@ -107,14 +154,14 @@ static void h2o_few_channels(
                 channels.row[i] = w.cells + i*H2O_DECODE_TILE;
             }
             h2o_in_steps(op.n_rows, [&](auto n_rows, int64_t row) {
-                const int64_t at = ih*op.n_rows + row;
+                constexpr int64_t ld = h2o_step_pad(n_rows);
 
-                float sums[n_rows*h2o_few_work::n_channels];
-                h2o_products_of<n_rows>(w.logits + at*H2O_LD, H2O_LD, channels, n, sums, w.n_channels);
+                float sums[w.n_channels*ld + H2O_STEP_ROOM];
+                h2o_products_of<n_rows>(w.weights + row*H2O_DECODE_TILE, channels, n, sums);
 
                 for (int64_t r = 0; r < n_rows; ++r) {
                     for (int64_t i = 0; i < n_here; ++i) {
-                        state.o[(at + r)*op.ld_v + j + i] += sums[r*w.n_channels + i];
+                        state.o[(ih*op.n_rows + row + r)*op.ld_v + j + i] += sums[i*ld + r];
                     }
                 }
             });
@@ -125,12 +172,10 @@ static void h2o_few_channels(
 void h2o_decode_few(const h2o_decode_op & op, float * work, int64_t range, h2o_decode_state state) {
     const h2o_few_work w(op, work);
 
-    for (int64_t at = 0; at < op.n_head_kv*op.n_rows; ++at) {
-        const float * q = op.query(at/op.n_rows, at%op.n_rows);
-
-        for (int64_t j = 0; j < op.d_k; ++j) {
-            w.q[at*op.d_k + j] = q[j]*op.p.scale;
-        }
+    for (int64_t ih = 0; ih < op.n_head_kv; ++ih) {
+        h2o_in_steps(op.n_rows, [&](auto n, int64_t row) {
+            h2o_pack_rows<n>(w.q_at(op, ih, row), op.d_k, op.p.scale, [&](int64_t r) { return op.query(ih, row + r); });
+        });
     }
 
     h2o_decode_seen seen(op, w.mask);

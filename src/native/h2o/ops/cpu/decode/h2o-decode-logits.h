@@ -1,9 +1,10 @@
-// What happens to logits between the two products, beside exp and maxima (h2o-softmax.h, h2o-columns.h).
+// What happens to logits between the two products, beside exp and maxima (h2o-columns.h).
 
 #pragma once
 
-#include "h2o-decode-mask.h"
-#include "h2o-softmax.h"
+#include "h2o-decode-vec.h"
+
+#include "h2o-columns.h"
 #include "h2o-vec.h"
 
 #include <algorithm>
@@ -38,44 +39,39 @@ static inline void h2o_mask_logits(float * x, const float * mask, int64_t n) {
     }
 }
 
-// The logits of a row of a KV head over the keys that are seen become weights, with zeros up to n_pad, in whole steps. Its
-// max and sum move on; what was summed before is to be scaled by what is returned.
-static inline float h2o_weigh_row(
-        const h2o_decode_op & op, const h2o_decode_seen & seen, int64_t row, float * x, int64_t n_pad, float & max, float & sum) {
-    if (op.p.cap > 0.0f) {
-        h2o_cap_logits(x, n_pad, op.p.cap);
-    }
-    if (!seen.is_plain) {
-        h2o_mask_logits(x, seen.of_token(row/op.n_group), seen.n);
-    }
-    std::fill(x + seen.n, x + n_pad, -INFINITY);
+// Logits x [n][h2o_step_pad(n_rows)] of a step become weights; behind them is room of H2O_COL_STEP. max and sum of its rows move on:
+// what was summed before is to be scaled by `scale` [n_rows].
+static inline void h2o_weigh_step(float * x, int64_t n, int64_t n_rows, float * max, float * sum, float * scale) {
+    const int64_t ld    = h2o_step_pad(n_rows);
+    const int64_t n_vec = (n*ld + H2O_COL_STEP - 1)/H2O_COL_STEP;
 
-    const float before = max;
+    std::fill(x + n*ld, x + n_vec*H2O_COL_STEP, -INFINITY);
 
-    max = std::max(before, h2o_row_max(x, n_pad));
+    // some keys side by side: the columns of a row are ld apart
+    float most [H2O_COL_STEP];
+    float shift[H2O_COL_STEP] = {};
+    float part [H2O_COL_STEP] = {};
 
-    const float scale = max > before ? expf(before - max) : 1.0f;
+    std::fill(most, most + H2O_COL_STEP, -INFINITY);
+    h2o_columns_max(x, n_vec, H2O_COL_STEP, most);
 
-    sum = sum*scale + h2o_row_exp(x, n_pad, h2o_shift_of(max));
-    return scale;
-}
-
-// weights of cells, one after the other, go to where the cells lie: cells [n] ascending, x [n_rows][ld]
-static inline void h2o_spread_weights(float * x, int64_t ld, int64_t n_rows, const int32_t * cells, int64_t n) {
-    if (cells[n - 1] - cells[0] == n - 1) {
-        return;
-    }
     for (int64_t r = 0; r < n_rows; ++r) {
-        float * row = x + r*ld;
+        const float before = max[r];
 
-        int64_t end = cells[n - 1] + 1 - cells[0];
-        for (int64_t i = n - 1; i >= 0; --i) {
-            const int64_t to = cells[i] - cells[0];
-            const float   w  = row[i];
+        for (int64_t c = r; c < H2O_COL_STEP; c += ld) {
+            max[r] = std::max(max[r], most[c]);
+        }
+        for (int64_t c = r; c < H2O_COL_STEP; c += ld) {
+            shift[c] = -h2o_shift_of(max[r]);
+        }
+        scale[r] = max[r] > before ? expf(before - max[r]) : 1.0f;
+    }
+    h2o_columns_exp(x, n_vec, H2O_COL_STEP, shift, part);
 
-            std::fill(row + to, row + end, 0.0f);
-            row[to] = w;
-            end = to;
+    for (int64_t r = 0; r < n_rows; ++r) {
+        sum[r] *= scale[r];
+        for (int64_t c = r; c < H2O_COL_STEP; c += ld) {
+            sum[r] += part[c];
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #include "h2o-decode-cells.h"
 #include "h2o-decode-logits.h"
+#include "h2o-decode-mask.h"
 #include "h2o-decode-vec.h"
 #include "h2o-select.h"
 #include "h2o-sign-scores.h"
@@ -39,9 +40,9 @@ struct h2o_sparse_work {
         keys   = take<int32_t>(op.n_kv);
         best   = take<int32_t>(op.n_kv);
         is_in  = take<uint8_t>(op.n_kv);
-        q      = take<float>(op.n_group*op.d_k);
+        q      = take<float>(op.n_group*h2o_packed_pad(op.d_k));
         rows   = take<float>(H2O_DECODE_BLOCK*std::max(op.d_k, op.d_v));
-        logits = take<float>(op.n_group*ld(op));
+        logits = take<float>(h2o_steps_pad(op.n_group)*ld(op));
     }
 
     // bytes for so many threads
@@ -55,8 +56,8 @@ struct h2o_sparse_work {
     // keys that one of them chooses
     static int64_t n_best(const h2o_decode_op & op) { return std::min<int64_t>(op.p.n_heavy, op.n_kv); }
 
-    // room for the logits of a piece
-    static int64_t ld(const h2o_decode_op & op) { return h2o_row_pad(op.n_kv/H2O_PIECES + 8) + H2O_ROW_STEP; }
+    // room for the logits of a row in a piece
+    static int64_t ld(const h2o_decode_op & op) { return op.n_kv/H2O_PIECES + 8 + H2O_STEP_ROOM; }
 
     int32_t * chosen; // [n_queries][n_best]: candidates, ascending
     float   * o;      // [n_queries][H2O_PIECES][d_v], not divided by the sum
@@ -73,9 +74,9 @@ struct h2o_sparse_work {
     int32_t * best;   // among these
 
     uint8_t * is_in;  // [candidates] whether some head of the group chose it
-    float   * q;      // [n_group][d_k], scaled
+    float   * q;      // [n_group] of rows in steps, scaled and packed
     float   * rows;   // a block of K or V
-    float   * logits; // [n_group][ld]
+    float   * logits; // of each step [ld][h2o_step_pad]
 
 private:
     char * at;
@@ -92,8 +93,8 @@ private:
     static size_t own_size(const h2o_decode_op & op) {
         return
             GGML_PAD(h2o_sign_query::work_size(op.d_k)*sizeof(float), 64) + 4*GGML_PAD(op.n_kv*sizeof(float), 64) +
-            GGML_PAD(op.n_kv, 64) + GGML_PAD(op.n_group*op.d_k*sizeof(float), 64) +
-            GGML_PAD(H2O_DECODE_BLOCK*std::max(op.d_k, op.d_v)*sizeof(float), 64) + GGML_PAD(op.n_group*ld(op)*sizeof(float), 64);
+            GGML_PAD(op.n_kv, 64) + GGML_PAD(op.n_group*h2o_packed_pad(op.d_k)*sizeof(float), 64) +
+            GGML_PAD(H2O_DECODE_BLOCK*std::max(op.d_k, op.d_v)*sizeof(float), 64) + GGML_PAD(h2o_steps_pad(op.n_group)*ld(op)*sizeof(float), 64);
     }
 };
 
@@ -241,7 +242,9 @@ static int64_t h2o_find_cells(const h2o_sparse_token & t, const h2o_sparse_work 
 template <typename F>
 static void h2o_each_block_of(const h2o_decode_cells & rows, const int32_t * list, int64_t n, int64_t ih, float * buf, F f) {
     for (int64_t i = 0; i < n; i += H2O_DECODE_BLOCK) {
-        const auto ahead = [&](int64_t k) { return rows.at(list[std::min(i + k + H2O_DECODE_BLOCK, n - 1)], ih); };
+        int64_t next = i + H2O_DECODE_BLOCK;
+
+        const auto ahead = [&] { return rows.at(list[std::min(next++, n - 1)], ih); };
 
         rows.read(list + i, std::min(H2O_DECODE_BLOCK, n - i), ih, buf, ahead, [&](const auto & block) { f(i, block); });
     }
@@ -249,9 +252,9 @@ static void h2o_each_block_of(const h2o_decode_cells & rows, const int32_t * lis
 
 static float h2o_value_at(const ggml_tensor * v, const char * src) {
     switch (v->type) {
-        case GGML_TYPE_F32:  return *(const float *) src;
-        case GGML_TYPE_F16:  return GGML_CPU_FP16_TO_FP32(*(const ggml_fp16_t *) src);
-        case GGML_TYPE_BF16: return GGML_BF16_TO_FP32(*(const ggml_bf16_t *) src);
+        case GGML_TYPE_F32:  return h2o_value_of((const float       *) src, 0);
+        case GGML_TYPE_F16:  return h2o_value_of((const ggml_fp16_t *) src, 0);
+        case GGML_TYPE_BF16: return h2o_value_of((const ggml_bf16_t *) src, 0);
         default:             GGML_ABORT("a transposed V is not quantised");
     }
 }
@@ -271,11 +274,11 @@ static void h2o_attend_piece(const h2o_sparse_token & t, const h2o_sparse_work &
     const int64_t ld   = w.ld(op);
     const int64_t head = ih*op.n_group;
 
-    for (int64_t row = 0; row < op.n_group; ++row) {
-        for (int64_t j = 0; j < op.d_k; ++j) {
-            w.q[row*op.d_k + j] = t.q(head + row)[j]*op.p.scale;
-        }
-    }
+    const int64_t ld_q = h2o_packed_pad(op.d_k);
+
+    h2o_in_steps(op.n_group, [&](auto n_rows, int64_t row) {
+        h2o_pack_rows<n_rows>(w.q + row*ld_q, op.d_k, op.p.scale, [&](int64_t r) { return t.q(head + row + r); });
+    });
 
     const h2o_decode_cells values(op, op.v);
     h2o_each_block_of(h2o_decode_cells(op, op.k), cells, n, ih, w.rows, [&](int64_t i, const auto & keys) {
@@ -283,47 +286,63 @@ static void h2o_attend_piece(const h2o_sparse_token & t, const h2o_sparse_work &
             h2o_prefetch(values.at(cells[k], ih), values.size); // for later
         }
         h2o_in_steps(op.n_group, [&](auto n_rows, int64_t row) {
-            h2o_products_of<n_rows>(w.q + row*op.d_k, op.d_k, keys, op.d_k, w.logits + row*ld + i, ld);
+            h2o_products_of<n_rows>(w.q + row*ld_q, keys, op.d_k, w.logits + row*ld + i*h2o_step_pad(n_rows));
         });
     });
 
-    const int64_t at    = (t.token*op.q->ne[1] + head)*H2O_PIECES + piece; // of the first head
-    const int64_t n_pad = h2o_row_pad(n);
+    const int64_t at = (t.token*op.q->ne[1] + head)*H2O_PIECES + piece; // of the first head
 
-    for (int64_t row = 0; row < op.n_group; ++row) {
-        float * logits = w.logits + row*ld;
+    h2o_in_steps(op.n_group, [&](auto n_rows, int64_t row) {
+        constexpr int64_t n_side = h2o_step_pad(n_rows);
 
-        std::fill(logits + n, logits + n_pad, -INFINITY);
+        float * x = w.logits + row*ld;
+
         if (op.p.cap > 0.0f) {
-            h2o_cap_logits(logits, n, op.p.cap);
+            h2o_cap_logits(x, n*n_side, op.p.cap);
         }
         for (int64_t i = 0; i < n; ++i) {
-            logits[i] += t.mask(cells[i]);
+            const float mask = t.mask(cells[i]);
+            for (int64_t r = 0; r < n_side; ++r) {
+                x[i*n_side + r] += mask;
+            }
         }
-        const float max = h2o_row_max(logits, n_pad);
 
-        w.max[at + row*H2O_PIECES] = max;
-        w.sum[at + row*H2O_PIECES] = h2o_row_exp(logits, n_pad, h2o_shift_of(max));
-        std::fill_n(w.o + (at + row*H2O_PIECES)*op.d_v, op.d_v, 0.0f);
-    }
+        float max[n_rows];
+        float sum[n_rows] = {};
+        float scale[n_rows];
+
+        std::fill(max, max + n_rows, -INFINITY);
+        h2o_weigh_step(x, n, n_rows, max, sum, scale);
+
+        for (int64_t r = 0; r < n_rows; ++r) {
+            w.max[at + (row + r)*H2O_PIECES] = max[r];
+            w.sum[at + (row + r)*H2O_PIECES] = sum[r];
+            std::fill_n(w.o + (at + (row + r)*H2O_PIECES)*op.d_v, op.d_v, 0.0f);
+        }
+    });
 
     float * o = w.o + at*op.d_v;
+
+    const int64_t ld_o = H2O_PIECES*op.d_v; // from head to head
 
     if (op.p.v_trans) {
         for (int64_t j = 0; j < op.d_v; ++j) {
             const char * channel = op.data(op.v) + ih*op.v->nb[2] + j*op.v->nb[1];
             for (int64_t i = 0; i < n; ++i) {
                 const float x = h2o_value_at(op.v, channel + cells[i]*op.v->nb[0]);
-                for (int64_t row = 0; row < op.n_group; ++row) {
-                    o[row*H2O_PIECES*op.d_v + j] += w.logits[row*ld + i]*x;
-                }
+
+                h2o_in_steps(op.n_group, [&](auto n_rows, int64_t row) {
+                    for (int64_t r = 0; r < n_rows; ++r) {
+                        o[(row + r)*ld_o + j] += w.logits[row*ld + i*h2o_step_pad(n_rows) + r]*x;
+                    }
+                });
             }
         }
         return;
     }
     h2o_each_block_of(values, cells, n, ih, w.rows, [&](int64_t i, const auto & block) {
         h2o_in_steps(op.n_group, [&](auto n_rows, int64_t row) {
-            h2o_add_weighted<n_rows>(w.logits + row*ld + i, ld, block, op.d_v, o + row*H2O_PIECES*op.d_v, H2O_PIECES*op.d_v);
+            h2o_add_weighted<n_rows>(w.logits + row*ld + i*h2o_step_pad(n_rows), block, op.d_v, o + row*ld_o, ld_o);
         });
     });
 }

@@ -59,8 +59,9 @@ struct h2o_lanes {
         return vld1q_f32(x);
     }
 
-    // of each of n vectors, N_SUMS at most
-    static void sums(const vec * x, int n, float * sum) {
+    // of each of n vectors, N_SUMS at most; as many are written as a vector has
+    template <int n>
+    static H2O_INLINE void sums(const vec * x, float * sum) {
         for (int i = 0; i < n; ++i) {
             sum[i] = vaddvq_f32(x[i]);
         }
@@ -102,8 +103,10 @@ struct h2o_lanes {
         return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(z, _mm512_set1_epi32(8))), set1(GGML_CPU_FP16_TO_FP32(x.d)));
     }
 
-    static void sums(const vec * x, int n, float * sum) {
+    template <int n>
+    static H2O_INLINE void sums(const vec * x, float * sum) {
         vec y[16];
+#pragma GCC unroll 16
         for (int i = 0; i < 16; ++i) {
             y[i] = i < n ? x[i] : zero();
         }
@@ -129,8 +132,10 @@ struct h2o_lanes {
         return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_sub_epi32(z, _mm256_set1_epi32(8))), set1(GGML_CPU_FP16_TO_FP32(x.d)));
     }
 
-    static void sums(const vec * x, int n, float * sum) {
+    template <int n>
+    static H2O_INLINE void sums(const vec * x, float * sum) {
         vec y[8];
+#pragma GCC unroll 8
         for (int i = 0; i < 8; ++i) {
             y[i] = i < n ? x[i] : zero();
         }
@@ -157,7 +162,8 @@ struct h2o_lanes {
     template <typename T>
     static vec load(const T * row, int64_t j) { return h2o_value_of(row, j); }
 
-    static void sums(const vec * x, int n, float * sum) { std::copy_n(x, n, sum); }
+    template <int n>
+    static H2O_INLINE void sums(const vec * x, float * sum) { std::copy_n(x, n, sum); }
 };
 
 #endif
@@ -183,12 +189,52 @@ struct h2o_block {
     }
 };
 
-// out [R][ld], b.n columns, = the products of the R rows of a [R][ld_a] and those of b, d long
-template <int R, typename T>
-static inline void h2o_products_of(const float * a, int64_t ld_a, const h2o_block<T> & b, int64_t d, float * out, int64_t ld) {
+// Rows of a step lie side by side: [d/N][R][N], the last vectors are not whole. One pointer finds all of them.
+template <int R>
+static inline int64_t h2o_packed_at(int64_t r, int64_t j) {
+    return (j/h2o_lanes::N*R + r)*h2o_lanes::N + j%h2o_lanes::N;
+}
+
+// values of a packed row
+static inline int64_t h2o_packed_pad(int64_t d) {
+    return (d + h2o_lanes::N - 1)/h2o_lanes::N*h2o_lanes::N;
+}
+
+// row(r), d values, times scale, for each row of a step
+template <int R, typename F>
+static inline void h2o_pack_rows(float * to, int64_t d, float scale, F row) {
     using V = h2o_lanes;
 
-    constexpr int K = R > V::N_SUMS/4 ? 2 : R > V::N_SUMS/8 ? 4 : 8; // rows of b that meet a together
+    for (int r = 0; r < R; ++r) {
+        const float * x = row(r);
+
+        int64_t j = 0;
+        for (; j + V::N <= d; j += V::N) {
+            V::store(to + h2o_packed_at<R>(r, j), V::madd(V::zero(), V::load(x, j), V::set1(scale)));
+        }
+        for (; j < d; ++j) {
+            to[h2o_packed_at<R>(r, j)] = x[j]*scale;
+        }
+    }
+}
+
+// What R rows have for a key or a channel takes so many floats, so that a vector of them begins with the same row.
+static constexpr int h2o_step_pad(int R) {
+    return R <= 2 ? R : R <= 4 ? 4 : 8;
+}
+
+// floats behind the end of those that products write too
+static constexpr int64_t H2O_STEP_ROOM = 16;
+
+// out [b.n][h2o_step_pad(R)] = the products of R packed rows and those of b, d long
+template <int R, typename T>
+static inline void h2o_products_of(const float * a, const h2o_block<T> & b, int64_t d, float * out) {
+    using V = h2o_lanes;
+
+    constexpr int P = h2o_step_pad(R);
+    constexpr int K = std::min(8, V::N_SUMS/P); // rows of b that meet a together
+
+    static_assert(std::max(K*P, (int) V::N) <= H2O_STEP_ROOM, "what is written last has room");
 
     for (int64_t i = 0; i < b.n; i += K) {
         const T * y[K];
@@ -199,56 +245,50 @@ static inline void h2o_products_of(const float * a, int64_t ld_a, const h2o_bloc
             b.fetch(k, 0, b.size);
         }
 
-        V::vec acc[R*K];
-        for (V::vec & x : acc) {
-            x = V::zero();
+        // unrolled, as sums in a loop would go through the stack
+        V::vec acc[K*P];
+#pragma GCC unroll 16
+        for (int k = 0; k < K*P; ++k) {
+            acc[k] = V::zero();
         }
 
         int64_t j = 0;
         for (; j + V::N <= d; j += V::N) {
             V::vec x[K];
+#pragma GCC unroll 8
             for (int k = 0; k < K; ++k) {
                 x[k] = V::load(y[k], j);
             }
+#pragma GCC unroll 8
             for (int r = 0; r < R; ++r) {
-                const V::vec z = V::load(a + r*ld_a, j);
+                const V::vec z = V::load(a, j*R + r*V::N);
+#pragma GCC unroll 8
                 for (int k = 0; k < K; ++k) {
-                    acc[r*K + k] = V::madd(acc[r*K + k], z, x[k]);
+                    acc[k*P + r] = V::madd(acc[k*P + r], z, x[k]);
                 }
             }
         }
-
-        float sums[V::N_SUMS];
-        V::sums(acc, R*K, sums);
+        V::sums<K*P>(acc, out + i*P);
 
         for (; j < d; ++j) {
             for (int r = 0; r < R; ++r) {
                 for (int k = 0; k < K; ++k) {
-                    sums[r*K + k] += a[r*ld_a + j]*h2o_value_of(y[k], j);
+                    out[(i + k)*P + r] += a[h2o_packed_at<R>(r, j)]*h2o_value_of(y[k], j);
                 }
-            }
-        }
-        for (int r = 0; r < R; ++r) {
-            if (i + K <= b.n) {
-                std::copy_n(sums + r*K, K, out + r*ld + i);
-            } else {
-                std::copy_n(sums + r*K, b.n - i, out + r*ld + i);
             }
         }
     }
 }
 
-// channels of c [R][ld_c] from j on += weights [R][ld_w] times rows of b, C vectors of d
+// channels of c [R][ld_c] from j on += weights [b.n][h2o_step_pad(R)] times rows of b, C vectors of d
 template <int R, int C, typename T>
-static inline void h2o_add_channels(
-        const float * w, int64_t ld_w, const h2o_block<T> & b, int64_t j, int64_t d, float * c, int64_t ld_c) {
+static inline void h2o_add_channels(const float * w, const h2o_block<T> & b, int64_t j, int64_t d, float * c, int64_t ld_c) {
     using V = h2o_lanes;
 
-    V::vec acc[R][C];
-    for (int r = 0; r < R; ++r) {
-        for (int k = 0; k < C; ++k) {
-            acc[r][k] = V::load(c + r*ld_c, j + k*V::N);
-        }
+    V::vec acc[R*C];
+#pragma GCC unroll 32
+    for (int k = 0; k < R*C; ++k) {
+        acc[k] = V::load(c + k/C*ld_c, j + k%C*V::N);
     }
     const size_t begin = b.size*j/d;
     const size_t end   = b.size*(j + C*V::N)/d;
@@ -257,41 +297,43 @@ static inline void h2o_add_channels(
         b.fetch(i, begin, end);
 
         V::vec x[C];
+#pragma GCC unroll 4
         for (int k = 0; k < C; ++k) {
             x[k] = V::load(b.row[i], j + k*V::N);
         }
+#pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
-            const V::vec z = V::set1(w[r*ld_w + i]);
+            const V::vec z = V::set1(w[i*h2o_step_pad(R) + r]);
+#pragma GCC unroll 4
             for (int k = 0; k < C; ++k) {
-                acc[r][k] = V::madd(acc[r][k], z, x[k]);
+                acc[r*C + k] = V::madd(acc[r*C + k], z, x[k]);
             }
         }
     }
-    for (int r = 0; r < R; ++r) {
-        for (int k = 0; k < C; ++k) {
-            V::store(c + r*ld_c + j + k*V::N, acc[r][k]);
-        }
+#pragma GCC unroll 32
+    for (int k = 0; k < R*C; ++k) {
+        V::store(c + k/C*ld_c + j + k%C*V::N, acc[k]);
     }
 }
 
-// c [R][ld_c] += weights [R][ld_w] times the rows of b, d channels
+// c [R][ld_c] += weights [b.n][h2o_step_pad(R)] times the rows of b, d channels
 template <int R, typename T>
-static inline void h2o_add_weighted(const float * w, int64_t ld_w, const h2o_block<T> & b, int64_t d, float * c, int64_t ld_c) {
+static inline void h2o_add_weighted(const float * w, const h2o_block<T> & b, int64_t d, float * c, int64_t ld_c) {
     using V = h2o_lanes;
 
     constexpr int C = std::min(4, V::N_SUMS/R);
 
     int64_t j = 0;
     for (; j + C*V::N <= d; j += C*V::N) {
-        h2o_add_channels<R, C>(w, ld_w, b, j, d, c, ld_c);
+        h2o_add_channels<R, C>(w, b, j, d, c, ld_c);
     }
     for (; j + V::N <= d; j += V::N) {
-        h2o_add_channels<R, 1>(w, ld_w, b, j, d, c, ld_c);
+        h2o_add_channels<R, 1>(w, b, j, d, c, ld_c);
     }
     for (; j < d; ++j) {
         for (int64_t i = 0; i < b.n; ++i) {
             for (int r = 0; r < R; ++r) {
-                c[r*ld_c + j] += w[r*ld_w + i]*h2o_value_of(b.row[i], j);
+                c[r*ld_c + j] += w[i*h2o_step_pad(R) + r]*h2o_value_of(b.row[i], j);
             }
         }
     }
@@ -306,4 +348,9 @@ static inline void h2o_in_steps(int64_t n, F f, int64_t begin = 0) {
     if constexpr (R > 1) {
         h2o_in_steps<R - 1>(n, f, begin);
     }
+}
+
+// rows of n in whole steps: each has h2o_step_pad of it
+static inline int64_t h2o_steps_pad(int64_t n) {
+    return n/H2O_STEP*H2O_STEP + h2o_step_pad(n%H2O_STEP);
 }

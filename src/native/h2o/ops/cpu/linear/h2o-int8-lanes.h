@@ -5,15 +5,11 @@
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define H2O_HAS_INT8
 
+#include "h2o-inline.h"
+
 #include <immintrin.h>
 
 #include <cstdint>
-
-#if defined(_MSC_VER)
-#define H2O_INLINE __forceinline
-#else
-#define H2O_INLINE inline __attribute__((always_inline))
-#endif
 
 #if defined(__AVX512VNNI__) || (defined(__AVXVNNI__) && !defined(__AVX512F__))
 #define H2O_HAS_VNNI
