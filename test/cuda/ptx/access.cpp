@@ -5,8 +5,6 @@ namespace ptx {
 // of shared memory, blocks that ended do not matter
 static interval in_block(const warp & w) { return { w.when.block, w.when.block, w.when.first, w.when.mine }; }
 
-access::access(warp & w, const instr & in, const operand & address, int n, intent what) : access(w, in, address, n, what, in.where) {}
-
 access::access(warp & w, const instr & in, const operand & o, int n, intent what, space where) {
     uint64_t at[N_LANES];
     uint64_t all = 0;

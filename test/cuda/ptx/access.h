@@ -11,7 +11,6 @@ enum class intent { reads, writes, updates }; // an update is atomic: no race wi
 class access {
 public:
     // n bytes at each active lane's address
-    access(warp & w, const instr & in, const operand & address, int n, intent what);
     access(warp & w, const instr & in, const operand & address, int n, intent what, space where);
 
     char * at(int lane) const { return data[lane]; } // of active lanes

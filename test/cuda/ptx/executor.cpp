@@ -2,8 +2,8 @@
 // line that begins with FAIL.
 
 #include "../../../bench/gpu/dry-run/executor.h"
-#include "launch.h"
 #include "module.h"
+#include "warp.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -32,9 +32,7 @@ static executor & all() {
 
 static const program & find(const entry & e) {
     std::unique_ptr<module> & m = all().modules[e.image];
-    if (!m) {
-        m.reset(new module(ptx_of_fatbin(e.image, dry_run_chip())));
-    }
+    if (!m) m = std::make_unique<module>(ptx_of_fatbin(e.image, dry_run_chip()));
     const program * p = m->find(e.name);
     if (!p) fault("no PTX of the kernel " + e.name + " for sm_" + std::to_string(dry_run_chip()));
     return *p;

@@ -1,19 +1,15 @@
-// Formats of 16 bits, rounded to nearest even.
+// Formats of 16 bits, rounded to nearest even, and zeros for subnormals of 32.
 
 #pragma once
 
 #include <bit>
+#include <cfloat>
+#include <cmath>
 #include <cstdint>
 
 namespace ptx {
 
-struct half {
-    uint16_t bits;
-
-    half() = default;
-    half(float x) : bits(std::bit_cast<uint16_t>((_Float16) x)) {}
-    operator float() const { return std::bit_cast<_Float16>(bits); }
-};
+using half = _Float16;
 
 struct bfloat {
     uint16_t bits;
@@ -25,5 +21,8 @@ struct bfloat {
     }
     operator float() const { return std::bit_cast<float>((uint32_t) bits << 16); }
 };
+
+// .ftz: subnormals are zeros of their sign
+inline float flush(float x) { return std::fabs(x) < FLT_MIN ? std::copysign(0.0f, x) : x; }
 
 } // namespace ptx

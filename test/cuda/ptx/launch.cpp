@@ -1,4 +1,4 @@
-#include "launch.h"
+#include "warp.h"
 
 #include <algorithm>
 #include <numeric>
@@ -19,18 +19,15 @@ static void begin_interval(block & b) {
     }
 }
 
+// the i-th of a box
+static dim place_in(const dim & box, unsigned i) { return { i%box.x, i/box.x%box.y, i/box.x/box.y }; }
+
 static void fill_specials(block & b, warp & w) {
-    const unsigned values[] = { b.size.x, b.size.y, b.size.z, b.at.x, b.at.y, b.at.z, b.grid.x, b.grid.y, b.grid.z };
-    static const char * names[] = { "%ntid.x", "%ntid.y", "%ntid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z" };
-    for (const auto & [name, at] : b.p->specials) {
-        uint32_t * lanes = (uint32_t *) (w.regs + at);
-        for (unsigned l = 0; l < (unsigned) N_LANES; ++l) {
-            const unsigned i = w.index*N_LANES + l;
-            lanes[l] = name == "%tid.x" ? i%b.size.x : name == "%tid.y" ? i/b.size.x%b.size.y : name == "%tid.z" ? i/b.size.x/b.size.y :
-                name == "%laneid" ? l : name == "%warpid" ? w.index : name == "%lanemask_lt" ? (1u << l) - 1 :
-                name == "%dynamic_smem_size" ? b.n_dynamic :
-                values[std::find(std::begin(names), std::end(names), name) - std::begin(names)];
-        }
+    for (unsigned l = 0; l < N_LANES; ++l) {
+        const dim      tid      = place_in(b.size, w.index*N_LANES + l);
+        const unsigned values[] = { tid.x, tid.y, tid.z, b.size.x, b.size.y, b.size.z, b.at.x, b.at.y, b.at.z, b.grid.x, b.grid.y,
+            b.grid.z, l, (unsigned) w.index, (1u << l) - 1, (unsigned) b.n_dynamic }; // as SPECIALS
+        for (const auto & [special, at] : b.p->specials) ((uint32_t *) (w.regs + at))[l] = values[special];
     }
 }
 
@@ -62,30 +59,25 @@ void launch(const program & p, dim grid, dim size, size_t n_dynamic, void ** arg
     const uint32_t first = n_intervals;
 
     std::vector<char> params(p.n_params + 16);
-    for (size_t i = 0; i < p.params.size(); ++i) memcpy(params.data() + p.params[i], args[i], p.param_sizes[i]);
+    for (size_t i = 0; i < p.params.size(); ++i) memcpy(params.data() + p.params[i].first, args[i], p.params[i].second);
 
     block b = { &p, grid, size, {}, n_dynamic, params.data(), {}, &costs, {} };
 
-    static region shared; // numbers only grow, so what is left there is of a block before
-    if (!shared.wrote) {
-        constexpr size_t n_most = 256*1024;
-        shared.begin = new char[n_most];
-        shared.wrote = new_stamps(n_most);
-        shared.read  = shared.wrote + n_most;
-    }
+    constexpr size_t n_most = 256*1024;
+    static const region shared = with_numbers(new char[n_most], n_most); // they only grow: what is left there is of a block before
     b.shared      = shared;
     b.shared.size = SHARED_BEGIN + (p.n_shared + 127)/128*128 + n_dynamic;
 
-    static std::vector<char> registers;
-    const size_t n_warps = (size.x*size.y*size.z + N_LANES - 1)/N_LANES;
-    const size_t n_regs  = (p.n_registers + 63)/64*64;
-    registers.resize(std::max(registers.size(), n_warps*n_regs + 64));
-    b.warps.resize(n_warps);
-    for (size_t i = 0; i < n_warps; ++i) {
+    struct alignas(64) line { char bytes[64]; };
+    static std::vector<line> registers;
+    const size_t n_lines = (p.n_registers + 63)/64;
+    b.warps.resize((size.x*size.y*size.z + N_LANES - 1)/N_LANES);
+    registers.resize(std::max(registers.size(), b.warps.size()*n_lines));
+    for (size_t i = 0; i < b.warps.size(); ++i) {
         warp & w = b.warps[i];
         w.b     = &b;
         w.index = i;
-        w.regs  = (char *) (((uintptr_t) registers.data() + 63)/64*64) + i*n_regs;
+        w.regs  = registers[i*n_lines].bytes;
         w.local.resize(p.n_local*N_LANES);
         w.when.launch = first;
         for (const literal & l : p.literals) {
@@ -98,7 +90,7 @@ void launch(const program & p, dim grid, dim size, size_t n_dynamic, void ** arg
     std::iota(blocks.begin(), blocks.end(), 0);
     std::shuffle(blocks.begin(), blocks.end(), order);
     for (const uint32_t i : blocks) {
-        b.at = { i%grid.x, i/grid.x%grid.y, i/grid.x/grid.y };
+        b.at = place_in(grid, i);
         try {
             run_block(b);
         } catch (const device_fault & f) {

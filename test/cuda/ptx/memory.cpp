@@ -54,8 +54,9 @@ const char * note_write(const region & r, size_t at, size_t n, const interval & 
 static std::map<uint64_t, region> regions;
 static const region *             latest; // looked up
 
-uint32_t * new_stamps(size_t n) {
-    return (uint32_t *) mmap(nullptr, 2*n*sizeof(uint32_t) + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+region with_numbers(char * begin, size_t size) {
+    void * zeros = mmap(nullptr, 2*size*sizeof(uint32_t) + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return { begin, size, (uint32_t *) zeros, (uint32_t *) zeros + size };
 }
 
 void add_constant(void * begin, size_t size) {
@@ -63,8 +64,7 @@ void add_constant(void * begin, size_t size) {
 }
 
 void add_region(void * begin, size_t size) {
-    uint32_t * stamps = new_stamps(size);
-    regions[(uint64_t) begin] = { (char *) begin, size, stamps, stamps + size };
+    regions[(uint64_t) begin] = with_numbers((char *) begin, size);
 }
 
 void remove_region(void * begin) {

@@ -11,6 +11,11 @@
 
 namespace ptx {
 
+// addresses of shared memory, in its own space and as generic ones; nothing lies at 0
+constexpr uint64_t SHARED_BEGIN   = 1024;
+constexpr uint64_t SHARED_GENERIC = 1ull << 60;
+constexpr uint64_t LOCAL_GENERIC  = 1ull << 61;
+
 struct interval {
     uint32_t launch = 0; // the first number of this launch
     uint32_t block  = 0; // of this block
@@ -35,8 +40,7 @@ struct region {
     }
 };
 
-// nullptr, or what is wrong with it
-// shared memory is the block's alone, and holds nothing before somebody wrote it
+// nullptr, or what is wrong with it; shared memory holds nothing before somebody of the block wrote it
 const char * note_read (const region & r, size_t at, size_t n, const interval & i, bool is_shared);
 const char * note_write(const region & r, size_t at, size_t n, const interval & i, bool is_shared);
 
@@ -46,7 +50,6 @@ void           add_constant (void * begin, size_t size); // of a module: read, n
 void           remove_region(void * begin);
 const region * find_region  (uint64_t address); // null: none
 
-// two stamps for each of n bytes
-uint32_t * new_stamps(size_t n);
+region with_numbers(char * begin, size_t size); // none of them written or read
 
 } // namespace ptx

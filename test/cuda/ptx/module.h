@@ -10,27 +10,21 @@ namespace ptx {
 
 class module {
 public:
-    explicit module(std::string text);
+    explicit module(const std::string & text);
 
     const program * find(const std::string & name); // null: no such kernel
 
 private:
-    struct source {
-        std::string_view head;
-        std::string_view body;
-        int              line;
-    };
+    struct source { std::string_view head, body; }; // the head from its parameters on
 
-    std::string                                     text;
-    std::map<std::string, source>                   sources;
-    std::map<std::string, std::unique_ptr<program>> programs;
-    std::map<std::string, std::unique_ptr<char[]>>  variables;    // .global and .const
-    std::vector<std::pair<std::string, size_t>>     shared;       // of the module: names, bytes
-    std::vector<std::string>                        dynamic;      // extern .shared
+    std::string                                    text;      // without comments
+    std::map<std::string, source>                  sources;
+    std::map<std::string, program>                 programs;
+    std::map<std::string, std::unique_ptr<char[]>> constants; // .global, too
+    std::vector<std::string>                       shared;    // declarations
 
-    void add_variable(std::string statement);
-
-    std::unique_ptr<program> assemble(const std::string & name, const source & s);
+    void    add_variable(const std::string & statement);
+    program assemble(const std::string & name, const source & s) const;
 };
 
 // "" if the image, as __cudaRegisterFatBinary gets it, has no PTX for that chip or an older one

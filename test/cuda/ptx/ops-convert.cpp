@@ -2,8 +2,6 @@
 
 #include "warp.h"
 
-#include <cfloat>
-#include <cmath>
 #include <limits>
 
 namespace ptx {
@@ -24,59 +22,46 @@ double round_to_integer(double x, const instr & in) {
 }
 
 template <class D, class S> D convert(S s, const instr & in) {
-    if constexpr (is_float<D> && is_float<S>) {
-        double x = std::is_same_v<S, double> ? (double) s : (double) (float) s;
-        const bool rounds = in.has("rni") || in.has("rzi") || in.has("rmi") || in.has("rpi");
-        if (rounds) x = round_to_integer(x, in);
-        if (in.has("ftz") && std::is_same_v<S, float> && std::fabs(x) < FLT_MIN) x = std::copysign(0.0, x);
-        if (in.has("sat")) x = x > 0 ? std::min(x, 1.0) : 0.0;
-        if constexpr (std::is_same_v<D, double>) {
-            return x;
-        } else {
-            return in.has("relu") && x < 0 ? D(0.0f) : D((float) x); // rounded to nearest
-        }
-    } else if constexpr (is_float<D>) {
-        return std::is_same_v<D, double> ? D((double) s) : D((float) s); // one rounding, to nearest
-    } else if constexpr (is_float<S>) {
-        const double x = round_to_integer(std::is_same_v<S, double> ? (double) s : (double) (float) s, in);
-        const double limit = std::ldexp(1.0, std::numeric_limits<D>::digits);
-        if (x != x)      return 0;
-        if (x >= limit)  return std::numeric_limits<D>::max();
-        if (x < -limit || (x < 0 && !std::is_signed_v<D>)) return std::numeric_limits<D>::min();
-        return (D) x;
-    } else {
-        if (in.has("sat")) {
-            const __int128 x = s, lo = std::numeric_limits<D>::min(), hi = std::numeric_limits<D>::max();
-            return (D) (x < lo ? lo : x > hi ? hi : x);
-        }
+    if constexpr (!is_float<S>) {
+        if constexpr (is_float<D> && !std::is_same_v<D, double>) return D((float) s); // one rounding, to nearest
         return (D) s;
+    } else {
+        double x = std::is_same_v<S, float> && in.has("ftz") ? flush(s) : (double) s;
+        if (!is_float<D> || in.has_any({ "rni", "rzi", "rmi", "rpi" })) x = round_to_integer(x, in);
+        if constexpr (std::is_same_v<D, double>) return x;
+        else if constexpr (is_float<D>)          return D((float) x); // rounded to nearest
+        else {
+            const double limit = std::ldexp(1.0, std::numeric_limits<D>::digits);
+            if (x != x)      return 0;
+            if (x >= limit)  return std::numeric_limits<D>::max();
+            if (x < -limit || (x < 0 && !std::is_signed_v<D>)) return std::numeric_limits<D>::min();
+            return (D) x;
+        }
     }
 }
 
 template <class D, class S> void cvt(warp & w, const instr & in) {
-    for (int l = 0; l < N_LANES; ++l) {
-        if (~w.active >> l & 1) continue;
+    w.each([&](int l) {
         const D x = convert<D>(read<S>(w, in.o[1], l), in);
         uint64_t wide = 0;
-        if constexpr (std::is_integral_v<D>) wide = (uint64_t) (std::conditional_t<std::is_signed_v<D>, int64_t, uint64_t>) x; // extended
+        if constexpr (std::is_integral_v<D>) wide = (int64_t) x; // extended
         else memcpy(&wide, &x, sizeof(x));
         w.set(in.o[0], l, wide);
-    }
+    });
 }
 
 // two numbers to a register: the first one above
 template <class D> void cvt_pair(warp & w, const instr & in) {
-    for (int l = 0; l < N_LANES; ++l) {
-        if (~w.active >> l & 1) continue;
-        const D high = convert<D>(read<float>(w, in.o[1], l), in), low = convert<D>(read<float>(w, in.o[2], l), in);
-        w.set(in.o[0], l, (uint64_t) high.bits << 16 | low.bits);
-    }
+    w.fill<uint32_t>(in.o[0], [&](int l) {
+        const D both[2] = { convert<D>(w.lanes<float>(in.o[2])[l], in), convert<D>(w.lanes<float>(in.o[1])[l], in) };
+        return std::bit_cast<uint32_t>(both);
+    });
 }
 
 }
 
-run_fn find_convert(const instr & in) {
-    if (in.base != "cvt" || in.types.size() != 2) {
+run_fn find_convert(instr & in) {
+    if (in.base != "cvt" || in.types.size() != 2 || in.has_any({ "sat", "satfinite", "relu", "rz", "rm", "rp" })) {
         return nullptr;
     }
     if (in.t() == type::f16x2)  return cvt_pair<half>;

@@ -2,58 +2,50 @@
 
 #include "access.h"
 
-#include <cmath>
-
 namespace ptx {
 
 namespace {
 
+bool meet_all(warp & w, const instr & in) {
+    if (!w.meet(ALL, in)) return false;
+    if (w.active != ALL) fault("an instruction of whole warps without all lanes", &in);
+    return true;
+}
+
 // ldmatrix.sync.aligned.m8n8.x{1,2,4}{.trans}.shared.b16: lane 8i + r has the address of row r of matrix i; of each
 // matrix a lane gets two neighbours of row lane/4, with .trans of that column.
 void ldmatrix(warp & w, const instr & in) {
-    if (!w.meet(ALL, in)) return;
+    if (!meet_all(w, in)) return;
+
     const int n = in.n_dst;
-    const uint32_t asked = w.active;
-    if (asked != ALL) fault("ldmatrix without all lanes", &in);
-
     w.active = n == 4 ? ALL : (1u << 8*n) - 1; // whose addresses count
-    const access rows(w, in, in.o[n], 16, intent::reads);
+    const access rows(w, in, in.o[n], 16, intent::reads, in.where);
     uint16_t x[32][8];
-    for (int l = 0; l < 8*n; ++l) memcpy(x[l], rows.at(l), sizeof(x[l]));
-    w.active = asked;
+    w.each([&](int l) { memcpy(x[l], rows.at(l), sizeof(x[l])); });
+    w.active = ALL;
 
-    const bool is_trans = in.has("trans");
     for (int i = 0; i < n; ++i) {
-        uint16_t res[N_LANES][2];
-        for (int l = 0; l < N_LANES; ++l) {
-            for (int j = 0; j < 2; ++j) {
-                const int major = l/4, minor = l%4*2 + j;
-                res[l][j] = is_trans ? x[8*i + minor][major] : x[8*i + major][minor];
-            }
-        }
-        memcpy(w.lanes<char>(in.o[i]), res, sizeof(res));
+        w.fill<uint32_t>(in.o[i], [&](int l) {
+            const int major = l/4, minor = l%4*2;
+            return in.has("trans") ? x[8*i + minor][major] | x[8*i + minor + 1][major] << 16 : x[8*i + major][minor] | x[8*i + major][minor + 1] << 16;
+        });
     }
 }
 
 // movmatrix.sync.aligned.m8n8.trans.b16: lane by lane as ldmatrix leaves a matrix
 void movmatrix(warp & w, const instr & in) {
-    if (!w.meet(ALL, in)) return;
-    if (w.active != ALL) fault("movmatrix without all lanes", &in);
+    if (!meet_all(w, in)) return;
 
-    uint16_t x[8][8], res[N_LANES][2];
+    uint16_t x[8][8];
     memcpy(x, w.lanes<char>(in.o[1]), sizeof(x));
-    for (int l = 0; l < N_LANES; ++l) {
-        for (int j = 0; j < 2; ++j) res[l][j] = x[l%4*2 + j][l/4];
-    }
-    memcpy(w.lanes<char>(in.o[0]), res, sizeof(res));
+    w.fill<uint32_t>(in.o[0], [&](int l) { return x[l%4*2][l/4] | x[l%4*2 + 1][l/4] << 16; });
 }
 
 // mma.sync.aligned.m16n8kK.row.col: C [16, 8] = A [16, K]*B [K, 8] + C. Registers of a lane hold neighbours along k of
 // 4 bytes: of A row g or g + 8, of B column g, with g = lane/4, beginning at k = lane%4 registers; the next ones four on.
 // C: row g, columns 2*(lane%4) and the next one, then row g + 8.
-template <class T, class S, class ACC, class RES = ACC> void mma(warp & w, const instr & in) {
-    if (!w.meet(ALL, in)) return;
-    if (w.active != ALL) fault("mma without all lanes", &in);
+template <class T, class ACC, class RES> void mma(warp & w, const instr & in) {
+    if (!meet_all(w, in)) return;
 
     constexpr int N = 4/sizeof(T), N_C = 4/sizeof(RES); // in a register
     const int n_a = in.n_vec, n_b = n_a/2, k_all = n_b*4*N;
@@ -67,7 +59,7 @@ template <class T, class S, class ACC, class RES = ACC> void mma(warp & w, const
             for (int i = 0; i < N; ++i) a[g + r%2*8][(r/2*4 + t)*N + i] = ACC(w.lanes<T>(o[r])[l*N + i]);
         }
         for (int r = 0; r < n_b; ++r) {
-            for (int i = 0; i < N; ++i) b[(r*4 + t)*N + i][g] = ACC(w.lanes<S>(o[n_a + r])[l*N + i]);
+            for (int i = 0; i < N; ++i) b[(r*4 + t)*N + i][g] = ACC(w.lanes<T>(o[n_a + r])[l*N + i]);
         }
         for (int i = 0; i < 4; ++i) c[g + i/2*8][2*t + i%2] = ACC(w.lanes<RES>(o[n_a + n_b + i/N_C])[l*N_C + i%N_C]);
     }
@@ -83,23 +75,19 @@ template <class T, class S, class ACC, class RES = ACC> void mma(warp & w, const
 
 }
 
-run_fn find_matrix(const instr & in_const) {
-    instr & in = const_cast<instr &>(in_const);
-    if (in.base == "ldmatrix" && in.has("m8n8") && in.t() == type::b16) {
-        return ldmatrix;
-    }
-    if (in.base == "movmatrix" && in.has("m8n8") && in.has("trans")) {
-        return movmatrix;
-    }
-    if (in.base != "mma" || in.types.size() < 4 || in.has("satfinite") || in.n_dst != (in.t() == type::f16 ? 2 : 4)) {
-        return nullptr;
-    }
+run_fn find_matrix(instr & in) {
+    if (in.base == "ldmatrix"  && in.has("m8n8") && in.t() == type::b16) return ldmatrix;
+    if (in.base == "movmatrix" && in.has("m8n8") && in.has("trans"))     return movmatrix;
+    if (in.base != "mma" || in.has("satfinite")) return nullptr;
+
     in.n_vec = (in.o.size() - 2*in.n_dst)*2/3; // registers of A; of B half of that
-    if (in.t(1) == type::f16  && in.t(0) == type::f16) return mma<half, half, float, half>;
-    if (in.t(1) == type::f16  && in.t(0) == type::f32) return mma<half, half, float>;
-    if (in.t(1) == type::bf16 && in.t(0) == type::f32) return mma<bfloat, bfloat, float>;
-    if (in.t(1) == type::s8   && in.t(2) == type::s8)  return mma<int8_t, int8_t, int32_t>;
-    return nullptr;
+    static const std::map<std::vector<type>, run_fn> products = {
+        { { type::f16, type::f16, type::f16, type::f16 }, mma<half, float, half> },
+        { { type::f32, type::f16, type::f16, type::f32 }, mma<half, float, float> },
+        { { type::s32, type::s8,  type::s8,  type::s32 }, mma<int8_t, int32_t, int32_t> },
+    };
+    const auto it = products.find(in.types);
+    return it == products.end() ? nullptr : it->second;
 }
 
 } // namespace ptx

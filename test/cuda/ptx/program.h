@@ -3,8 +3,10 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +29,9 @@ constexpr int N_KINDS = 10;
 // what an instruction's name says beside its types, a bit each
 struct modifier {
     static constexpr const char * NAMES[] = {
-        "wide", "hi", "sat", "cc", "l", "wrap", "ftz", "NaN", "and", "or", "xor", "rni", "rzi", "rmi", "rpi", "relu", "up", "down",
-        "bfly", "sync", "any", "red", "popc", "trans", "m8n8", "to", "global", "const", "shared", "shared::cta", "local", "param",
-        "add", "min", "max", "exch", "cas", "async", "wait_all", "commit_group", "wait_group", "warp", "v2", "v4", "v8", "satfinite", "rz", "rm", "rp",
+        "wide", "hi", "sat", "satfinite", "cc", "ftz", "NaN", "relu", "and", "or", "xor", "rni", "rzi", "rmi", "rpi", "rz", "rm", "rp",
+        "up", "down", "bfly", "sync", "any", "warp", "red", "popc", "trans", "m8n8", "async", "wait_all", "add", "min", "max", "exch",
+        "cas", "to", "global", "const", "shared", "shared::cta", "local", "param", "v2", "v4",
     };
     int bit = 0;
 
@@ -37,6 +39,8 @@ struct modifier {
         while (std::string_view(name) != NAMES[bit]) ++bit; // past the end: does not compile
     }
 };
+
+constexpr int N_LANES = 32;
 
 struct warp;
 
@@ -65,13 +69,21 @@ struct instr {
     kind                     cost = kind::arithmetic;
     space                    where = space::generic;
     int                      n_vec = 1;
+    int                      holds = 0; // of setp: for which relations
 
-    int         line;
     std::string text;
 
     bool has(modifier m) const { return mod_bits >> m.bit & 1; }
+    bool has_any(std::initializer_list<modifier> ms) const { return std::any_of(ms.begin(), ms.end(), [&](modifier m) { return has(m); }); }
     type t(int i = 0) const { return i >= 0 && i < (int) types.size() ? types[i] : type::none; }
 };
+
+// what a device would fault on, or leave undefined, ends a launch
+struct device_fault : std::runtime_error { using runtime_error::runtime_error; };
+
+[[noreturn]] inline void fault(const std::string & what, const instr * in = nullptr) {
+    throw device_fault(what + (in ? ": " + in->text : ""));
+}
 
 // of a register's lanes, at the start of a warp
 struct literal {
@@ -80,28 +92,32 @@ struct literal {
     uint64_t value;
 };
 
+constexpr const char * SPECIALS[] = {
+    "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y",
+    "%nctaid.z", "%laneid", "%warpid", "%lanemask_lt", "%dynamic_smem_size",
+};
+
 struct program {
-    std::string                     name;
-    std::vector<instr>              code;
-    std::vector<literal>            literals;
-    std::map<std::string, uint32_t> specials; // %tid.x -> its register
-    std::vector<size_t>             params;   // offsets
-    std::vector<size_t>             param_sizes;
-    size_t                          n_params    = 0; // bytes
-    size_t                          n_registers = 0; // bytes of a warp
-    size_t                          n_shared    = 0; // bytes, static
-    size_t                          n_local     = 0; // bytes of a thread
-    int                             max_threads = 1024;
+    std::string                            name;
+    std::vector<instr>                     code;
+    std::vector<literal>                   literals;
+    std::vector<std::pair<int, uint32_t>>  specials; // which one, and its register
+    std::vector<std::pair<size_t, size_t>> params;   // offset, bytes
+    size_t                                 n_params    = 0; // bytes
+    size_t                                 n_registers = 0; // bytes of a warp
+    size_t                                 n_shared    = 0; // bytes, static
+    size_t                                 n_local     = 0; // bytes of a thread
+    int                                    max_threads = 1024;
 };
 
 using run_fn = void (*)(warp &, const instr &);
 
 // the families of instructions, tried one after the other; null: not one of theirs
-run_fn find_integer (const instr & in);
-run_fn find_float   (const instr & in);
-run_fn find_convert (const instr & in);
-run_fn find_memory  (const instr & in);
-run_fn find_warp    (const instr & in);
-run_fn find_matrix  (const instr & in);
+run_fn find_integer(instr & in);
+run_fn find_float  (instr & in);
+run_fn find_convert(instr & in);
+run_fn find_memory (instr & in); // finds its space, too
+run_fn find_warp   (instr & in);
+run_fn find_matrix (instr & in);
 
 } // namespace ptx

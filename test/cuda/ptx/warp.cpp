@@ -6,40 +6,37 @@ namespace ptx {
 
 static const int NOWHERE = 1 << 30;
 
+void warp::leave(int at, uint32_t lanes, bool waits) {
+    group & g = others[at];
+    g.waits = waits && g.lanes == 0; // those that waited may now be all
+    g.lanes |= lanes;
+}
+
 void warp::branch(int target) {
     const uint32_t stay = here & ~active;
     if (stay == 0) {
         pc = target;
     } else if (active != 0) {
-        others.push_back({ target, active });
+        leave(target, active);
         here = stay;
     }
     if (!others.empty()) regroup();
 }
 
 void warp::regroup() {
-    if (here != 0) others.push_back({ pc, here });
-    std::sort(others.begin(), others.end(), [](const group & a, const group & b) { return a.pc < b.pc; });
-    for (size_t i = 1; i < others.size();) {
-        if (others[i].pc == others[i - 1].pc) { // those that waited may now be all
-            others[i - 1] = { others[i].pc, others[i].lanes | others[i - 1].lanes };
-            others.erase(others.begin() + i);
-        } else {
-            ++i;
-        }
-    }
+    if (here != 0) leave(pc, here);
     here = 0;
     next = NOWHERE;
     if (others.empty()) return;
 
-    const auto lowest = std::find_if(others.begin(), others.end(), [](const group & g) { return !g.waits; });
+    const auto lowest = std::find_if(others.begin(), others.end(), [](const auto & g) { return !g.second.waits; });
     if (lowest == others.end()) {
-        fault("lanes wait for others of their warp that wait elsewhere", &b->p->code[others[0].pc]);
+        fault("lanes wait for others of their warp that wait elsewhere", &b->p->code[others.begin()->first]);
     }
-    pc   = lowest->pc;
-    here = lowest->lanes;
+    pc   = lowest->first;
+    here = lowest->second.lanes;
     const auto after = others.erase(lowest);
-    next = after == others.end() ? NOWHERE : after->pc;
+    next = after == others.end() ? NOWHERE : after->first;
 }
 
 bool warp::meet(uint32_t lanes, const instr & in) {
@@ -47,7 +44,7 @@ bool warp::meet(uint32_t lanes, const instr & in) {
     const uint32_t needed = lanes & alive;
     if (needed & here & ~active) fault("a lane that the mask names passes by", &in);
     if ((needed & ~here) == 0) return true;
-    others.push_back({ pc - 1, here, true });
+    leave(pc - 1, here, true);
     here = 0;
     return false;
 }
@@ -72,19 +69,6 @@ void warp::run() {
         if (active != 0 || in.cost == kind::control) in.run(*this, in);
     }
     if (state == ENDED && !copies.empty()) fault("a warp ended before its copies were there");
-}
-
-void set_comparison(warp & w, const instr & in, uint32_t p) {
-    const int first = in.n_dst; // p or p|q
-    uint32_t q = ~p;
-    if (in.has("and") || in.has("or") || in.has("xor")) {
-        const uint32_t c = w.predicate(in.o[first + 2]);
-        const auto with = [&](uint32_t x) { return in.has("and") ? x & c : in.has("or") ? x | c : x ^ c; };
-        p = with(p);
-        q = with(q);
-    }
-    w.set_predicate(in.o[0], p);
-    if (first == 2) w.set_predicate(in.o[1], q);
 }
 
 } // namespace ptx

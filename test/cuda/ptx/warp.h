@@ -3,7 +3,6 @@
 #pragma once
 
 #include "cost.h"
-#include "fault.h"
 #include "half.h"
 #include "memory.h"
 
@@ -13,8 +12,7 @@
 
 namespace ptx {
 
-constexpr int      N_LANES = 32;
-constexpr uint32_t ALL     = ~0u;
+constexpr uint32_t ALL = ~0u;
 
 struct dim { unsigned x = 1, y = 1, z = 1; };
 
@@ -22,8 +20,7 @@ struct block;
 
 // Lanes at one place. Lowest place first: what branches around something meets again behind it.
 struct group {
-    int      pc;
-    uint32_t lanes;
+    uint32_t lanes = 0;
     bool     waits = false; // for lanes that an instruction of the whole warp names
 };
 
@@ -32,8 +29,6 @@ struct copy {
     size_t  to;
     int     n;
     uint8_t bytes[16];
-    bool    is_committed = false;
-    int     group = 0;
 };
 
 struct warp {
@@ -48,10 +43,9 @@ struct warp {
     uint32_t     here   = 0; // lanes at pc
     uint32_t     active = 0; // of them, those that the guard lets through
     int          next   = 0; // the lowest place of others that may be reached, or any high number
-    std::vector<group> others;
+    std::map<int, group> others; // by pc
     std::vector<copy>  copies;
     std::vector<char>  local;
-    int          n_commits = 0;
     interval     when;
     const instr * at_barrier = nullptr;
 
@@ -72,8 +66,17 @@ struct warp {
     }
     void set(const operand & o, int lane, uint64_t x) { memcpy(regs + o.at + lane*o.size, &x, o.size); }
 
-    template <class T> void store(const operand & o, const T (&x)[N_LANES]) {
+    template <class F> void each(F f) { // active lane
+        for (int l = 0; l < N_LANES; ++l) {
+            if (active >> l & 1) f(l);
+        }
+    }
+
+    // f(lane) of all lanes, to the active ones
+    template <class T, class F> void fill(const operand & o, F f) {
+        T x[N_LANES];
         T * d = lanes<T>(o);
+        for (int l = 0; l < N_LANES; ++l) x[l] = f(l);
         if (active == ALL) {
             memcpy(d, x, sizeof(x));
         } else {
@@ -81,8 +84,11 @@ struct warp {
         }
     }
 
+    uint32_t of_first(const operand & o) { return lanes<uint32_t>(o)[std::countr_zero(active)]; } // active lane
+
     void run(); // until it waits or ends
     void branch(int target);
+    void leave(int pc, uint32_t lanes, bool waits = false);
     void regroup();
 
     // Of an instruction that names lanes: whether all of those that live are here; else they wait.
@@ -99,24 +105,43 @@ struct block {
     std::vector<warp> warps;
 };
 
-// setp's end: p|q from what lanes compared, combined with a third predicate if the instruction asks for it
-void set_comparison(warp & w, const instr & in, uint32_t p);
+// A kernel's launch, run to its end. args: a pointer to each of the kernel's parameters. Throws device_fault.
+void launch(const program & p, dim grid, dim size, size_t n_dynamic, void ** args, cost & costs);
+
+// once all warps that live have come to a barrier; -> whether one opened
+bool open_barriers(block & b);
 
 // f with a number of that type, or of that many bits
+template <class F> run_fn with_integer(type t, F f) {
+    switch (t) {
+        case type::u8:  case type::b8:  return f(uint8_t());
+        case type::u16: case type::b16: return f(uint16_t());
+        case type::u32: case type::b32: return f(uint32_t());
+        case type::u64: case type::b64: return f(uint64_t());
+        case type::s8:  return f(int8_t());
+        case type::s16: return f(int16_t());
+        case type::s32: return f(int32_t());
+        case type::s64: return f(int64_t());
+        default:        return nullptr;
+    }
+}
+
 template <class F> run_fn with_type(type t, F f) {
     switch (t) {
-        case type::u8:   case type::b8:  return f(uint8_t());
-        case type::u16:  case type::b16: return f(uint16_t());
-        case type::u32:  case type::b32: return f(uint32_t());
-        case type::u64:  case type::b64: return f(uint64_t());
-        case type::s8:   return f(int8_t());
-        case type::s16:  return f(int16_t());
-        case type::s32:  return f(int32_t());
-        case type::s64:  return f(int64_t());
         case type::f16:  return f(half());
         case type::bf16: return f(bfloat());
         case type::f32:  return f(float());
         case type::f64:  return f(double());
+        default:         return with_integer(t, f);
+    }
+}
+
+// f with an integer of the type's size
+template <class F> run_fn with_bits(type t, F f) {
+    switch (size_of(t)) {
+        case 2:  return f(uint16_t());
+        case 4:  return f(uint32_t());
+        case 8:  return f(uint64_t());
         default: return nullptr;
     }
 }
@@ -126,9 +151,7 @@ template <class F, class D, class A, class B, class C> void lanewise(warp & w, c
     const A * a = w.lanes<A>(in.o[1]);
     const B * b = w.lanes<B>(in.o[2]);
     const C * c = w.lanes<C>(in.o[3]);
-    D res[N_LANES];
-    for (int l = 0; l < N_LANES; ++l) res[l] = F::of(a[l], b[l], c[l]);
-    w.store(in.o[0], res);
+    w.fill<D>(in.o[0], [&](int l) { return F::of(a[l], b[l], c[l]); });
 }
 
 #define PTX_OP(name, ...)                                            \
