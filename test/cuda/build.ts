@@ -78,14 +78,14 @@ export class Build {
       ),
       this.host(join(GGML, 'src/ggml-backend-reg.cpp'), ['-DGGML_USE_CUDA', '-DGGML_USE_CPU']),
     ])
-    const [isa, make, ops, check, bench] = await Promise.all([
+    const [isa, make, ops, device, bench] = await Promise.all([
       this.link('isa-test', ['isa-test.cpp', ...PTX], []),
       this.link('random-model', ['random-model.cpp', random], LIBRARIES.slice(-1)),
       this.onDevice('cuda-ops', ['ops.cpp']),
       this.onDevice('device-check', ['device-check.cpp', 'agreement.cpp'], [LLAMA]),
       this.onDevice('op-bench', ['op-bench.cpp']),
     ])
-    return { isa, make, ops, check, bench }
+    return { isa, make, ops, device, bench }
   }
 
   /** After unchanged, whose other objects it takes; for one chip alone. -> cuda-ops */
@@ -93,13 +93,12 @@ export class Build {
     const ops = join(this.folder, `${name}-ops`)
     cpSync(join(SOURCES, '..'), ops, { recursive: true })
     const edit = (path: string, from: string | RegExp, to: string) => {
-      const text = readFileSync(join(ops, 'cuda', path), 'utf8')
+      const copy = join(ops, 'cuda', path)
+      const text = readFileSync(copy, 'utf8')
       const n = text.split(from).length - 1
       if (n === 0 || (typeof from === 'string' && n > 1)) throw new Error(`${path} has "${from}" ${n} times`)
-      writeFileSync(
-        join(ops, 'cuda', path),
-        text.replace(from, () => to),
-      )
+      const edited = text.replace(from, () => to)
+      writeFileSync(copy, edited)
     }
     for (const [from, to] of edits) edit(file, from, to)
     // kernels of one head size compile in a fifth of the time
@@ -153,31 +152,20 @@ export class Build {
   }
 }
 
-export interface Result {
-  status: number
-  output: string
-}
-
-export async function run(
+export function run(
   program: string,
   args: readonly (string | number)[] = [],
   variables: Record<string, string> = {},
-): Promise<Result> {
+): Promise<{ status: number; output: string }> {
   // what the CPU computes is in F32, as what it is compared with
   const env = { ...process.env, H2O_AMX: '0', H2O_INT8: '0', H2O_INT16: '0', ...variables }
-  try {
-    const { stdout, stderr } = await promisify(execFile)(program, args.map(String), {
-      env,
-      maxBuffer: 1 << 26,
-    })
-    return { status: 0, output: stdout + stderr }
-  } catch (error) {
-    const { code, stdout, stderr, signal } = error as {
-      code?: number
-      stdout: string
-      stderr: string
-      signal?: string
-    }
-    return { status: code ?? -1, output: `${stdout}${stderr}${signal ?? ''}` }
-  }
+  const options = { env, maxBuffer: 1 << 26 }
+  return new Promise((resolve) => {
+    execFile(program, args.map(String), options, (error, stdout, stderr) =>
+      resolve({
+        status: error ? Number(error.code ?? -1) : 0,
+        output: `${stdout}${stderr}${error?.signal ?? ''}`,
+      }),
+    )
+  })
 }

@@ -1,17 +1,12 @@
 // What the kernels may take of a multiprocessor. Registers: 65536 of them, so 256 a thread is two blocks of 128
 // threads, which launch_bounds asks for; a choice is one block of 1024 threads. Shared memory is what ptxas knows of:
+// in bytes;
 // tiles of products are dynamic, and asserted in the sources.
-
-export interface Limit {
-  registers: number
-  /** Bytes, static. */
-  shared: number
-}
 
 /** Below sm_80 the tensor-core kernels are empty. Nothing may spill, anywhere. */
 export const MMA_FROM = 80
 
-export const LIMITS: Record<string, Limit> = {
+export const LIMITS: Record<string, { registers: number; shared: number }> = {
   h2o_attn_mma: { registers: 255, shared: 0 },
   h2o_votes_mma: { registers: 255, shared: 0 },
   h2o_attn_plain: { registers: 128, shared: 48 * 1024 },

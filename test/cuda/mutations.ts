@@ -1,24 +1,13 @@
 // Faults that the cases have to find on the interpreter, one per kind: a race, a value, a rule; and old ones of ours.
 
-export interface Mutation {
-  name: string
-  /** Of cuda-ops: the cases that have to find it. */
-  filter: string
-  /** The .cu file to compile anew, and which of its files is changed. */
-  unit: string
-  file: string
-  edits: readonly (readonly [from: string | RegExp, to: string])[]
-}
+type Edit = readonly [from: string | RegExp, to: string]
 
+/** Of the .cu file to compile anew, one of whose files is changed; filter: of cuda-ops, the cases that have to find it. */
 const of =
   (unit: string, file = unit) =>
-  (name: string, filter: string, ...edits: Mutation['edits']): Mutation => ({
-    name,
-    filter,
-    unit,
-    file,
-    edits,
-  })
+  (name: string, filter: string, ...edits: Edit[]) => ({ name, filter, unit, file, edits })
+
+export type Mutation = ReturnType<ReturnType<typeof of>>
 
 const attnMma = of('h2o-attn-mma.cu', 'h2o-attn-mma.cuh')
 const votesMma = of('h2o-attn-mma.cu', 'h2o-votes-mma.cuh')

@@ -13,16 +13,6 @@ export const root = (path: string) => fileURLToPath(new URL(`../../${path}`, imp
 export const SOURCES = root('src/native/h2o/ops/cuda')
 export const GGML = root('vendor/llama.cpp/ggml')
 
-export interface Kernel {
-  /** With its template argument: h2o_attn_mma<128>. */
-  name: string
-  base: string
-  arch: number
-  registers: number
-  shared: number
-  spilled: number
-}
-
 /** The compiler to use, or null. */
 export function findNvcc(): string | null {
   const places = [process.env.CUDACXX, 'nvcc', '/usr/local/cuda/bin/nvcc'].filter(
@@ -58,49 +48,37 @@ export function deviceFlags(nvcc: string): string[] {
 /** Compiles and returns the compiler's whole report. */
 export async function compile(nvcc: string, file: string, archs: readonly number[]): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'h2o-cuda-'))
+  const args = [
+    ...['-c', ...deviceFlags(nvcc), '-Xptxas', '-v', '-Xcompiler', '-Wall,-Wextra,-Wno-unused-function'],
+    ...archs.flatMap((arch) => ['-gencode', `arch=compute_${arch},code=sm_${arch}`]),
+    ...[join(SOURCES, file), '-o', join(folder, 'out.o')],
+  ]
   try {
-    const { stdout, stderr } = await promisify(execFile)(
-      nvcc,
-      [
-        ...['-c', ...deviceFlags(nvcc), '-Xptxas', '-v', '-Xcompiler', '-Wall,-Wextra,-Wno-unused-function'],
-        ...archs.flatMap((arch) => ['-gencode', `arch=compute_${arch},code=sm_${arch}`]),
-        ...[join(SOURCES, file), '-o', join(folder, 'out.o')],
-      ],
-      { maxBuffer: 1 << 26 },
-    )
+    const { stdout, stderr } = await promisify(execFile)(nvcc, args, { maxBuffer: 1 << 26 })
     return stdout + stderr
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/**
- * `_Z12h2o_attn_mmaILi128EEv13h2o_attn_args` -> h2o_attn_mma and 128;
- * `_Z18h2o_query_key_mostI15h2o_product_mmaILi128ELi64EEEv14h2o_query_args` -> h2o_query_key_most and mma 128.
- */
-function demangle(symbol: string): { base: string; argument: string | undefined } {
-  const [head, length] = /^_Z(\d+)/.exec(symbol) ?? []
-  if (head === undefined) throw new Error(`not a kernel of ours: ${symbol}`)
-  const base = symbol.slice(head.length, head.length + Number(length))
-  const [, product, size] =
-    /^I(?:\d+h2o_product_([a-z0-9]+)I)?Li(\d+)E/.exec(symbol.slice(head.length + base.length)) ?? []
-  return { base, argument: product ? `${product} ${size}` : size }
-}
+// 'void h2o_query_key_most<h2o_product_mma<128, 64> >(h2o_query_args)' for 'sm_90': of it mma 128
+const KERNEL = /^'(?:void )?(h2o_\w+)(?:<(?:h2o_product_(\w+)<)?(\d+))?.*' for 'sm_(\d+)/
 
-export function parseReport(report: string): Kernel[] {
-  const kernels: Kernel[] = []
-  for (const part of report.split(/Compiling entry function /).slice(1)) {
-    const [, symbol = '', arch] = /^'(\w+)' for 'sm_(\d+)/.exec(part) ?? []
-    const number = (what: RegExp) => Number(what.exec(part)?.[1] ?? 0)
-    const { base, argument } = demangle(symbol)
-    kernels.push({
-      name: argument === undefined ? base : `${base}<${argument}>`,
-      base,
-      arch: Number(arch),
-      registers: number(/Used (\d+) registers/),
-      shared: number(/(\d+) bytes smem/),
-      spilled: number(/(\d+) bytes spill stores/) + number(/(\d+) bytes spill loads/),
+export function parseReport(report: string) {
+  const demangled = spawnSync('c++filt', { input: report, encoding: 'utf8' }).stdout
+  return demangled
+    .split('Compiling entry function ')
+    .slice(1)
+    .map((part) => {
+      const [, base = '', product, size, arch] = KERNEL.exec(part) ?? []
+      const number = (what: RegExp) => Number(what.exec(part)?.[1] ?? 0)
+      return {
+        name: size ? `${base}<${product ? `${product} ` : ''}${size}>` : base,
+        base,
+        arch: Number(arch),
+        registers: number(/Used (\d+) registers/),
+        shared: number(/(\d+) bytes smem/),
+        spilled: number(/(\d+) bytes spill stores/) + number(/(\d+) bytes spill loads/),
+      }
     })
-  }
-  return kernels
 }

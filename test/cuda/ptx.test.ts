@@ -2,13 +2,14 @@
 // from the PTX that nvcc makes of them, by an interpreter (test/cuda/ptx), under ggml-cuda as a whole. No GPU is needed,
 // only nvcc and the libraries that npm run build leaves.
 //
-// So do small models, upstream's kernels with them: bench/gpu/device-check. bench/gpu/op-bench says what launches cost.
+// So do small models that prefill and decode, upstream's kernels with them: bench/gpu/device-check. bench/gpu/op-bench says
+// what launches cost.
 //
 // What it cannot show: speed, and what ptxas makes of the PTX.
 
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { Build, CHIPS, run } from './build.js'
 import { LIMITS } from './limits.js'
 import { MUTATIONS } from './mutations.js'
@@ -41,8 +42,11 @@ const nvcc = findNvcc()
 if (nvcc === null)
   console.warn('CUDA kernels on the interpreter: skipped, no nvcc (CUDACXX, PATH, /usr/local/cuda)')
 
+vi.setConfig({ testTimeout: 900_000, hookTimeout: 900_000 })
+
 const FOLDER = root('build/cuda-ptx')
 
+const check = test.skipIf(nvcc === null)
 let build: Build
 let programs: Awaited<ReturnType<Build['unchanged']>>
 
@@ -63,85 +67,68 @@ beforeAll(async () => {
   if (nvcc === null) return
   build = new Build(nvcc, FOLDER)
   programs = await build.unchanged()
-}, 900_000)
+})
 
-test.skipIf(nvcc === null)('the interpreter does what the PTX ISA says', async () => {
+check('the interpreter does what the PTX ISA says', async () => {
   const { status, output } = await run(programs.isa)
   expect(output).not.toContain('FAIL')
   expect(status).toBe(0)
 })
 
-test.skipIf(nvcc === null)(
-  `the kernels do what plain loops do, from their PTX for sm_${CHIPS.join(', sm_')}`,
-  async () => {
-    const results = await Promise.all(
-      RUNS.map(([chip, filter], i) =>
-        launched(programs.ops, [filter], `ops-${i}`, { DRY_RUN_CHIP: `${chip}` }),
-      ),
-    )
-    for (const { status, output } of results) {
-      expect(output).not.toContain('FAIL')
-      expect(status).toBe(0)
-      console.log(output)
-    }
-    const kernels = new Set(results.flatMap(({ kernels }) => kernels))
-    expect([...kernels]).toEqual(expect.arrayContaining(Object.keys(LIMITS)))
-  },
-  900_000,
-)
-
-test.skipIf(nvcc === null)(
-  'no kernel reads or writes much more than it needs, or meets itself in the banks of shared memory',
-  async () => {
-    const { status, output } = await launched(programs.bench, [1, 2, 64, 256, 8192, 1, 1], 'bench')
-    console.log(output)
+check(`the kernels do what plain loops do, from their PTX for sm_${CHIPS.join(', sm_')}`, async () => {
+  const results = await Promise.all(
+    RUNS.map(([chip, filter], i) =>
+      launched(programs.ops, [filter], `ops-${i}`, { DRY_RUN_CHIP: `${chip}` }),
+    ),
+  )
+  for (const { status, output } of results) {
+    expect(output).not.toContain('FAIL')
     expect(status).toBe(0)
+    console.log(output)
+  }
+  const kernels = new Set(results.flatMap(({ kernels }) => kernels))
+  expect([...kernels]).toEqual(expect.arrayContaining(Object.keys(LIMITS)))
+})
 
-    const rows = [...output.matchAll(/^cost (h2o_\w+).* ([\d.]+)x +[\d.]+ +([\d.]+)x$/gm)]
-    expect(rows.length).toBeGreaterThan(20)
-    // a cache of 8 bits is read in words of 16
-    expect(rows.filter(([, , sectors, conflicts]) => Number(sectors) > 3 || Number(conflicts) > 1.2)).toEqual(
-      [],
-    )
-  },
-  900_000,
-)
+check('no kernel moves much more than it needs, or meets itself in the banks of shared memory', async () => {
+  const { status, output } = await launched(programs.bench, [1, 2, 64, 256, 8192, 1, 1], 'bench')
+  console.log(output)
+  expect(status).toBe(0)
 
-test.skipIf(nvcc === null)(
-  `small models prefill and decode on ggml-cuda as on the CPU: ${Object.keys(MODELS).join(', ')}`,
-  async () => {
-    const { check, make } = programs
-    await Promise.all(
-      Object.entries(MODELS).map(async ([arch, cases]) => {
-        const file = join(FOLDER, `${arch}.gguf`)
-        expect(await run(make, [file, 'q8_0', ...SHAPE, arch])).toEqual({ status: 0, output: '' })
+  const rows = [...output.matchAll(/^cost (h2o_\w+).* ([\d.]+)x +[\d.]+ +([\d.]+)x$/gm)]
+  expect(rows.length).toBeGreaterThan(20)
+  // a cache of 8 bits is read in words of 16
+  const wasteful = rows.filter(([, , sectors, conflicts]) => Number(sectors) > 3 || Number(conflicts) > 1.2)
+  expect(wasteful).toEqual([])
+})
 
-        const { status, output, kernels } = await launched(check, [file, 64, 7, ...cases], arch)
-        console.log(`${arch}\n${output}`)
-        expect(output.match(/^ok .*/gm)?.length, output).toBe(cases.length)
-        expect(status).toBe(0)
-        expect(kernels).toEqual(expect.arrayContaining(UPSTREAM_KERNELS))
-      }),
-    )
-  },
-  900_000,
-)
+check(`small models run on ggml-cuda as on the CPU: ${Object.keys(MODELS).join(', ')}`, async () => {
+  const { make, device } = programs
+  await Promise.all(
+    Object.entries(MODELS).map(async ([arch, cases]) => {
+      const file = join(FOLDER, `${arch}.gguf`)
+      expect(await run(make, [file, 'q8_0', ...SHAPE, arch])).toEqual({ status: 0, output: '' })
 
-test.skipIf(nvcc === null)(
-  `faults are found: ${MUTATIONS.map(({ name }) => name).join(', ')}`,
-  async () => {
-    const found = await Promise.all(
-      MUTATIONS.map(async (mutation) => {
-        const program = await build.mutated(mutation)
-        const { status, output } = await launched(program, [mutation.filter], mutation.name, {
-          DRY_RUN_CHIP: '80',
-        })
-        const line = /^FAIL .*/m.exec(output)?.[0] ?? 'not found'
-        console.log(`${mutation.name}: ${line}`)
-        return { name: mutation.name, found: line !== 'not found', status }
-      }),
-    )
-    expect(found).toEqual(MUTATIONS.map(({ name }) => ({ name, found: true, status: 1 })))
-  },
-  900_000,
-)
+      const { status, output, kernels } = await launched(device, [file, 64, 7, ...cases], arch)
+      console.log(`${arch}\n${output}`)
+      expect(output.match(/^ok .*/gm)?.length, output).toBe(cases.length)
+      expect(status).toBe(0)
+      expect(kernels).toEqual(expect.arrayContaining(UPSTREAM_KERNELS))
+    }),
+  )
+})
+
+check(`faults are found: ${MUTATIONS.map(({ name }) => name).join(', ')}`, async () => {
+  const found = await Promise.all(
+    MUTATIONS.map(async (mutation) => {
+      const program = await build.mutated(mutation)
+      const { status, output } = await launched(program, [mutation.filter], mutation.name, {
+        DRY_RUN_CHIP: '80',
+      })
+      const line = /^FAIL .*/m.exec(output)?.[0] ?? 'not found'
+      console.log(`${mutation.name}: ${line}`)
+      return { name: mutation.name, found: line !== 'not found', status }
+    }),
+  )
+  expect(found).toEqual(MUTATIONS.map(({ name }) => ({ name, found: true, status: 1 })))
+})
