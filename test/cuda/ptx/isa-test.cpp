@@ -243,6 +243,7 @@ static void faults_are_found() {
         { "mov.u32 %c, tile; cp.async.ca.shared.global [%c], [%in], 4;", 1, 1, "before its copies" },
         { "ld.param.u64 %la, [k_in+16];", 1, 1, "past the parameters" },
         { "trap;", 1, 1, "does not know" },
+        { "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%x0, %x1, %x2, %x3}, {%x4, %x5}, {%x6}, {%x0, %x1, %x2, %x3};", 32, 1, "does not know" },
         { "call.uni (retval0), vprintf, (param0, param1);", 1, 1, "does not know" },
     };
     for (const auto & f : faults) {

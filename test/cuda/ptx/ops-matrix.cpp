@@ -48,11 +48,11 @@ template <class T, class ACC, class RES> void mma(warp & w, const instr & in) {
     if (!meet_all(w, in)) return;
 
     constexpr int N = 4/sizeof(T), N_C = 4/sizeof(RES); // in a register
-    const int n_a = in.n_vec, n_b = n_a/2, k_all = n_b*4*N;
+    constexpr int n_a = 4, n_b = 2, k_all = n_b*4*N; // registers of A and B
     w.b->costs->flop += 2*16*8*k_all;
     const operand * o = in.o.data() + in.n_dst;
 
-    ACC a[16][64], b[64][8], c[16][8];
+    ACC a[16][k_all], b[k_all][8], c[16][8];
     for (int l = 0; l < N_LANES; ++l) {
         const int g = l/4, t = l%4;
         for (int r = 0; r < n_a; ++r) {
@@ -78,9 +78,8 @@ template <class T, class ACC, class RES> void mma(warp & w, const instr & in) {
 run_fn find_matrix(instr & in) {
     if (in.base == "ldmatrix"  && in.has("m8n8") && in.t() == type::b16) return ldmatrix;
     if (in.base == "movmatrix" && in.has("m8n8") && in.has("trans"))     return movmatrix;
-    if (in.base != "mma" || in.has("satfinite")) return nullptr;
+    if (in.base != "mma" || in.has("satfinite") || in.o.size() != 2*in.n_dst + 6u) return nullptr;
 
-    in.n_vec = (in.o.size() - 2*in.n_dst)*2/3; // registers of A; of B half of that
     static const std::map<std::vector<type>, run_fn> products = {
         { { type::f16, type::f16, type::f16, type::f16 }, mma<half, float, half> },
         { { type::f32, type::f16, type::f16, type::f32 }, mma<half, float, float> },
