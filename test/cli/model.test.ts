@@ -2,7 +2,7 @@
 
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { catalogue } from '../../scripts/lib/models.mjs'
 import { spawnCli, start } from './support/spawn.js'
@@ -36,12 +36,13 @@ test.each([
   expect(err).toContain(message)
 })
 
-test('a folder that cannot be one is told without a stack', async () => {
-  const file = join(folder, 'file')
-  writeFileSync(file, '')
-  const { code, err } = await spawnCli(['model', 'smollm2-135m', '--to', file])
+test.each(
+  process.platform === 'linux' ? ['file', '/proc/none/models'] : ['file'],
+)('a folder that cannot be one is told without a stack: %s', async (name) => {
+  writeFileSync(join(folder, 'file'), '')
+  const { code, err } = await spawnCli(['model', 'smollm2-135m', '--to', resolve(folder, name)])
   expect(code).toBe(1)
-  expect(err).toMatch(/error: the folder \S+ cannot be used: ENOTDIR.*\n$/)
+  expect(err).toMatch(/error: the folder \S+ cannot be used: (ENOTDIR|ENOENT).*\n$/)
 })
 
 describe.skipIf(process.platform === 'win32')('with a pip that', () => {
