@@ -47,8 +47,8 @@ const tasks = values.tasks === '' ? (isRecall ? recallNames : names) : values.ta
 const model = await loadModel(
   isRecall ? `${PROJECT_ROOT}/model/recall-q8_0.gguf` : whereIs(modelNamed(values.model)),
 )
-// 'auto' makes no index where it is all keys
 const nCtx = length + 64 // a question of the recall model stands behind its text
+// 'auto' makes no index where it is all keys
 const context = await createContext({ model, nCtx, nThreads, h2o: { decode: settings[1] } })
 
 /** By setting and way of asking, what was found of each question: the likeliest tokens and whether they are right. */

@@ -162,7 +162,7 @@ await main(async () => {
         const head = [
           `${length} tokens, ${read.length} texts`,
           `with ${nAnswer} tokens, s`,
-          `of ${names[0]}, paired`,
+          `of ${opened[0][0]}, paired`,
         ]
         report(opened, await byTurns(opened, read, readText), head, wholeOf)
       } else if (read.length > 0) {

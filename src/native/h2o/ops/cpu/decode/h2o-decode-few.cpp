@@ -87,20 +87,9 @@ static void h2o_few_weights(
         h2o_in_steps(op.n_rows, [&](auto n, int64_t row) {
             const h2o_decode_state rows = state.from(ih*op.n_rows + row, op.ld_v);
 
-            constexpr int64_t ld = h2o_step_pad(n);
-
             float * x = w.logits_at(ih, row);
 
-            if (op.p.cap > 0.0f) {
-                h2o_cap_logits(x, seen.n*ld, op.p.cap);
-            }
-            for (int64_t r = 0; r < n && !seen.is_plain; ++r) {
-                const float * mask = seen.of_token((row + r)/op.n_group);
-
-                for (int64_t i = 0; i < seen.n; ++i) {
-                    h2o_mask_logits(x + i*ld + r, mask + i, 1);
-                }
-            }
+            h2o_limit_columns(op, seen, row, n, x, h2o_step_pad(n));
 
             float scale[n];
             h2o_weigh_step(x, seen.n, n, rows.max, rows.sum, scale);

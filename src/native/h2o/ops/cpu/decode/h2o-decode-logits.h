@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "h2o-decode-mask.h"
 #include "h2o-decode-vec.h"
 
 #include "h2o-columns.h"
@@ -36,6 +37,21 @@ static inline void h2o_cap_logits(float * x, int64_t n, float cap) {
 static inline void h2o_mask_logits(float * x, const float * mask, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
         x[i] = mask[i] == -INFINITY ? -INFINITY : x[i] + mask[i];
+    }
+}
+
+// the cap, and the mask of rows row0.., whose logits are columns: x [seen.n][ld]
+static inline void h2o_limit_columns(
+        const h2o_decode_op & op, const h2o_decode_seen & seen, int64_t row0, int64_t n_rows, float * x, int64_t ld) {
+    if (op.p.cap > 0.0f) {
+        h2o_cap_logits(x, seen.n*ld, op.p.cap);
+    }
+    for (int64_t r = 0; r < n_rows && !seen.is_plain; ++r) {
+        const float * mask = seen.of_token((row0 + r)/op.n_group);
+
+        for (int64_t i = 0; i < seen.n; ++i) {
+            h2o_mask_logits(x + i*ld + r, mask + i, 1);
+        }
     }
 }
 

@@ -63,16 +63,7 @@ static void h2o_many_unpack(const h2o_decode_op & op, const h2o_many_work & w, c
 static void h2o_many_weights(
         const h2o_decode_op & op, float * x, const h2o_decode_seen & seen, int64_t row0, int64_t n_rows, int64_t n_cols,
         h2o_decode_state state) {
-    if (op.p.cap > 0.0f) {
-        h2o_cap_logits(x, seen.n*n_cols, op.p.cap);
-    }
-    for (int64_t c = 0; c < n_rows && !seen.is_plain; ++c) {
-        const float * mask = seen.of_token((row0 + c)/op.n_group);
-
-        for (int64_t i = 0; i < seen.n; ++i) {
-            h2o_mask_logits(x + i*n_cols + c, mask + i, 1);
-        }
-    }
+    h2o_limit_columns(op, seen, row0, n_rows, x, n_cols);
 
     float max  [H2O_PANEL];
     float shift[H2O_PANEL];
