@@ -48,9 +48,10 @@ int64_t h2o_decode_few_work_size(const h2o_decode_op & op) {
 }
 
 // f(i, head, its cells i.. of the list). Cells come in blocks, as memory is read best, and a block head by head. The next one
-// is fetched meanwhile, as it lies.
+// is fetched meanwhile, as it lies, and with the last one what lies at `then`.
 template <typename F>
-static void h2o_each_block(const h2o_decode_cells & cells, const h2o_decode_seen & seen, float * buf, F f) {
+static void h2o_each_block(
+        const h2o_decode_cells & cells, const h2o_decode_seen & seen, const char * then, float * buf, F f) {
     for (int64_t i = 0; i < seen.n; i += H2O_DECODE_BLOCK) {
         const int64_t n = std::min(H2O_DECODE_BLOCK, seen.n - i);
 
@@ -58,7 +59,10 @@ static void h2o_each_block(const h2o_decode_cells & cells, const h2o_decode_seen
         int64_t head = 0;
 
         const auto ahead = [&] {
-            const char * res = cells.at(seen.cells[std::min(next, seen.n - 1)], head);
+            if (next == seen.n) {
+                return then + head++*cells.size;
+            }
+            const char * res = cells.at(seen.cells[next], head);
 
             if (++head == cells.n_head_kv) {
                 head = 0;
@@ -73,7 +77,9 @@ static void h2o_each_block(const h2o_decode_cells & cells, const h2o_decode_seen
 }
 
 static void h2o_few_logits(const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen) {
-    h2o_each_block(h2o_decode_cells(op, op.k), seen, w.cells, [&](int64_t i, int64_t ih, const auto & keys) {
+    const char * values = h2o_decode_cells(op, op.v).at(op.p.v_trans ? 0 : seen.cells[0], 0);
+
+    h2o_each_block(h2o_decode_cells(op, op.k), seen, values, w.cells, [&](int64_t i, int64_t ih, const auto & keys) {
         h2o_in_steps(op.n_rows, [&](auto n, int64_t row) {
             h2o_products_of<n>(w.q_at(op, ih, row), keys, op.d_k, w.logits_at(ih, row) + i*h2o_step_pad(n));
         });
@@ -105,7 +111,11 @@ static void h2o_few_weights(
 
 static void h2o_few_values(
         const h2o_decode_op & op, const h2o_few_work & w, const h2o_decode_seen & seen, h2o_decode_state state) {
-    h2o_each_block(h2o_decode_cells(op, op.v), seen, w.cells, [&](int64_t i, int64_t ih, const auto & values) {
+    const int64_t next = std::min<int64_t>(seen.cells[seen.n - 1] + 1, op.n_kv - 1); // tile
+
+    const char * keys = h2o_decode_cells(op, op.k).at(next, 0);
+
+    h2o_each_block(h2o_decode_cells(op, op.v), seen, keys, w.cells, [&](int64_t i, int64_t ih, const auto & values) {
         h2o_in_steps(op.n_rows, [&](auto n, int64_t row) {
             float * o = state.o + (ih*op.n_rows + row)*op.ld_v;
 
