@@ -28,37 +28,27 @@ struct h2o_decode_cells {
         h2o_row_to_float(type, at(cell, ih), buf, d);
     }
 
+    // of one head
+    h2o_places places(const int32_t * list, int64_t ih) const { return { at(0, ih), list, nb }; }
+
     // f(block) of n cells of a list, as they lie or, of the types that no kernel reads, as F32 in buf [n][d]. With each
-    // of them ahead() is fetched.
-    template <typename A, typename F>
-    void read(const int32_t * list, int64_t n, int64_t ih, float * buf, A ahead, F f) const {
+    // of them its place in `ahead` is fetched.
+    template <typename F>
+    void read(const int32_t * list, int64_t n, int64_t ih, float * buf, const h2o_places & ahead, F f) const {
+        const h2o_places rows = places(list, ih);
+
         switch (type) {
-            case GGML_TYPE_F32:  f(block<float>      (list, n, ih, ahead)); break;
-            case GGML_TYPE_F16:  f(block<ggml_fp16_t>(list, n, ih, ahead)); break;
-            case GGML_TYPE_BF16: f(block<ggml_bf16_t>(list, n, ih, ahead)); break;
-            case GGML_TYPE_Q8_0: f(block<block_q8_0> (list, n, ih, ahead)); break;
-            case GGML_TYPE_Q4_0: f(block<block_q4_0> (list, n, ih, ahead)); break;
+            case GGML_TYPE_F32:  f(h2o_block<float>      (rows, ahead, n, size)); break;
+            case GGML_TYPE_F16:  f(h2o_block<ggml_fp16_t>(rows, ahead, n, size)); break;
+            case GGML_TYPE_BF16: f(h2o_block<ggml_bf16_t>(rows, ahead, n, size)); break;
+            case GGML_TYPE_Q8_0: f(h2o_block<block_q8_0> (rows, ahead, n, size)); break;
+            case GGML_TYPE_Q4_0: f(h2o_block<block_q4_0> (rows, ahead, n, size)); break;
             default: {
-                h2o_block<float> res = block<float>(list, n, ih, ahead);
                 for (int64_t i = 0; i < n; ++i) {
                     read(list[i], ih, buf + i*d);
-                    res.row[i] = buf + i*d;
                 }
-                f(res);
+                f(h2o_block<float>({ (const char *) buf, nullptr, d*sizeof(float) }, ahead, n, size));
             }
         }
-    }
-
-private:
-    template <typename T, typename A>
-    h2o_block<T> block(const int32_t * list, int64_t n, int64_t ih, A ahead) const {
-        h2o_block<T> res;
-        for (int64_t i = 0; i < n; ++i) {
-            res.row  [i] = (const T *) at(list[i], ih);
-            res.ahead[i] = ahead();
-        }
-        res.n    = n;
-        res.size = size;
-        return res;
     }
 };

@@ -48,30 +48,26 @@ int64_t h2o_decode_few_work_size(const h2o_decode_op & op) {
 }
 
 // f(i, head, its cells i.. of the list). Cells come in blocks, as memory is read best, and a block head by head. The next one
-// is fetched meanwhile, as it lies, and with the last one what lies at `then`.
+// is fetched meanwhile, in the order of memory where its cells are neighbours, and with the last one what lies at `then`.
 template <typename F>
 static void h2o_each_block(
         const h2o_decode_cells & cells, const h2o_decode_seen & seen, const char * then, float * buf, F f) {
+    const bool is_dense = cells.nb_head == cells.size && cells.nb == cells.n_head_kv*cells.size;
+
     for (int64_t i = 0; i < seen.n; i += H2O_DECODE_BLOCK) {
-        const int64_t n = std::min(H2O_DECODE_BLOCK, seen.n - i);
+        const int64_t   n    = std::min(H2O_DECODE_BLOCK, seen.n - i);
+        const int32_t * next = seen.cells + i + n;
 
-        int64_t next = i + n; // to be fetched, of this head
-        int64_t head = 0;
+        const bool is_last  = seen.n - (i + n) < n; // a rest is not fetched
+        const bool in_order = is_last || (is_dense && next[n - 1] - next[0] == n - 1);
 
-        const auto ahead = [&] {
-            if (next == seen.n) {
-                return then + head++*cells.size;
-            }
-            const char * res = cells.at(seen.cells[next], head);
+        const char * ahead = is_last ? then : cells.at(next[0], 0);
 
-            if (++head == cells.n_head_kv) {
-                head = 0;
-                ++next;
-            }
-            return res;
-        };
         for (int64_t ih = 0; ih < cells.n_head_kv; ++ih) {
-            cells.read(seen.cells + i, n, ih, buf, ahead, [&](const auto & block) { f(i, ih, block); });
+            const h2o_places places = in_order ?
+                h2o_places{ ahead + ih*n*cells.size, nullptr, cells.size } : cells.places(next, ih);
+
+            cells.read(seen.cells + i, n, ih, buf, places, [&](const auto & block) { f(i, ih, block); });
         }
     }
 }
@@ -145,13 +141,14 @@ static void h2o_few_channels(
         for (int64_t j = 0; j < op.d_v; j += w.n_channels) {
             const int64_t n_here = std::min(w.n_channels, op.d_v - j);
 
-            h2o_block<float> channels = { {}, {}, n_here, 0 };
             for (int64_t i = 0; i < n_here; ++i) {
                 const char * src = op.data(op.v) + ih*op.v->nb[2] + (j + i)*op.v->nb[1] + first*op.v->nb[0];
 
                 h2o_row_to_float(op.v->type, src, w.cells + i*H2O_DECODE_TILE, n);
-                channels.row[i] = w.cells + i*H2O_DECODE_TILE;
             }
+            const h2o_places       places = { (const char *) w.cells, nullptr, H2O_DECODE_TILE*sizeof(float) };
+            const h2o_block<float> channels(places, places, n_here, 0);
+
             h2o_in_steps(op.n_rows, [&](auto n_rows, int64_t row) {
                 constexpr int64_t ld = h2o_step_pad(n_rows);
 

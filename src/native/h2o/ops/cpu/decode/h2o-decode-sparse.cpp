@@ -242,11 +242,10 @@ static int64_t h2o_find_cells(const h2o_sparse_token & t, const h2o_sparse_work 
 template <typename F>
 static void h2o_each_block_of(const h2o_decode_cells & rows, const int32_t * list, int64_t n, int64_t ih, float * buf, F f) {
     for (int64_t i = 0; i < n; i += H2O_DECODE_BLOCK) {
-        int64_t next = i + H2O_DECODE_BLOCK;
+        const int64_t   n_here = std::min(H2O_DECODE_BLOCK, n - i);
+        const int32_t * next   = list + std::min(i + H2O_DECODE_BLOCK, n - n_here);
 
-        const auto ahead = [&] { return rows.at(list[std::min(next++, n - 1)], ih); };
-
-        rows.read(list + i, std::min(H2O_DECODE_BLOCK, n - i), ih, buf, ahead, [&](const auto & block) { f(i, block); });
+        rows.read(list + i, n_here, ih, buf, rows.places(next, ih), [&](const auto & block) { f(i, block); });
     }
 }
 

@@ -173,15 +173,43 @@ static constexpr int H2O_STEP = h2o_lanes::N_SUMS/2;
 
 static constexpr int64_t H2O_DECODE_BLOCK = 16;
 
+// memory at data + at[i]*nb, which ascends, or with no list at data + i*nb
+struct h2o_places {
+    const char    * data;
+    const int32_t * at;
+    size_t          nb;
+
+    // those of a block: neighbours, as nearly all are, take no loads
+    void list(const char ** to, int64_t n) const {
+        if (!at || at[n - 1] - at[0] == n - 1) {
+            const char * first = data + (at ? at[0]*nb : 0);
+            for (int64_t i = 0; i < H2O_DECODE_BLOCK; ++i) {
+                to[i] = first + i*nb;
+            }
+            return;
+        }
+        for (int64_t i = 0; i < n; ++i) {
+            to[i] = data + at[i]*nb;
+        }
+    }
+};
+
 // n rows of values of type T, or of blocks of them. With each of them a piece of memory is fetched that is wanted next: all at once
 // would wait for one another.
 template <typename T>
 struct h2o_block {
-    const T    * row  [H2O_DECODE_BLOCK];
+    h2o_block(const h2o_places & rows, const h2o_places & ahead, int64_t n, size_t size) : n(n), size(size) {
+        rows.list(this->rows, n);
+        ahead.list(this->ahead, n);
+    }
+
+    const char * rows [H2O_DECODE_BLOCK];
     const char * ahead[H2O_DECODE_BLOCK];
 
-    int64_t n;
-    size_t  size; // of a row in memory
+    const int64_t n;
+    const size_t  size; // of a row in memory
+
+    const T * row(int64_t i) const { return (const T *) rows[i]; }
 
     // what lies ahead of bytes [begin, end) of row i
     void fetch(int64_t i, size_t begin, size_t end) const {
@@ -239,7 +267,7 @@ static inline void h2o_products_of(const float * a, const h2o_block<T> & b, int6
     for (int64_t i = 0; i < b.n; i += K) {
         const T * y[K];
         for (int k = 0; k < K; ++k) {
-            y[k] = b.row[std::min(i + k, b.n - 1)];
+            y[k] = b.row(std::min(i + k, b.n - 1));
         }
         for (int64_t k = i; k < std::min(i + K, b.n); ++k) {
             b.fetch(k, 0, b.size);
@@ -299,7 +327,7 @@ static inline void h2o_add_channels(const float * w, const h2o_block<T> & b, int
         V::vec x[C];
 #pragma GCC unroll 4
         for (int k = 0; k < C; ++k) {
-            x[k] = V::load(b.row[i], j + k*V::N);
+            x[k] = V::load(b.row(i), j + k*V::N);
         }
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
@@ -333,7 +361,7 @@ static inline void h2o_add_weighted(const float * w, const h2o_block<T> & b, int
     for (; j < d; ++j) {
         for (int64_t i = 0; i < b.n; ++i) {
             for (int r = 0; r < R; ++r) {
-                c[r*ld_c + j] += w[i*h2o_step_pad(R) + r]*h2o_value_of(b.row[i], j);
+                c[r*ld_c + j] += w[i*h2o_step_pad(R) + r]*h2o_value_of(b.row(i), j);
             }
         }
     }
