@@ -66,7 +66,12 @@ async function byTurns(opened, items, once) {
   for (const [turn, item] of items.entries()) {
     for (let i = 0; i < opened.length; i++) {
       const at = (turn + i) % opened.length
-      runs[at].push(await once(opened[at][1], item))
+      const [name, contender] = opened[at]
+      const run = await once(contender, item)
+      runs[at].push(run)
+      console.error(
+        `${turn + 1} of ${items.length}, ${name}: ${(run.whole ?? run.seconds).toFixed(1)} s, ${run.cpu.toFixed(1)} of CPU`,
+      )
     }
   }
   return runs
