@@ -2,9 +2,6 @@
 
 namespace ptx {
 
-// of shared memory, blocks that ended do not matter
-static interval in_block(const warp & w) { return { w.when.block, w.when.block, w.when.first, w.when.mine }; }
-
 access::access(warp & w, const instr & in, const operand & o, int n, intent what, space where) {
     uint64_t at[N_LANES];
     uint64_t all = 0;
@@ -58,9 +55,10 @@ access::access(warp & w, const instr & in, const operand & o, int n, intent what
         if (r && r->wrote && what != intent::updates) {
             const bool is_shared = where == space::shared;
             const size_t offset = is_shared ? begin : begin - (uint64_t) r->begin;
-            const interval when = is_shared ? in_block(w) : w.when;
-            const char * wrong  = what == intent::reads ? note_read (*r, offset, end - begin, when, is_shared)
-                                                        : note_write(*r, offset, end - begin, when, is_shared);
+            interval when = w.when;
+            if (is_shared) when.launch = when.block; // blocks that ended do not matter
+            const char * wrong = what == intent::reads ? note_read (*r, offset, end - begin, when, is_shared)
+                                                       : note_write(*r, offset, end - begin, when);
             if (wrong) fault(wrong, &in);
         }
         for (; l <= last; ++l) data[l] = base + at[l];

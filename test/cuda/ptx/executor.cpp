@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cxxabi.h>
-#include <memory>
 
 namespace ptx {
 
@@ -18,22 +17,14 @@ struct entry {
     std::string  name;
 };
 
-// made where they are first asked for: kernels are registered before main, in any order
-struct executor {
-    std::map<const void *, entry>                   kernels;
-    std::map<const void *, std::unique_ptr<module>> modules;
-    std::map<std::string, cost>                     costs;
-};
-
-static executor & all() {
-    static executor & res = *new executor;
-    return res;
-}
+static std::map<const void *, entry>  kernels; // registered before main, by files that are linked behind this one
+static std::map<const void *, module> modules; // by image
+static std::map<std::string, cost>    costs;
 
 static const program & find(const entry & e) {
-    std::unique_ptr<module> & m = all().modules[e.image];
-    if (!m) m = std::make_unique<module>(ptx_of_fatbin(e.image, dry_run_chip()));
-    const program * p = m->find(e.name);
+    auto m = modules.find(e.image);
+    if (m == modules.end()) m = modules.emplace(e.image, ptx_of_fatbin(e.image, dry_run_chip())).first;
+    const program * p = m->second.find(e.name);
     if (!p) fault("no PTX of the kernel " + e.name + " for sm_" + std::to_string(dry_run_chip()));
     return *p;
 }
@@ -53,14 +44,14 @@ static std::string readable(const std::string & name) {
 using namespace ptx;
 
 extern "C" void executor_add_kernel(void * image, const void * host, const char * name) {
-    all().kernels[host] = { image, name };
+    kernels[host] = { image, name };
 }
 
 extern "C" void executor_launch(const void * host, bool is_possible, dim3 grid, dim3 block, size_t n_smem, void ** args) {
     try {
-        const entry & e = all().kernels.at(host);
+        const entry & e = kernels.at(host);
         if (!is_possible) fault("a launch that no device takes, of " + e.name);
-        launch(find(e), { grid.x, grid.y, grid.z }, { block.x, block.y, block.z }, n_smem, args, all().costs[readable(e.name)]);
+        launch(find(e), { grid.x, grid.y, grid.z }, { block.x, block.y, block.z }, n_smem, args, costs[readable(e.name)]);
     } catch (const std::exception & f) {
         printf("FAIL device: %s\n", f.what());
         fflush(stdout);
@@ -76,7 +67,7 @@ extern "C" void executor_print_costs() {
     printf("cost %-52s %3s", "instructions of warps, in a launch", "n");
     for (const char * k : kinds) printf(" %9s", k);
     printf(" %8s %9s %8s %9s\n", "MB", "to dense", "MFLOP", "conflicts");
-    for (const auto & [name, c] : all().costs) {
+    for (const auto & [name, c] : costs) {
         const double n = c.n_launches;
         printf("cost %-52s %3.0f", name.c_str(), n);
         for (const uint64_t k : c.n) printf(" %9.0f", k/n);
@@ -84,5 +75,5 @@ extern "C" void executor_print_costs() {
         printf(" %8.2f %8.2fx %8.1f %8.2fx\n", 32e-6*c.sectors/n, ratio(c.sectors, c.sectors_ideal), 1e-6*(c.flop + 2*N_LANES*c.n[(int) kind::fma])/n,
                 ratio(c.shared_cycles, c.shared_ideal));
     }
-    all().costs.clear();
+    costs.clear();
 }

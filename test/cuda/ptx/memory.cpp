@@ -8,47 +8,38 @@ namespace ptx {
 
 // Numbers of a block lie between those of the blocks before and after it. All without branches: a compiler then does
 // many bytes at once.
-template <bool is_shared>
-static bool is_before(uint32_t e, const interval & i) {
-    return is_shared ? e < i.first : (e < i.launch) | ((e >= i.block) & (e < i.first));
-}
+static bool is_before(uint32_t e, const interval & i) { return (e < i.launch) | ((e >= i.block) & (e < i.first)); }
 
-template <bool is_shared>
-static const char * note_read(uint32_t * wrote, uint32_t * read, size_t n, const interval i) {
+const char * note_read(const region & r, size_t at, size_t n, const interval i, bool is_shared) {
+    const uint32_t * wrote = r.wrote + at;
+    uint32_t       * read  = r.read  + at;
     uint32_t bad = 0, unwritten = 0;
     for (size_t k = 0; k < n; ++k) {
         const uint32_t w = wrote[k], last = read[k], e = last & ~(MANY | FOREIGN);
-        bad       |= !is_before<is_shared>(w, i) & (w != i.mine);
+        bad       |= !is_before(w, i) & (w != i.mine);
         unwritten |= w < i.block;
 
-        const bool     replaces = is_before<is_shared>(e, i) | (last == i.mine);
+        const bool     replaces = is_before(e, i) | (last == i.mine);
         const uint32_t latest   = (e > i.mine ? e : i.mine) | MANY;
-        const uint32_t foreign  = is_shared ? 0 : (((last & FOREIGN) != 0) | (e < i.block)) & (e >= i.launch) ? FOREIGN : 0;
+        const uint32_t foreign  = (((last & FOREIGN) != 0) | (e < i.block)) & (e >= i.launch) ? FOREIGN : 0;
         read[k] = (replaces ? i.mine : latest) | foreign;
     }
     if (is_shared && unwritten) return "shared memory that nobody wrote";
     return bad ? "a race: read while another warp writes it, or before cp.async was waited for" : nullptr;
 }
 
-template <bool is_shared>
-static const char * note_write(uint32_t * wrote, const uint32_t * read, size_t n, const interval i) {
+const char * note_write(const region & r, size_t at, size_t n, const interval i) {
+    uint32_t       * wrote = r.wrote + at;
+    const uint32_t * read  = r.read  + at;
     uint32_t bad = 0;
     for (size_t k = 0; k < n; ++k) {
         const uint32_t w = wrote[k], last = read[k], e = last & ~(MANY | FOREIGN);
-        bad |= !is_before<is_shared>(w, i) & (w != i.mine);
-        bad |= !is_before<is_shared>(e, i) & (last != i.mine);
-        bad |= !is_shared & ((last & FOREIGN) != 0) & (e >= i.launch);
+        bad |= !is_before(w, i) & (w != i.mine);
+        bad |= !is_before(e, i) & (last != i.mine);
+        bad |= ((last & FOREIGN) != 0) & (e >= i.launch);
         wrote[k] = i.mine;
     }
     return bad ? "a race: written while another warp reads or writes it" : nullptr;
-}
-
-const char * note_read(const region & r, size_t at, size_t n, const interval & i, bool is_shared) {
-    return is_shared ? note_read<true>(r.wrote + at, r.read + at, n, i) : note_read<false>(r.wrote + at, r.read + at, n, i);
-}
-
-const char * note_write(const region & r, size_t at, size_t n, const interval & i, bool is_shared) {
-    return is_shared ? note_write<true>(r.wrote + at, r.read + at, n, i) : note_write<false>(r.wrote + at, r.read + at, n, i);
 }
 
 static std::map<uint64_t, region> regions;

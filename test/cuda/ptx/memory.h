@@ -41,8 +41,8 @@ struct region {
 };
 
 // nullptr, or what is wrong with it; shared memory holds nothing before somebody of the block wrote it
-const char * note_read (const region & r, size_t at, size_t n, const interval & i, bool is_shared);
-const char * note_write(const region & r, size_t at, size_t n, const interval & i, bool is_shared);
+const char * note_read (const region & r, size_t at, size_t n, interval i, bool is_shared);
+const char * note_write(const region & r, size_t at, size_t n, interval i);
 
 // device memory as the runtime allots it
 void           add_region   (void * begin, size_t size);

@@ -335,11 +335,10 @@ program module::assemble(const std::string & name, const source & s) const {
 
 const program * module::find(const std::string & name) {
     const auto s = sources.find(name);
-    if (s == sources.end()) {
-        return nullptr;
-    }
-    const auto p = programs.find(name);
-    return &(p != programs.end() ? p : programs.emplace(name, assemble(name, s->second)).first)->second;
+    if (s == sources.end()) return nullptr;
+    auto p = programs.find(name);
+    if (p == programs.end()) p = programs.emplace(name, assemble(name, s->second)).first;
+    return &p->second;
 }
 
 // in the order of the types

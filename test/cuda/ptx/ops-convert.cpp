@@ -10,13 +10,6 @@ namespace {
 
 template <class T> constexpr bool is_float = !std::is_integral_v<T>;
 
-template <class T> T read(warp & w, const operand & o, int l) {
-    const uint64_t x = w.get(o, l);
-    T res;
-    memcpy(&res, &x, sizeof(res));
-    return res;
-}
-
 double round_to_integer(double x, const instr & in) {
     return in.has("rzi") ? std::trunc(x) : in.has("rmi") ? std::floor(x) : in.has("rpi") ? std::ceil(x) : std::nearbyint(x);
 }
@@ -42,7 +35,7 @@ template <class D, class S> D convert(S s, const instr & in) {
 
 template <class D, class S> void cvt(warp & w, const instr & in) {
     w.each([&](int l) {
-        const D x = convert<D>(read<S>(w, in.o[1], l), in);
+        const D x = convert<D>(w.get<S>(in.o[1], l), in);
         uint64_t wide = 0;
         if constexpr (std::is_integral_v<D>) wide = (int64_t) x; // extended
         else memcpy(&wide, &x, sizeof(x));

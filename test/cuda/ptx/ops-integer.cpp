@@ -12,28 +12,6 @@ template <class T> using wide = std::conditional_t<sizeof(T) == 2, std::conditio
         std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>>>;
 template <class T> using bits_of = std::make_unsigned_t<T>;
 
-PTX_OP(add,  A(bits_of<A>(a) + bits_of<A>(b)));
-PTX_OP(sub,  A(bits_of<A>(a) - bits_of<A>(b)));
-PTX_OP(mul,  A(uint64_t(a)*uint64_t(b)));
-PTX_OP(high, A((wide<A>(a)*wide<A>(b)) >> 8*sizeof(A)));
-PTX_OP(mulw, wide<A>(a)*wide<A>(b));
-PTX_OP(mad,  A(uint64_t(a)*uint64_t(b) + uint64_t(c)));
-PTX_OP(madw, wide<A>(uint64_t(wide<A>(a)*wide<A>(b)) + uint64_t(c)));
-PTX_OP(quot, b == 0 ? A(-1) : b == A(-1) ? A(A(0) - a) : A(a/b)); // by zero: unspecified
-PTX_OP(rest, b == 0 ? a : b == A(-1) && std::is_signed_v<A> ? A(0) : A(a%b));
-PTX_OP(min_, a < b ? a : b);
-PTX_OP(max_, a > b ? a : b);
-PTX_OP(abs_, a < 0 ? A(-a) : a);
-PTX_OP(neg,  A(0 - bits_of<A>(a)));
-PTX_OP(and_, A(a & b));
-PTX_OP(or_,  A(a | b));
-PTX_OP(xor_, A(a ^ b));
-PTX_OP(not_, A(~a));
-PTX_OP(same_as, a);
-PTX_OP(shl,  b >= 8*sizeof(A) ? A(0) : A(bits_of<A>(a) << b));
-PTX_OP(shr,  b >= 8*sizeof(A) ? A(a < 0 ? -1 : 0) : A(a >> b));
-PTX_OP(popc, uint32_t(std::popcount(bits_of<A>(a))));
-
 // the last one names start, the one before it has what goes in
 template <class T> void bfi(warp & w, const instr & in) {
     w.fill<T>(in.o[0], [&](int l) {
@@ -92,8 +70,8 @@ void pack(warp & w, const instr & in) {
     });
 }
 
-template <class F> void logic(warp & w, const instr & in) {
-    w.set_predicate(in.o[0], F::of(w.predicate(in.o[1]), w.predicate(in.o[2]), 0));
+template <auto F> void logic(warp & w, const instr & in) {
+    w.set_predicate(in.o[0], F(w.predicate(in.o[1]), w.predicate(in.o[2]), 0));
 }
 
 // p|q, combined with a third predicate if there is one
@@ -114,20 +92,20 @@ template <class T> void setp(warp & w, const instr & in) {
     if (in.n_dst == 2) w.set_predicate(in.o[1], with(~p));
 }
 
-template <class F> run_fn integers(type t) {
+template <auto F> run_fn integers(type t) {
     return with_integer(t, []<class T>(T) -> run_fn { return lanewise<F, T, T, T, T>; });
 }
 
-template <class F> run_fn wides(type t) {
+template <auto F> run_fn wides(type t) {
     return with_integer(t, []<class T>(T) -> run_fn { return lanewise<F, wide<T>, T, T, wide<T>>; });
 }
 
-template <class F> run_fn shifts(type t) {
+template <auto F> run_fn shifts(type t) {
     return with_integer(t, []<class T>(T) -> run_fn { return lanewise<F, T, T, uint32_t, uint32_t>; });
 }
 
 // of any type, floats too
-template <class F> run_fn bits(type t) {
+template <auto F> run_fn bits(type t) {
     return t == type::pred ? logic<F> : with_bits(t, []<class T>(T) -> run_fn { return lanewise<F, T, T, T, T>; });
 }
 
@@ -135,10 +113,26 @@ template <class F> run_fn bits(type t) {
 
 run_fn find_integer(instr & in) {
     static const std::map<std::string, run_fn (*)(type)> all = {
-        { "mov", bits<same_as> }, { "and", bits<and_> }, { "or", bits<or_> }, { "xor", bits<xor_> }, { "not", bits<not_> },
-        { "add", integers<add> }, { "sub", integers<sub> }, { "mul", integers<mul> }, { "mul.hi", integers<high> }, { "mul.wide", wides<mulw> },
-        { "mad", integers<mad> }, { "mad.wide", wides<madw> }, { "div", integers<quot> }, { "rem", integers<rest> }, { "min", integers<min_> },
-        { "max", integers<max_> }, { "abs", integers<abs_> }, { "neg", integers<neg> }, { "shl", shifts<shl> }, { "shr", shifts<shr> },
+        { "mov", bits<PTX_OP(a)> },
+        { "and", bits<PTX_OP(A(a & b))> },
+        { "or",  bits<PTX_OP(A(a | b))> },
+        { "xor", bits<PTX_OP(A(a ^ b))> },
+        { "not", bits<PTX_OP(A(~a))> },
+        { "add", integers<PTX_OP(A(bits_of<A>(a) + bits_of<A>(b)))> },
+        { "sub", integers<PTX_OP(A(bits_of<A>(a) - bits_of<A>(b)))> },
+        { "mul", integers<PTX_OP(A(uint64_t(a)*uint64_t(b)))> },
+        { "mul.hi", integers<PTX_OP(A((wide<A>(a)*wide<A>(b)) >> 8*sizeof(A)))> },
+        { "mul.wide", wides<PTX_OP(wide<A>(a)*wide<A>(b))> },
+        { "mad", integers<PTX_OP(A(uint64_t(a)*uint64_t(b) + uint64_t(c)))> },
+        { "mad.wide", wides<PTX_OP(wide<A>(uint64_t(wide<A>(a)*wide<A>(b)) + uint64_t(c)))> },
+        { "div", integers<PTX_OP(b == 0 ? A(-1) : b == A(-1) ? A(A(0) - a) : A(a/b))> }, // by zero: unspecified
+        { "rem", integers<PTX_OP(b == 0 ? a : b == A(-1) && std::is_signed_v<A> ? A(0) : A(a%b))> },
+        { "min", integers<PTX_OP(a < b ? a : b)> },
+        { "max", integers<PTX_OP(a > b ? a : b)> },
+        { "abs", integers<PTX_OP(a < 0 ? A(-a) : a)> },
+        { "neg", integers<PTX_OP(A(0 - bits_of<A>(a)))> },
+        { "shl", shifts<PTX_OP(b >= 8*sizeof(A) ? A(0) : A(bits_of<A>(a) << b))> },
+        { "shr", shifts<PTX_OP(b >= 8*sizeof(A) ? A(a < 0 ? -1 : 0) : A(a >> b))> },
     };
     // bits: below, equal, above, not ordered
     static const std::map<std::string, int> relations = {
@@ -152,7 +146,7 @@ run_fn find_integer(instr & in) {
     if (b == "mov" && in.n_vec + in.n_dst > 2) return pack;
     if (b == "prmt" && in.mods.empty()) return prmt;
     if (b == "dp4a" && t == type::s32 && in.t(1) == t) return dp4a;
-    if (b == "popc" && t == type::b32) return lanewise<popc, uint32_t, uint32_t, uint32_t, uint32_t>;
+    if (b == "popc" && t == type::b32) return lanewise<PTX_OP(uint32_t(std::popcount(a))), uint32_t, uint32_t, uint32_t, uint32_t>;
     if (b == "selp") return with_bits(t, []<class T>(T) -> run_fn { return selp<T>; });
     if (b == "bfi")  return with_bits(t, []<class T>(T) -> run_fn { return bfi<T>; });
     if (b == "bfe")  return with_integer(t, []<class T>(T) -> run_fn { return bfe<T>; });

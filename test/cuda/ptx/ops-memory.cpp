@@ -6,27 +6,17 @@ namespace ptx {
 
 namespace {
 
-bool is_signed(type t) { return t == type::s8 || t == type::s16 || t == type::s32; }
-
-// registers as wide as what is moved
-template <class T, bool is_load> void move(warp & w, const operand & o, const access & a, int i) {
-    T * d = w.lanes<T>(o);
-    w.each([&](int l) { is_load ? memcpy(d + l, a.at(l) + i*sizeof(T), sizeof(T)) : memcpy(a.at(l) + i*sizeof(T), d + l, sizeof(T)); });
-}
-
-template <bool is_load> void transfer(warp & w, const instr & in) {
-    const int n = size_of(in.t());
-    const access a(w, in, in.o[is_load ? in.n_dst : 0], n*in.n_vec, is_load ? intent::reads : intent::writes, in.where);
+// of numbers of that type
+template <class T, bool is_load> void transfer(warp & w, const instr & in) {
+    const access a(w, in, in.o[is_load ? in.n_dst : 0], sizeof(T)*in.n_vec, is_load ? intent::reads : intent::writes, in.where);
     for (int i = 0; i < in.n_vec; ++i) {
         const operand & o = in.o[is_load ? i : i + 1];
         if (o.is_bit_bucket) continue;
-        if (o.size == n && n == 4) { move<uint32_t, is_load>(w, o, a, i); continue; }
-        if (o.size == n && n == 8) { move<uint64_t, is_load>(w, o, a, i); continue; }
         w.each([&](int l) {
-            uint64_t x = is_load ? 0 : w.get(o, l);
-            memcpy(is_load ? (char *) &x : a.at(l) + i*n, is_load ? a.at(l) + i*n : (char *) &x, n);
-            if (is_load && is_signed(in.t())) x = (int64_t) (x << (64 - 8*n)) >> (64 - 8*n);
-            if (is_load) w.set(o, l, x);
+            char * at = a.at(l) + i*sizeof(T);
+            T x = is_load ? T() : w.get<T>(o, l);
+            memcpy(is_load ? (char *) &x : at, is_load ? at : (char *) &x, sizeof(T));
+            if (is_load) w.set(o, l, x); // extended
         });
     }
 }
@@ -77,8 +67,12 @@ run_fn find_memory(instr & in) {
     in.where = in.has_any({ "global", "const" }) ? space::global : in.has_any({ "shared", "shared::cta" }) ? space::shared :
         in.has("local") ? space::local : in.has("param") ? space::param : space::generic;
 
-    if (in.base == "ld" && in.n_dst > 0) return transfer<true>;
-    if (in.base == "st" && !in.o.empty()) return transfer<false>;
+    const auto of_integer_or_bits = [&](auto f) {
+        const run_fn res = with_integer(in.t(), f);
+        return res ? res : with_bits(in.t(), f);
+    };
+    if (in.base == "ld" && in.n_dst > 0)  return of_integer_or_bits([]<class T>(T) -> run_fn { return transfer<T, true>; });
+    if (in.base == "st" && !in.o.empty()) return of_integer_or_bits([]<class T>(T) -> run_fn { return transfer<T, false>; });
     if (in.base == "cvta") return cvta;
     if ((in.base == "atom" || in.base == "red") && in.has_any({ "add", "exch", "min", "max", "cas" })) {
         return with_type(in.t(), []<class T>(T) -> run_fn {

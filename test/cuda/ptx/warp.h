@@ -59,12 +59,16 @@ struct warp {
     }
 
     // registers may be wider than what is read or written: .u8 in a .b16
-    uint64_t get(const operand & o, int lane) {
-        uint64_t x = 0;
-        memcpy(&x, regs + o.at + lane*o.size, o.size);
+    template <class T = uint64_t> T get(const operand & o, int lane) {
+        T x{};
+        const char * at = regs + o.at + lane*o.size;
+        sizeof(T) <= o.size ? memcpy(&x, at, sizeof(T)) : memcpy(&x, at, o.size);
         return x;
     }
-    void set(const operand & o, int lane, uint64_t x) { memcpy(regs + o.at + lane*o.size, &x, o.size); }
+    void set(const operand & o, int lane, uint64_t x) {
+        char * at = regs + o.at + lane*o.size;
+        o.size == 4 ? memcpy(at, &x, 4) : memcpy(at, &x, o.size); // most have 4, and a size that a compiler knows is no call
+    }
 
     template <class F> void each(F f) { // active lane
         for (int l = 0; l < N_LANES; ++l) {
@@ -138,26 +142,22 @@ template <class F> run_fn with_type(type t, F f) {
 
 // f with an integer of the type's size
 template <class F> run_fn with_bits(type t, F f) {
-    switch (size_of(t)) {
-        case 2:  return f(uint16_t());
-        case 4:  return f(uint32_t());
-        case 8:  return f(uint64_t());
-        default: return nullptr;
-    }
+    const size_t n = size_of(t);
+    return with_integer(n == 2 ? type::b16 : n == 4 ? type::b32 : n == 8 ? type::b64 : type::none, f);
 }
 
-// F has of(a, b, c)
-template <class F, class D, class A, class B, class C> void lanewise(warp & w, const instr & in) {
+// d = F(a, b, c)
+template <auto F, class D, class A, class B, class C> void lanewise(warp & w, const instr & in) {
     const A * a = w.lanes<A>(in.o[1]);
     const B * b = w.lanes<B>(in.o[2]);
     const C * c = w.lanes<C>(in.o[3]);
-    w.fill<D>(in.o[0], [&](int l) { return F::of(a[l], b[l], c[l]); });
+    w.fill<D>(in.o[0], [&](int l) { return F(a[l], b[l], c[l]); });
 }
 
-#define PTX_OP(name, ...)                                            \
-    struct name {                                                    \
-        template <class A, class B, class C>                         \
-        static auto of([[maybe_unused]] A a, [[maybe_unused]] B b, [[maybe_unused]] C c) { return __VA_ARGS__; } \
+// what an instruction makes of its operands a, b and c
+#define PTX_OP(...) [](auto a, [[maybe_unused]] auto b, [[maybe_unused]] auto c) { \
+        using A [[maybe_unused]] = decltype(a);                                       \
+        return (__VA_ARGS__);                                                         \
     }
 
 } // namespace ptx
