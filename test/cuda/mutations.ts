@@ -4,8 +4,8 @@ type Edit = readonly [from: string | RegExp, to: string]
 
 /** Of the .cu file to compile anew, one of whose files is changed; filter: of cuda-ops, the cases that have to find it. */
 const of =
-  (unit: string, file = unit) =>
-  (name: string, filter: string, ...edits: Edit[]) => ({ name, filter, unit, file, edits })
+  (unit: string, file = unit, chip = 80) =>
+  (name: string, filter: string, ...edits: Edit[]) => ({ unit, file, chip, name, filter, edits })
 
 export type Mutation = ReturnType<ReturnType<typeof of>>
 
@@ -25,7 +25,7 @@ const kvRead = of('h2o-query.cu', 'h2o-kv-read.cuh')
 const tileLoad = of('h2o-query.cu', 'h2o-tile-load.cuh')
 
 const ATTN = 'attn,.*= f16 f16 64 '
-const QUERY = 'query,.*= f16 64 '
+const QUERY = 'query,.*= f16 64 2 (870|3000) '
 
 export const MUTATIONS: Mutation[] = [
   attnMma('missing-barrier', ATTN, ['__syncthreads(); // V is there, and nobody reads K any more', '']),

@@ -1,64 +1,56 @@
-// Compiling one .cu file for several architectures, with the flags of ggml-cuda's CMakeLists.txt, and reading what
-// ptxas reports of its kernels.
+// nvcc with the flags of ggml-cuda's CMakeLists.txt, and what its ptxas reports of kernels.
 
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 
 export const root = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
 export const SOURCES = root('src/native/h2o/ops/cuda')
 export const GGML = root('vendor/llama.cpp/ggml')
 
-/** The compiler to use, or null. */
-export function findNvcc(): string | null {
-  const places = [process.env.CUDACXX, 'nvcc', '/usr/local/cuda/bin/nvcc'].filter(
-    (place) => place !== undefined,
-  )
-  return places.find((place) => spawnSync(place, ['--version'], { stdio: 'ignore' }).status === 0) ?? null
+/** For what is built. */
+export const FOLDER = root('build/cuda-ptx')
+mkdirSync(FOLDER, { recursive: true })
+
+const PLACES = [process.env.CUDACXX, 'nvcc', '/usr/local/cuda/bin/nvcc']
+
+/** The compiler to use; undefined, and it is said, if there is none. */
+export const nvcc = PLACES.find((place) => place && spawnSync(place, ['--version']).status === 0)
+if (!nvcc) console.warn(`CUDA kernels: skipped, no nvcc (CUDACXX, PATH, ${PLACES.at(-1)})`)
+
+/** As ggml-cuda's CMakeLists.txt compiles device code. Whether the toolkit has cuBLAS does not matter here. */
+export const DEVICE_FLAGS = [
+  ...['-std=c++17', '-O3', '-DNDEBUG', '-use_fast_math', '-extended-lambda', '-DGGML_CUDA_USE_GRAPHS'],
+  ...[join(GGML, 'include'), join(GGML, 'src'), join(GGML, 'src/ggml-cuda'), root('test/cuda/stub')].flatMap(
+    (include) => ['-I', include],
+  ),
+]
+
+export function run(
+  program: string,
+  args: readonly (string | number)[],
+  variables: Record<string, string> = {},
+): Promise<{ status: number; output: string }> {
+  const options = { env: { ...process.env, ...variables }, maxBuffer: 1 << 26 }
+  return new Promise((resolve) => {
+    execFile(program, args.map(String), options, (error, stdout, stderr) =>
+      resolve({
+        status: error ? Number(error.code ?? -1) : 0,
+        output: `${stdout}${stderr}${error?.signal ?? ''}`,
+      }),
+    )
+  })
 }
 
-/** Where the compiler takes CUDA's own headers from; null if it needs no folder for that, or does not say. */
-export function includeOf(nvcc: string): string | null {
-  const { stderr } = spawnSync(nvcc, ['--dryrun', '-E', '-x', 'cu', '-'], { input: '', encoding: 'utf8' })
-  return /^#\$ INCLUDES="-I(.+?)"/m.exec(stderr)?.[1] ?? null
-}
-
-let cublas: boolean | undefined
-
-function hasCublas(nvcc: string): boolean {
-  const source = '#include <cublas_v2.h>\n'
-  cublas ??= spawnSync(nvcc, ['-E', '-x', 'cu', '-', '-o', '/dev/null'], { input: source }).status === 0
-  return cublas
-}
-
-/** As ggml-cuda's CMakeLists.txt compiles device code. */
-export function deviceFlags(nvcc: string): string[] {
-  const includes = [join(GGML, 'include'), join(GGML, 'src'), join(GGML, 'src/ggml-cuda')]
-  if (!hasCublas(nvcc)) includes.push(root('test/cuda/stub'))
-  return [
-    ...['-std=c++17', '-O3', '-DNDEBUG', '-use_fast_math', '-extended-lambda', '-DGGML_CUDA_USE_GRAPHS'],
-    ...includes.flatMap((include) => ['-I', include]),
-  ]
-}
-
-/** Compiles and returns the compiler's whole report. */
-export async function compile(nvcc: string, file: string, archs: readonly number[]): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'h2o-cuda-'))
-  const args = [
-    ...['-c', ...deviceFlags(nvcc), '-Xptxas', '-v', '-Xcompiler', '-Wall,-Wextra,-Wno-unused-function'],
+/** Compiles a file for several architectures. -> what the compilers said, ptxas of each kernel */
+export function compile(file: string, archs: readonly number[]) {
+  return run(nvcc as string, [
+    ...['-c', ...DEVICE_FLAGS, '-Xptxas', '-v', '-Xcompiler', '-Wall,-Wextra,-Wno-unused-function'],
     ...archs.flatMap((arch) => ['-gencode', `arch=compute_${arch},code=sm_${arch}`]),
-    ...[join(SOURCES, file), '-o', join(folder, 'out.o')],
-  ]
-  try {
-    const { stdout, stderr } = await promisify(execFile)(nvcc, args, { maxBuffer: 1 << 26 })
-    return stdout + stderr
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+    ...[join(SOURCES, file), '-o', join(FOLDER, `${file}-report.o`)],
+  ])
 }
 
 // 'void h2o_query_key_most<h2o_product_mma<128, 64> >(h2o_query_args)' for 'sm_90': of it mma 128

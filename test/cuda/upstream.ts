@@ -2,8 +2,9 @@
 // types and sizes alone. All of it would take an hour. A call of another one ends the program: by the loader, with the
 // function's name, or where a switch has no such case.
 
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
+import { edit } from './edit.js'
 
 const FILES =
   'ggml-cuda binbcast concat convert cpy fattn fwht getrows mmf mmq mmvf mmvq norm quantize rope scale set set-rows unary'
@@ -39,26 +40,13 @@ const LINES: [file: string, line: RegExp][] = [
   ['fattn.cu', /^ +FATTN_VEC_CASE\((128|256),.*\n/gm],
 ]
 
-/** Makes a copy of ggml-cuda with no more than that. -> where to take a file from: there only if it is another one. */
-export function thinned(source: string, folder: string): (file: string) => string {
+/** With the case's name as the second group. */
+const CASE = /^( +)case +(\w+):( \{\n(?:.*\n)*?\1\} break;|\n(?:\1 .*\n)*?\1 +break;)\n/gm
+
+/** Makes a copy of ggml-cuda with no more than that. */
+export function thin(source: string, folder: string) {
   cpSync(source, folder, { recursive: true })
-  const edit = (file: string, change: (text: string) => string) => {
-    const before = readFileSync(join(folder, file), 'utf8')
-    const after = change(before)
-    if (after === before) throw new Error(`${file} has nothing to leave out`)
-    writeFileSync(join(folder, file), after)
-  }
-  for (const [file, calls, kept] of CASES) edit(file, (text) => withoutCases(text, calls, kept))
-  for (const [file, line] of LINES) edit(file, (text) => text.replace(line, ''))
-
-  const changed = [...CASES, ...LINES].map(([file]) => file)
-  return (file) =>
-    join(changed.includes(file) || file.startsWith('template-instances') ? folder : source, file)
-}
-
-function withoutCases(text: string, calls: string, kept: RegExp): string {
-  return text.replace(
-    /^( +)case +(\w+):( \{\n(?:.*\n)*?\1\} break;|\n(?:\1 .*\n)*?\1 +break;)\n/gm,
-    (all, _, label) => (all.includes(calls) && !kept.test(label) ? '' : all),
-  )
+  for (const [file, calls, kept] of CASES)
+    edit(join(folder, file), CASE, (all, _, name) => (all.includes(calls) && !kept.test(name) ? '' : all))
+  for (const [file, line] of LINES) edit(join(folder, file), line, () => '')
 }
