@@ -97,7 +97,7 @@ export async function build() {
   }
 }
 
-/** After build, whose other objects it takes; for one chip alone. -> cuda-ops */
+/** After build, whose other objects it takes; for one chip alone. -> the program that has to find it */
 export async function mutated({ name, filter, chip, unit, file, edits }: Mutation) {
   const copy = join(FOLDER, `${name}-ops`)
   cpSync(join(SOURCES, '..'), copy, { recursive: true })
@@ -110,5 +110,5 @@ export async function mutated({ name, filter, chip, unit, file, edits }: Mutatio
   const changed = object(`${name}-${unit}`)
   await compile(join(copy, 'cuda', unit), kernelFlags([chip]), changed)
   const objects = ON_DEVICE.map((path) => (path === object(unit) ? changed : path))
-  return link(name, [...objects, object(OPS)])
+  return link(name, [...objects, object(filter ? OPS : BENCH)])
 }

@@ -2,7 +2,10 @@
 
 type Edit = readonly [from: string | RegExp, to: string]
 
-/** Of the .cu file to compile anew, one of whose files is changed; filter: of cuda-ops, the cases that have to find it. */
+/**
+ * Of the .cu file to compile anew, one of whose files is changed; filter: of cuda-ops, the cases that have to find it, ''
+ * where its cost in op-bench does.
+ */
 const of =
   (unit: string, file = unit, chip = 80) =>
   (name: string, filter: string, ...edits: Edit[]) => ({ unit, file, chip, name, filter, edits })
@@ -21,6 +24,7 @@ const attnPlain = of('h2o-attn-plain.cu', 'h2o-attn-plain.cuh')
 const queryScore = of('h2o-query.cu', 'h2o-query-score.cuh')
 const queryProduct = of('h2o-query.cu', 'h2o-query-product.cuh')
 const queryProductMma = of('h2o-query.cu', 'h2o-query-product-mma.cuh')
+const queryProductF32 = of('h2o-query.cu', 'h2o-query-product.cuh', 75)
 const kvRead = of('h2o-query.cu', 'h2o-kv-read.cuh')
 const tileLoad = of('h2o-query.cu', 'h2o-tile-load.cuh')
 
@@ -73,4 +77,6 @@ export const MUTATIONS: Mutation[] = [
     'x == x ? fminf(fmaxf(x, -65504.0f), 65504.0f) : x',
     'fminf(fmaxf(x, -65504.0f), 65504.0f)',
   ]),
+  // 3ea6568: a sector for every lane
+  queryProductF32('reads-across-lanes', '', ['i/n_pieces', 'i%N'], ['i%n_pieces*8', 'i/N*8']),
 ]

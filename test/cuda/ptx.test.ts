@@ -62,6 +62,16 @@ async function launched(program: string, args: (string | number)[], name: string
   return { ...result, kernels }
 }
 
+/** Costs of op-bench's launches, those over a kernel's limits apart. */
+function costsOf(output: string) {
+  const rows = [...output.matchAll(/^cost (h2o_\w+).* ([\d.]+)x +[\d.]+ +([\d.]+)x$/gm)]
+  const over = rows.filter(([, kernel = '', sectors, banks]) => {
+    const limit = LIMITS[kernel]
+    return !limit || Number(sectors) > limit.sectors || Number(banks) > limit.banks
+  })
+  return { kernels: rows.map(([, kernel]) => kernel), over: over.map(([row]) => row) }
+}
+
 beforeAll(async () => {
   if (nvcc) programs = await build()
 })
@@ -86,15 +96,18 @@ check(`the kernels do what plain loops do, from their PTX for sm_${CHIPS.join(',
 })
 
 check('no kernel moves much more than it needs, or meets itself in the banks of shared memory', async () => {
-  const { status, output } = await launched(programs.bench, BENCH, 'bench')
-  console.log(output)
-  expect(status).toBe(0)
+  const runs = await Promise.all(
+    [75, 90].map((chip) => launched(programs.bench, BENCH, `bench-${chip}`, chip)),
+  )
+  for (const { output } of runs) console.log(output)
+  // the last step is stock's attention, which is not compiled for sm_75
+  expect(runs.map(({ status }) => status)).toEqual([127, 0])
 
-  const rows = [...output.matchAll(/^cost (h2o_\w+).* ([\d.]+)x +[\d.]+ +([\d.]+)x$/gm)]
-  expect(rows.length).toBeGreaterThan(20)
-  // a cache of 8 bits is read in words of 16
-  const wasteful = rows.filter(([, , sectors, conflicts]) => Number(sectors) > 3 || Number(conflicts) > 1.2)
-  expect(wasteful).toEqual([])
+  const costs = runs.map(({ output }) => costsOf(output))
+  expect(costs.flatMap(({ over }) => over)).toEqual([])
+  // that one is for caches that are smaller than a set
+  const missed = Object.keys(LIMITS).filter((name) => !costs.some(({ kernels }) => kernels.includes(name)))
+  expect(missed).toEqual(['h2o_query_take_all'])
 })
 
 check(`small models run on ggml-cuda as on the CPU: ${Object.keys(MODELS).join(', ')}`, async () => {
@@ -117,10 +130,10 @@ check(`small models run on ggml-cuda as on the CPU: ${Object.keys(MODELS).join('
 check.concurrent.each(MUTATIONS)('$name is found', async (mutation) => {
   const { name, chip, filter } = mutation
   const program = await mutated(mutation)
-  const { status, output } = await launched(program, [filter], name, chip)
+  const { status, output } = await launched(program, filter ? [filter] : BENCH, name, chip)
 
-  const found = output.match(/^FAIL .*/gm) ?? []
+  const found = filter ? (output.match(/^FAIL .*/gm) ?? []) : costsOf(output).over
   console.log(`${name}: ${found[0]}`)
   expect(found.length).toBeGreaterThan(0)
-  expect(status).toBe(1)
+  if (filter) expect(status).toBe(1)
 })
