@@ -20,7 +20,14 @@ describe('a word of a hundred thousand letters', () => {
   it.each(['tekken', 'gpt-4o', 'deepseek-llm', 'deepseek-coder', 'bloom'])('is tokens of %s', async (pre) => {
     const path = await modelWith(pre, () => ({ 'tokenizer.ggml.pre': string(pre) }))
     await using model = await loadModel(path)
-    for (const text of [word, `x ${' '.repeat(1000)}${word}`, '?'.repeat(100_000), '1'.repeat(100_000)]) {
+    const spaces = [' \u00a0', ' \u3000', '\n\u2028\u0085'].map((some) => some.repeat(60_000)) // one match each
+    const others = [
+      `x ${' '.repeat(1000)}${word}`,
+      '?'.repeat(100_000),
+      '1'.repeat(100_000),
+      'я '.repeat(60_000),
+    ]
+    for (const text of [word, ...others, ...spaces]) {
       expect(model.detokenize(model.tokenize(text))).toBe(text)
     }
     await using context = await tinyContext({ model })

@@ -7,6 +7,8 @@
 #include "limit-work.h"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 #include <limits>
 
 namespace addon {
@@ -49,18 +51,38 @@ static auto with_tokenizer(const llama_vocab * vocab, work_type work) {
     }
 }
 
-// the most bytes in a row that are all white space or all something else
+// bytes of the white space at i, 0 of anything else; llama.cpp matches what is none in ASCII as such, too
+static size_t white_space_at(const std::string & text, size_t i) {
+    static const char * const wide[] = {
+        "\u0085", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007",
+        "\u2008", "\u2009", "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000",
+    };
+    const char c = text[i];
+    if (c == ' ' || (c >= '\t' && c <= '\r')) {
+        return 1;
+    }
+    if (c != wide[0][0] && (c < '\xe1' || c > '\xe3')) {
+        return 0;
+    }
+    const auto found = std::find_if(std::begin(wide), std::end(wide),
+        [&](const char * one) { return text.compare(i, strlen(one), one) == 0; });
+    return found == std::end(wide) ? 0 : strlen(*found);
+}
+
+// the most bytes in a row that may be all white space or all something else: what is white space beyond ASCII is either
 static size_t longest_run(const std::string & text) {
     size_t longest = 0;
-    size_t begin   = 0;
+    size_t n_space = 0;
+    size_t n_other = 0;
 
-    const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+    for (size_t i = 0; i < text.size();) {
+        const size_t n_white = white_space_at(text, i);
+        const size_t n       = std::max<size_t>(n_white, 1);
 
-    for (size_t i = 0; i < text.size(); ++i) {
-        if (i > 0 && is_space(text[i]) != is_space(text[i - 1])) {
-            begin = i;
-        }
-        longest = std::max(longest, i + 1 - begin);
+        n_space = n_white > 0  ? n_space + n : 0;
+        n_other = n_white != 1 ? n_other + n : 0;
+        longest = std::max({ longest, n_space, n_other });
+        i += n;
     }
     return longest;
 }
