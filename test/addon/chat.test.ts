@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadModel, type Model } from '../../src/ts/index.js'
+import { Random } from '../../src/ts/model-maker/index.js'
 import { StopStrings } from '../../src/ts/stop-strings.js'
 import { collect, someTokens, tinyContext, tinyModel } from './support.js'
 
@@ -188,6 +189,33 @@ describe('stop strings', () => {
     expect(through(['END'], ['the E', 'N'])).toMatchObject({ text: 'the EN', found: null })
     expect(through([], ['a', 'b'])).toMatchObject({ text: 'ab', found: null })
     expect(through(['ab', 'a'], ['xab'])).toMatchObject({ text: 'x', found: 'ab' })
+  })
+
+  it('are found as by comparing every end of the text', () => {
+    const numbers = new Random(7)
+    const random = () => numbers.uniform()
+    const some = (most: number) =>
+      Array.from({ length: 1 + Math.floor(random() * most) }, () => (random() < 0.6 ? 'a' : 'b')).join('')
+    for (let n = 0; n < 3000; n++) {
+      const stops = Array.from({ length: 1 + Math.floor(random() * 3) }, () => some(6))
+      const pieces = Array.from({ length: 6 }, () => some(4))
+      const { out, found } = through(stops, pieces)
+      let text = ''
+      for (const [i, piece] of pieces.slice(0, out.length).entries()) {
+        text += piece
+        const starts = stops.map((stop) => text.indexOf(stop)).filter((at) => at >= 0)
+        const begun = [...text].findIndex((_, at) => stops.some((stop) => stop.startsWith(text.slice(at))))
+        const shown = starts.length > 0 ? Math.min(...starts) : begun < 0 ? text.length : begun
+        expect(out.slice(0, i + 1).join('')).toBe(text.slice(0, shown))
+        expect(found !== null && i === out.length - 1).toBe(starts.length > 0)
+      }
+    }
+  })
+
+  it('that nearly fit everywhere take no longer than others', () => {
+    const stops = Array.from({ length: 16 }, (_, i) => `${'-'.repeat(200_000 - i)}x`)
+    const pieces = [...Array.from({ length: 3000 }, () => '-'.repeat(64)), 'b'] // once minutes for the last one
+    expect(through(stops, pieces)).toMatchObject({ text: pieces.join(''), found: null })
   })
 
   it('end a generation, and say so', async () => {

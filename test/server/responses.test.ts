@@ -225,6 +225,7 @@ describe('errors', () => {
     ['a stored prompt', { prompt: { id: 'pmpt_1' } }, 'prompt'],
     ['the background', { background: true }, 'background'],
     ['a tool of OpenAI', { tools: [{ type: 'web_search' }] }, 'tools'],
+    ['a function without a name', { tools: [{ type: 'function', parameters: {} }] }, 'tools.0.name'],
     ['an item that is none', { input: [{ type: 'item_reference', id: 'x' }] }, 'input.0'],
     ['a picture', { input: [{ role: 'user', content: [{ type: 'input_image' }] }] }, 'input.0'],
     ['a wrong type', { max_output_tokens: 'many' }, 'max_output_tokens'],

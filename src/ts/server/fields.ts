@@ -22,10 +22,13 @@ interface OptionField {
 const number = (minimum: number, maximum: number): Schema => ({ type: 'number', minimum, maximum })
 const integer = (minimum: number, maximum = 2 ** 31 - 1): Schema => ({ type: 'integer', minimum, maximum })
 
+/** What its search takes is proportional to its length. */
+export const stopString = { minLength: 1, maxLength: 2 ** 16 }
+
 const stopStrings: Schema = {
   type: ['string', 'array'],
-  minLength: 1,
-  items: { type: 'string', minLength: 1 },
+  ...stopString,
+  items: { type: 'string', ...stopString },
   maxItems: 16,
 }
 

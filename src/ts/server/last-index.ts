@@ -1,3 +1,5 @@
+import { borders } from '../borders.js'
+
 /**
  * Where a text stands last in another one. As `text.lastIndexOf(part)`, whose time grows with the product of both
  * lengths for a part that nearly fits everywhere. This is Knuth, Morris and Pratt's search, from the end.
@@ -6,13 +8,7 @@ export function lastIndex(text: string, part: string): number {
   const n = part.length
   if (n === 0 || n > text.length) return n === 0 ? text.length : -1
   const last = n - 1
-  // of each end of the part, how much of it the whole part ends with too
-  const border = new Int32Array(n)
-  for (let i = 1, k = 0; i < n; i++) {
-    while (k > 0 && part.charCodeAt(last - i) !== part.charCodeAt(last - k)) k = border[k - 1] as number
-    if (part.charCodeAt(last - i) === part.charCodeAt(last - k)) k++
-    border[i] = k
-  }
+  const border = borders(n, (i) => part.charCodeAt(last - i))
   for (let at = text.length - 1, k = 0; at >= 0; at--) {
     while (k > 0 && text.charCodeAt(at) !== part.charCodeAt(last - k)) k = border[k - 1] as number
     if (text.charCodeAt(at) === part.charCodeAt(last - k)) k++

@@ -1,6 +1,6 @@
 /** The JSON schemas of what routes take. */
 
-import { bodySchema } from '../fields.js'
+import { bodySchema, stopString } from '../fields.js'
 
 const messages = {
   type: 'array',
@@ -74,7 +74,7 @@ export const messagesBody = bodySchema('messages', {
     required: ['type'],
     properties: { type: { enum: ['auto', 'any', 'tool', 'none'] }, name: string },
   },
-  stop_sequences: { type: 'array', items: { type: 'string', minLength: 1 }, maxItems: 16 },
+  stop_sequences: { type: 'array', items: { type: 'string', ...stopString }, maxItems: 16 },
   thinking: { type: 'object', properties: { type: string } },
   output_config: {
     type: 'object',
@@ -109,7 +109,16 @@ export const responsesBody = bodySchema('input', {
     },
   },
   instructions: string,
-  tools: { type: 'array', items: { type: 'object', required: ['type'], properties: { type: string } } },
+  tools: {
+    type: 'array',
+    items: {
+      type: 'object',
+      required: ['type'],
+      properties: { type: string, name: string },
+      // biome-ignore lint/suspicious/noThenProperty: JSON schema's word
+      ...{ if: { properties: { type: { const: 'function' } } }, then: { required: ['name'] } },
+    },
+  },
   tool_choice: {
     type: ['string', 'object'],
     required: ['type'],
