@@ -31,13 +31,16 @@ const nicknames = new Map<string, SamplerName>([
 /** Each runs for every token. */
 const most = 64
 
-/** Names as llama.cpp takes them: top_k, top-k or topk. Throws ERR_H2O_INVALID_ARGUMENT for one that it has not. */
+/**
+ * Names as llama.cpp takes them: top_k, top-k or topk. Throws ERR_H2O_INVALID_ARGUMENT for one that it has not, and for a second
+ * dry, which looks through the whole vocabulary before the first token.
+ */
 export function samplerOrder(given: unknown): SamplerName[] {
   if (!Array.isArray(given)) throw invalidArgument('samplers is a list of names', { samplers: given })
   if (given.length > most) {
     throw invalidArgument(`samplers has more than ${most} names`, { samplers: given.length })
   }
-  return given.map((name) => {
+  const order = given.map((name) => {
     const plain = typeof name === 'string' ? name.toLowerCase().replaceAll(/[-_]/g, '') : ''
     const found = nicknames.get(plain) ?? names.find((known) => known.replaceAll('_', '') === plain)
     if (found === undefined) {
@@ -47,6 +50,10 @@ export function samplerOrder(given: unknown): SamplerName[] {
     }
     return found
   })
+  if (order.indexOf('dry') !== order.lastIndexOf('dry')) {
+    throw invalidArgument('samplers names dry more than once', { samplers: order.length })
+  }
+  return order
 }
 
 /** What a sequence of letters means: 'edskypmxt' is the default. Throws as samplerOrder(). */
