@@ -46,6 +46,9 @@ export function promptOptions(
 
 const asPrompt = { addSpecial: true, parseSpecial: true }
 
+/** What an answer may say becomes a grammar, one after the other: of a short schema it can take gigabytes. */
+const grammars = new OperationQueue()
+
 /** The messages of a body in the template. `options`: their grammar and schema become a part of the chat. */
 export async function chatOf(
   body: RequestBody,
@@ -59,15 +62,22 @@ export async function chatOf(
     isContinued === true,
   )
   await nextTurn() // writing them down takes as long as reading them took
-  const chat = await model.applyChatTemplateAsync(messages, {
-    signal,
-    continueFinalMessage,
-    ...(template !== undefined && { template }),
-    ...(grammar !== undefined && { grammar }),
-    ...(jsonSchema !== undefined && { jsonSchema }),
-    ...given(body),
-  })
-  return { chat, messages }
+  const options = given(body)
+  const isFree = grammar === undefined && jsonSchema === undefined && !options.tools?.length
+  const end = isFree ? undefined : await grammars.take(signal)
+  try {
+    const chat = await model.applyChatTemplateAsync(messages, {
+      signal,
+      continueFinalMessage,
+      ...(template !== undefined && { template }),
+      ...(grammar !== undefined && { grammar }),
+      ...(jsonSchema !== undefined && { jsonSchema }),
+      ...options,
+    })
+    return { chat, messages }
+  } finally {
+    end?.()
+  }
 }
 
 /** From so many characters on texts are taken one after the other: 16 MiB take 600 MB while they become tokens. */
