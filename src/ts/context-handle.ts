@@ -28,6 +28,7 @@ export interface SharedContext {
   /** Of a prompt: its last tokens that are to go in dense calls. */
   readonly denseTail: number
   readonly flashAttn: string
+  readonly upstreamProducts: boolean
   readonly scheduler: Scheduler
   /** How many they are. */
   readonly parallel: number
@@ -67,7 +68,7 @@ export class ContextHandle {
   ) {
     this.nCtx = shared.info.nCtx
     this.#queue = new OperationQueue(shared.parallel - 1)
-    this.history = new History(shared.info, this.isAlone, shared.flashAttn, this.#tokens)
+    this.history = new History(shared.info, this.isAlone, shared, this.#tokens)
   }
 
   get info(): NativeContextInfo {

@@ -130,7 +130,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
         ...decodeWarnings(checked.native.h2o, info),
       ]
       for (const warning of warnings) (checked.onWarning ?? emitProcessWarning)(warning)
-      const { flashAttn } = checked.native
+      const { flashAttn, upstreamProducts } = checked.native
       const scheduler = new Scheduler(kvUnified || contBatching ? stepTogether(context) : undefined)
       const shared = {
         native: context,
@@ -138,6 +138,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
         nVocab: model.nVocab,
         denseTail,
         flashAttn,
+        upstreamProducts,
         scheduler,
         parallel,
         kvUnified,

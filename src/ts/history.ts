@@ -38,7 +38,7 @@ export class History {
   constructor(
     info: HistoryInfo,
     isAlone: boolean,
-    flashAttn: string,
+    { flashAttn, upstreamProducts }: { flashAttn: string; upstreamProducts: boolean },
     readonly tokens: ContextTokens,
   ) {
     this.#isSparse = info.reason === null
@@ -59,6 +59,7 @@ export class History {
     const { local, heavy, select, schedule } = info
     this.#settings = JSON.stringify([
       flashAttn,
+      upstreamProducts,
       this.#unit,
       this.#isSparse && [this.#chunk, this.#isBalanced, local, heavy, select, schedule],
     ])

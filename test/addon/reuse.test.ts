@@ -91,9 +91,11 @@ describe('with query', () => {
     const again = await same.prefill(longest)
     expect(again.cached).toBe(832)
     expect(again.logits).toEqual(logits)
-    await using other = await tinyContext({ ...settings, h2o: { ...settings.h2o, heavy: 15 } })
-    await other.loadState(state)
-    expect((await other.prefill(longest)).cached).toBe(0)
+    for (const others of [{ h2o: { ...settings.h2o, heavy: 15 } }, { upstreamProducts: true }]) {
+      await using other = await tinyContext({ ...settings, ...others })
+      await other.loadState(state)
+      expect((await other.prefill(longest)).cached).toBe(0)
+    }
   })
 
   it('survives an abort with whole calls', async () => {
