@@ -126,6 +126,15 @@ describe('the text of an answer', () => {
     expect(parsed(apply({ tools }), deep, true).tool_calls?.[0]?.function.name).toBe('weather')
   })
 
+  it('may be as deep where it goes on', () => {
+    const begun = `~{"name": "weather", "arguments": {"city": ${'['.repeat(200_000)}`
+    const chat = context.model.applyChatTemplate([...messages, { role: 'assistant', content: begun }], {
+      tools,
+      continueFinalMessage: true,
+    })
+    expect(parsed(chat, '[', true).tool_calls?.[0]?.function.name).toBe('weather')
+  })
+
   it('is read off the main thread, too', async () => {
     const answer = apply({ tools }).answer()
     const deep = `~{"name": "weather", "arguments": {"city": ${'['.repeat(100_000)}`

@@ -61,7 +61,7 @@ static size_t white_space_at(const std::string & text, size_t i) {
     if (c == ' ' || (c >= '\t' && c <= '\r')) {
         return 1;
     }
-    if (c != wide[0][0] && (c < '\xe1' || c > '\xe3')) {
+    if (c != '\xc2' && (c < '\xe1' || c > '\xe3')) {
         return 0;
     }
     const auto found = std::find_if(std::begin(wide), std::end(wide),
@@ -69,19 +69,25 @@ static size_t white_space_at(const std::string & text, size_t i) {
     return found == std::end(wide) ? 0 : strlen(*found);
 }
 
-// the most bytes in a row that may be all white space or all something else: what is white space beyond ASCII is either
+// The most bytes in a row that one match may take: white space, anything else, or letters with single spaces between them, which
+// exaone-moe matches at once. White space beyond ASCII may be any of these.
 static size_t longest_run(const std::string & text) {
     size_t longest = 0;
     size_t n_space = 0;
     size_t n_other = 0;
+    size_t n_words = 0;
+
+    const auto is_letter = [](unsigned char c) { return c >= 0x80 || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
 
     for (size_t i = 0; i < text.size();) {
         const size_t n_white = white_space_at(text, i);
         const size_t n       = std::max<size_t>(n_white, 1);
+        const bool   between = text[i] == ' ' && i > 0 && text[i - 1] != ' ';
 
-        n_space = n_white > 0  ? n_space + n : 0;
+        n_space = n_white > 0 ? n_space + n : 0;
         n_other = n_white != 1 ? n_other + n : 0;
-        longest = std::max({ longest, n_space, n_other });
+        n_words = is_letter(text[i]) || between ? n_words + n : 0;
+        longest = std::max({ longest, n_space, n_other, n_words });
         i += n;
     }
     return longest;

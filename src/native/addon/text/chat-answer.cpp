@@ -56,10 +56,12 @@ static std::string behind(const std::string & beginning, const std::string & tex
     return text.compare(0, beginning.size(), beginning) == 0 ? text.substr(beginning.size()) : text;
 }
 
-// a bracket in the arguments of a call is some functions deeper
-static size_t stack_bytes(const std::string & text) {
-    const auto is_bracket = [](char c) { return c == '{' || c == '['; };
-    return (16 << 20) + 8192 * std::count_if(text.begin(), text.end(), is_bracket);
+// A bracket in the arguments of a call is some functions deeper. What is continued is read again before the answer.
+static size_t stack_bytes(const std::string & continued, const std::string & text) {
+    const auto n_brackets = [](const std::string & some) {
+        return std::count_if(some.begin(), some.end(), [](char c) { return c == '{' || c == '['; });
+    };
+    return (16 << 20) + 8192 * (n_brackets(continued) + n_brackets(text));
 }
 
 chat_answer::reading chat_answer::read(const std::string & text, bool is_partial) {
@@ -89,7 +91,7 @@ chat_answer::reading chat_answer::read(const std::string & text, bool is_partial
     };
 
     try {
-        if (run_on_stack(stack_bytes(text), work)) {
+        if (run_on_stack(stack_bytes(prompt->parser.generation_prompt, text), work)) {
             return result;
         }
     } catch (const std::bad_alloc &) {
