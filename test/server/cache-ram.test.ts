@@ -258,7 +258,7 @@ describe('the memory', () => {
     expect([cache.size, cache.bytes]).toEqual([2, 200 + 4 * 4])
     expect(cache.covers(0, Int32Array.of(1, 2))).toBe(true)
     expect(cache.covers(1, Int32Array.of(1, 2))).toBe(false)
-    cache.put({ owner: 0, state: new Uint8Array(2000), tokens: Int32Array.of(9) })
+    cache.put({ owner: 0, state: new Uint8Array(2000), tokens: Int32Array.of(1, 2, 3, 4) }) // no room, whatever it covers
     expect(cache.size).toBe(2)
     const best = cache.best(0, (tokens) => tokens.length)
     expect([...(best?.saved.tokens ?? [])]).toEqual([1, 2, 3])

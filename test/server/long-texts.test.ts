@@ -33,6 +33,7 @@ it('tools and schemas wait for each other, other chats do not', async () => {
   expect(await chats({}, { jsonSchema: {} })).toBe(1)
   expect(await chats({}, { grammar: 'root ::= "a"' })).toBe(1)
   expect(await chats({ tools: [] })).toBe(5)
+  expect(await chats({ tools, tool_choice: 'none' })).toBe(5)
 })
 
 it('long ones wait for each other, short ones do not', async () => {

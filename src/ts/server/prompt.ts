@@ -63,7 +63,8 @@ export async function chatOf(
   )
   await nextTurn() // writing them down takes as long as reading them took
   const options = given(body)
-  const isFree = grammar === undefined && jsonSchema === undefined && !options.tools?.length
+  const callsTools = options.tools?.length && options.toolChoice !== 'none'
+  const isFree = grammar === undefined && jsonSchema === undefined && !callsTools
   const end = isFree ? undefined : await grammars.take(signal)
   try {
     const chat = await model.applyChatTemplateAsync(messages, {

@@ -68,9 +68,14 @@ export class StateCache {
     }
   }
 
+  /** Beside what is being saved, were nothing else here. */
+  #hasRoom(bytes: number): boolean {
+    return this.#reserved + bytes <= this.limitBytes
+  }
+
   /** Lets go of old ones until there is room; false if there is none for so much. */
   #makeRoom(bytes: number): boolean {
-    if (this.#reserved + bytes > this.limitBytes) return false
+    if (!this.#hasRoom(bytes)) return false
     while (this.#bytes + this.#reserved + bytes > this.limitBytes) {
       this.take(this.#saved[0] as SavedState)
       this.#evicted++
@@ -80,9 +85,10 @@ export class StateCache {
 
   /** Keeps it, in place of those that it covers, unless it is too large. */
   put(saved: SavedState): void {
+    if (!this.#hasRoom(sizeOf(saved))) return
     const covered = ({ owner, tokens }: SavedState) => owner === saved.owner && begins(saved.tokens, tokens)
     for (const other of this.#saved.filter(covered)) this.take(other)
-    if (!this.#makeRoom(sizeOf(saved))) return
+    this.#makeRoom(sizeOf(saved))
     this.#saved.push(saved)
     this.#bytes += sizeOf(saved)
   }
