@@ -4,6 +4,7 @@
 #include "runtime/deep-stack.h"
 #include "runtime/failure.h"
 
+#include "limit-tokens.h"
 #include "limit-work.h"
 
 #include <algorithm>
@@ -69,9 +70,9 @@ static size_t white_space_at(const std::string & text, size_t i) {
     return found == std::end(wide) ? 0 : strlen(*found);
 }
 
-// The most bytes in a row that one match may take: white space, anything else, or letters with single spaces between them, which
-// exaone-moe matches at once. White space beyond ASCII may be any of these.
-static size_t longest_run(const std::string & text) {
+// The most bytes in a row that one match may take: white space, anything else, or words with single spaces between them. White space
+// beyond ASCII may be any of these.
+static size_t longest_run(const std::string & text, bool joins_words) {
     size_t longest = 0;
     size_t n_space = 0;
     size_t n_other = 0;
@@ -82,21 +83,43 @@ static size_t longest_run(const std::string & text) {
     for (size_t i = 0; i < text.size();) {
         const size_t n_white = white_space_at(text, i);
         const size_t n       = std::max<size_t>(n_white, 1);
-        const bool   between = text[i] == ' ' && i > 0 && text[i - 1] != ' ';
+        const bool   is_word = is_letter(text[i]) || (text[i] == ' ' && i > 0 && text[i - 1] != ' ');
 
         n_space = n_white > 0 ? n_space + n : 0;
         n_other = n_white != 1 ? n_other + n : 0;
-        n_words = is_letter(text[i]) || between ? n_words + n : 0;
+        n_words = joins_words && is_word ? n_words + n : 0;
         longest = std::max({ longest, n_space, n_other, n_words });
         i += n;
     }
     return longest;
 }
 
+// Some seconds; more is longer than any context that such a model has.
+static constexpr double max_space_steps = 1e8;
+
+// of a tokenizer that looks at each run of white space from each of its places
+static double space_steps(const std::string & text) {
+    double n_steps = 0;
+    double n_space = 0;
+
+    for (size_t i = 0; i < text.size();) {
+        const size_t n = white_space_at(text, i);
+
+        n_steps += n > 0 ? n_space : 0;
+        n_space  = n > 0 ? n_space + 1 : 0;
+        i += std::max<size_t>(n, 1);
+    }
+    return n_steps;
+}
+
 // Some of llama.cpp's tokenizers match their words with std::regex, which recurses for every character: half a KiB
 // each, and a match may be a run of spaces and the one behind it. A stack that is not used costs nothing.
-static void tokenize_deep(const std::string & text, const std::function<void()> & tokenize) {
-    const size_t n_run = longest_run(text);
+static void tokenize_deep(const llama_vocab * vocab, const std::string & text, const std::function<void()> & tokenize) {
+    if (limit_is_slow_on_space(vocab) && space_steps(text) > max_space_steps) {
+        throw failure("ERR_H2O_INVALID_ARGUMENT", "the text has too much white space in a row for this model's tokenizer",
+            {{"bytes", (double) text.size()}});
+    }
+    const size_t n_run = longest_run(text, limit_joins_words(vocab));
 
     if (n_run <= 256) {
         return tokenize();
@@ -125,7 +148,7 @@ static std::vector<llama_token> tokenize_text(const llama_vocab * vocab, const s
     limit_work             work = { options.aborted };
     const limit_work_scope scope(work);
 
-    tokenize_deep(text, [&] {
+    tokenize_deep(vocab, text, [&] {
         int32_t n = tokenize();
         if (n == std::numeric_limits<int32_t>::min()) {
             throw failure("ERR_H2O_INVALID_ARGUMENT", "the text has too many tokens");

@@ -36,6 +36,7 @@ set(H2O_SOURCES
     ${H2O_DIR}/method/h2o-two-pass.cpp
     ${H2O_DIR}/method/h2o-view.cpp
     ${H2O_DIR}/../limits/limit-grammar.cpp
+    ${H2O_DIR}/../limits/limit-tokens.cpp
     ${H2O_DIR}/../limits/limit-work.cpp
     )
 
