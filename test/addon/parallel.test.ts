@@ -96,8 +96,9 @@ describe('a long prompt beside answers', () => {
     const log = logged(context)
     const whole = reader.prefill(someTokens(12 * S), { denseTail: 0, priority: 1 })
     await vi.waitUntil(() => log.length > 1, { interval: 1 })
+    const before = log.length // some of 12, as long as this thread takes to look
     await urgent.prefill('a text', { priority: 9 })
-    expect(log.length).toBeLessThan(10)
+    expect(log.length - before).toBeLessThan(5)
     await whole
     await context.dispose()
   })
