@@ -115,10 +115,6 @@ static double space_steps(const std::string & text) {
 // Some of llama.cpp's tokenizers match their words with std::regex, which recurses for every character: half a KiB
 // each, and a match may be a run of spaces and the one behind it. A stack that is not used costs nothing.
 static void tokenize_deep(const llama_vocab * vocab, const std::string & text, const std::function<void()> & tokenize) {
-    if (limit_is_slow_on_space(vocab) && space_steps(text) > max_space_steps) {
-        throw failure("ERR_H2O_INVALID_ARGUMENT", "the text has too much white space in a row for this model's tokenizer",
-            {{"bytes", (double) text.size()}});
-    }
     const size_t n_run = longest_run(text, limit_joins_words(vocab));
 
     if (n_run <= 256) {
@@ -133,6 +129,10 @@ static void tokenize_deep(const llama_vocab * vocab, const std::string & text, c
 static std::vector<llama_token> tokenize_text(const llama_vocab * vocab, const std::string & text, tokenize_options options) {
     if (text.size() > (size_t) std::numeric_limits<int32_t>::max()) {
         throw failure("ERR_H2O_INVALID_ARGUMENT", "the text is longer than 2 GiB", {{"bytes", (double) text.size()}});
+    }
+    if (limit_is_slow_on_space(vocab) && space_steps(text) > max_space_steps) {
+        throw failure("ERR_H2O_INVALID_ARGUMENT", "the text has too much white space in a row for this model's tokenizer",
+            {{"bytes", (double) text.size()}});
     }
 
     const bool add_special = options.add_special && can_add_special(vocab);

@@ -115,8 +115,9 @@ export const responsesBody = bodySchema('input', {
       type: 'object',
       required: ['type'],
       properties: { type: string, name: string },
+      if: { properties: { type: { const: 'function' } } },
       // biome-ignore lint/suspicious/noThenProperty: JSON schema's word
-      ...{ if: { properties: { type: { const: 'function' } } }, then: { required: ['name'] } },
+      then: { required: ['name'] },
     },
   },
   tool_choice: {
