@@ -36,7 +36,8 @@ set(H2O_SOURCES
     ${H2O_DIR}/method/h2o-two-pass.cpp
     ${H2O_DIR}/method/h2o-view.cpp
     ${H2O_DIR}/../limits/limit-grammar.cpp
-    ${H2O_DIR}/../limits/limit-tokens.cpp
+    ${H2O_DIR}/../limits/limit-regex.cpp
+    ${H2O_DIR}/../limits/limit-split.cpp
     ${H2O_DIR}/../limits/limit-work.cpp
     )
 
