@@ -113,7 +113,10 @@ export class Tree {
       const rows = paths.map(
         (path) => this.git.line(['ls-tree', from, '--', `:(literal)${path}`]) || gone + path,
       )
-      this.git.run(['update-index', '-z', '--index-info'], { env, input: `${rows.join('\0')}\0` })
+      this.git.run(['update-index', '-z', '--index-info'], {
+        env,
+        input: rows.map((row) => `${row}\0`).join(''),
+      })
       return this.git.line(['write-tree'], { env })
     })
   }

@@ -8,6 +8,14 @@ test('with no edits it writes nothing: the patches are what the tree holds, byte
   expect(exportPatches(p.paths)).toEqual({ written: [], created: [], empty: [] })
 })
 
+test('an edited header alone stays as it is', () => {
+  const p = patchedProject()
+  const patch = p.read('patches/method/graph.patch').replace('Subject: ', 'Subject: why ')
+  p.write('patches/method/graph.patch', patch)
+  expect(exportPatches(p.paths).written).toEqual([])
+  expect(p.read('patches/method/graph.patch')).toBe(patch)
+})
+
 test('round trip: an edit goes into the patch that owns the file, the header stays byte for byte', () => {
   const p = patchedProject()
   const header = 'Subject: graph: ask h2o\nNote: café  \n\n  The graph must ask.\n\n---\n\n'
