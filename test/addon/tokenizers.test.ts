@@ -46,10 +46,23 @@ describe('a text that is one match or a few', () => {
 })
 
 // it looks at all digits behind each of them
-it('a text that takes time by the square of its length is refused', async () => {
+it('a text that takes time by the square of its length is refused, or ended', async () => {
   await using model = await modelOf('superbpe')
-  const digits = '1'.repeat(500_000)
-  await expect(model.tokenizeAsync(digits)).rejects.toMatchObject({ code: 'ERR_H2O_INVALID_ARGUMENT' })
+  const content = '1'.repeat(500_000)
+  await expect(model.tokenizeAsync(content)).rejects.toMatchObject({ code: 'ERR_H2O_INVALID_ARGUMENT' })
+
+  // a continued message becomes tokens for the grammar of its tools
+  const signal = AbortSignal.timeout(50)
+  const began = performance.now()
+  const chat = model.applyChatTemplateAsync([{ role: 'assistant', content }], {
+    template: '{% for message in messages %}{{ message.content }}{% endfor %}',
+    tools: [{ type: 'function', function: { name: 'f' } }],
+    toolChoice: 'required',
+    continueFinalMessage: true,
+    signal,
+  })
+  await expect(chat).rejects.toMatchObject({ name: 'TimeoutError' })
+  expect(performance.now() - began).toBeLessThan(500)
 })
 
 describe('a vocabulary without the bytes that a text needs', () => {

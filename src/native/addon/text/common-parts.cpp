@@ -3,6 +3,8 @@
 
 #include "model/vocab.h"
 
+#include "limit-work.h"
+
 #include <common.h>
 #include <log.h>
 
@@ -45,6 +47,9 @@ llama_tokens common_tokenize(const llama_vocab * vocab, const std::string & text
     options.add_special   = add_special;
     options.parse_special = parse_special;
 
+    if (const limit_work * outer = limit_work_scope::current()) {
+        options.aborted = outer->is_aborted;
+    }
     return addon::vocab_tokenize(vocab, text, options);
 }
 
