@@ -45,6 +45,11 @@ describe('a text that is one match or a few', () => {
   })
 })
 
+it('as many special tokens as a text can hold are found in linear time', async () => {
+  await using model = await modelOf('qwen2')
+  expect(model.tokenize('<s>'.repeat(300_000), { parseSpecial: true })).toHaveLength(300_000)
+})
+
 // it looks at all digits behind each of them
 it('a text that takes time by the square of its length is refused, or ended', async () => {
   await using model = await modelOf('superbpe')
