@@ -81,7 +81,7 @@ export async function chatOf(
   }
 }
 
-/** From so many characters on texts are taken one after the other: 16 MiB take 600 MB while they become tokens. */
+/** From so many characters on texts are taken one after the other: 16 MiB take 1 to 1.5 GB while they become tokens. */
 const longText = 2 ** 18
 const longTexts = new OperationQueue()
 

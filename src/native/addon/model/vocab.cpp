@@ -61,8 +61,8 @@ static std::vector<llama_token> tokenize_text(const llama_vocab * vocab, const s
 
     const bool add_special = options.add_special && can_add_special(vocab);
 
-    // a first guess; a negative result says how many there are
-    std::vector<llama_token> tokens(text.size() / 2 + 16);
+    // too few only where the text is normalized into a longer one; a negative result says how many there are
+    std::vector<llama_token> tokens(text.size() + 16);
 
     const auto tokenize = [&] {
         return llama_tokenize(vocab, text.data(), (int32_t) text.size(), tokens.data(), (int32_t) tokens.size(),
