@@ -4,6 +4,7 @@
 #include "limit-work.h"
 
 #include <algorithm>
+#include <map>
 #include <type_traits>
 
 namespace {
@@ -148,6 +149,14 @@ private:
     }
 };
 
+// kept, as a text with many special tokens is many parts; the expressions are llama.cpp's own, some dozens
+const std::vector<op> & program_of(const std::u32string & regex) {
+    thread_local std::map<std::u32string, std::vector<op>> programs;
+
+    const auto found = programs.find(regex);
+    return found != programs.end() ? found->second : programs.emplace(regex, limit_regex_compile(regex)).first->second;
+}
+
 } // namespace
 
 template <typename CharT>
@@ -160,8 +169,7 @@ bool limit_split(const std::basic_string<CharT> & text, const std::basic_string<
     for (const CharT c : regex) {
         wide += (std::make_unsigned_t<CharT>) c;
     }
-    const std::vector<op> program = limit_regex_compile(wide);
-    matcher<CharT>        matcher(text.data(), program);
+    matcher<CharT> matcher(text.data(), program_of(wide));
 
     size_t begin = 0;
     for (const size_t n : offsets) {
