@@ -219,6 +219,7 @@ function checkOverride(given: KvOverride): NativeOverride {
   const { key, type, value } = readOptions('overrideKv', given, names)
   shortText('key', key)
   if (key === '') throw invalidArgument('key must not be empty', { key })
+  if (key.startsWith('split.')) throw invalidArgument(`${key} says what is in the files`, { key })
   oneOf('type', type, 'int', ['int', 'float', 'bool', 'str'])
   if (type === 'int') count('value', value, -(2 ** 31), 2 ** 32 - 1)
   else if (type === 'float') number('value', value as number, 0, -3e38, 3e38)

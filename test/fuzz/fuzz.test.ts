@@ -24,6 +24,7 @@ it('what once broke something does so no more', async () => {
 
 it.each([
   ['gguf', 300],
+  ['split', 120],
   ['vocab', 150],
   ['lora', 150],
   ['state', 150],

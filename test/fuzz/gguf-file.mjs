@@ -34,6 +34,35 @@ function padded(bytes, alignment = 32) {
   return Buffer.concat([bytes, Buffer.alloc((alignment - (bytes.length % alignment)) % alignment)])
 }
 
+/** The model as `n` files, as llama-gguf-split makes them: each is what edits work on. Their names: partName(). */
+export function partsOf({ entries, tensors, data }, n) {
+  const ends = [...tensors.slice(1).map(({ offset }) => offset), data.length]
+  const size = Math.ceil(tensors.length / n)
+  return Array.from({ length: n }, (_, part) => {
+    const first = part * size
+    const start = tensors[first]?.offset ?? data.length
+    const own = tensors
+      .slice(first, first + size)
+      .map((tensor) => ({ ...tensor, offset: tensor.offset - start }))
+    const split = [
+      ['split.no', { type: 'u16', value: part }],
+      ['split.count', { type: 'u16', value: n }],
+      ['split.tensors.count', { type: 'i32', value: tensors.length }],
+    ]
+    return {
+      entries: new Map(part === 0 ? [...entries, ...split] : split),
+      tensors: own,
+      data: data.subarray(start, ends[first + own.length - 1] ?? start),
+    }
+  })
+}
+
+/** The name of part `i` of `n`, which llama.cpp takes for granted. */
+export function partName(name, i, n) {
+  const five = (number) => String(number).padStart(5, '0')
+  return `${name}-${five(i + 1)}-of-${five(n)}.gguf`
+}
+
 /** The file with the edits in it. Each edit is an array: what to do, and with what. */
 export function mutated(base, edits) {
   const model = {

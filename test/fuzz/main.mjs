@@ -13,6 +13,7 @@ import { Pool } from './pool.mjs'
 
 const KINDS = [
   'gguf',
+  'split',
   'vocab',
   'lora',
   'state',

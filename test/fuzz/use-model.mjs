@@ -41,13 +41,17 @@ export function drawUse(draw) {
 }
 
 /** 'ok', or the code of the refusal and where it came; `more` are options of loadModel(). */
-export async function useModel(bytes, { useMmap, context }, text, more = {}) {
+export async function useModel(bytes, use, text, more = {}) {
   await writeFile(FILE, bytes)
+  return useFile(FILE, use, text, more)
+}
+
+export async function useFile(path, { useMmap, context }, text, more = {}) {
   let at = 'load'
   let model
   let opened
   try {
-    model = await loadModel({ path: FILE, loadMode: useMmap ? 'mmap' : 'none', ...more })
+    model = await loadModel({ path, loadMode: useMmap ? 'mmap' : 'none', ...more })
     at = 'tokenize'
     const tokens = model.tokenize(text, { parseSpecial: true })
     promise(

@@ -216,8 +216,8 @@ gguf_tensor_shape read_shape(reader & in) {
     for (uint32_t i = 0; i < n_dims; ++i) {
         shape.ne[i] = in.next<uint64_t>();
     }
-    shape.type = in.next<int32_t>();
-    in.next<uint64_t>(); // offset
+    shape.type   = in.next<int32_t>();
+    shape.offset = in.next<uint64_t>();
     return shape;
 }
 
@@ -249,7 +249,8 @@ gguf_head read_head(reader & in, bool with_tokens) {
     const double       n         = alignment ? alignment->number() : GGUF_DEFAULT_ALIGNMENT;
 
     const uint64_t step = n >= 1 && n <= UINT32_MAX ? (uint64_t) n : GGUF_DEFAULT_ALIGNMENT;
-    head.data_offset = (in.tell() + step - 1) / step * step;
+    head.data_offset   = (in.tell() + step - 1) / step * step;
+    head.can_be_mapped = head.data_offset % 32 == 0;
 
     return head;
 }

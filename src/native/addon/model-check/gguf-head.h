@@ -31,18 +31,21 @@ struct gguf_value {
 
 struct gguf_tensor_shape {
     uint64_t ne[4] = { 1, 1, 1, 1 };
-    int32_t  type  = 0; // ggml_type
+    int32_t  type   = 0; // ggml_type
+    uint64_t offset = 0; // of its data, from data_offset
 };
 
+using tensor_shapes = std::map<std::string, gguf_tensor_shape, std::less<>>;
+
 struct gguf_head {
-    std::map<std::string, gguf_value,        std::less<>> values;
-    std::map<std::string, gguf_tensor_shape, std::less<>> tensors;
+    std::map<std::string, gguf_value, std::less<>> values;
+    tensor_shapes                                  tensors;
 
     uint64_t data_offset = 0; // where the tensors' data begins
     uint64_t n_bytes     = 0; // of the file
 
     // ggml asserts that a buffer over mapped memory begins at such an address; the format asks for less
-    bool can_be_mapped() const { return data_offset % 32 == 0; }
+    bool can_be_mapped = false;
 
     const gguf_value        * find       (std::string_view key)  const;
     const gguf_tensor_shape * find_tensor(std::string_view name) const;

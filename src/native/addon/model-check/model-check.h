@@ -16,7 +16,16 @@ struct model_finding {
     std::string problem; // "must be at least 1"
 };
 
-// before the load
+// of one file of a model
+std::optional<model_finding> file_check(const gguf_head & head);
+
+// of part `i` of a split model, given the first part's metadata and the tensors of those before this one
+std::optional<model_finding> split_check(const gguf_head & before, const gguf_head & part, int i);
+
+// of all parts together
+std::optional<model_finding> split_check_whole(const gguf_head & head);
+
+// before the load, with the tensors of all files
 std::optional<model_finding> model_check(const std::string & path, const gguf_head & head);
 
 // of an adapter's file: what is wrong whatever it is put on

@@ -17,6 +17,7 @@ std::optional<model_finding> check_recurrent(const model_facts & facts);
 
 // tensors
 std::optional<model_finding> check_weight_types(const model_facts & facts);
+std::optional<model_finding> check_extents     (const model_facts & facts);
 std::optional<model_finding> check_trunk       (const model_facts & facts);
 std::optional<model_finding> check_companions  (const model_facts & facts);
 

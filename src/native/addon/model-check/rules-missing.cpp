@@ -1,4 +1,4 @@
-// Tensors that a file lacks: llama.cpp says that it can do without them, and then cannot.
+// Tensors that a model lacks: llama.cpp says that it can do without them, and then cannot.
 
 #include "model-rules.h"
 
@@ -42,12 +42,6 @@ static const companion companions[] = {
     { "step35",         "ffn_gate_inp.weight",   "ffn_up_exps.weight"                              },
 };
 
-// what is missing here may be in another file
-static bool is_split(const model_facts & facts) {
-    const gguf_value * n_files = facts.head.find("split.count");
-    return n_files && n_files->number() > 1;
-}
-
 // of these, llama.cpp takes a file without a first layer for a drafter, which reads what another model computed
 static const char * const drafters[] = {
     "bailingmoe3", "cohere2moe", "deepseek2", "deepseek2-ocr", "deepseek32", "deepseek4", "glm-dsa", "glm4moe",
@@ -58,7 +52,7 @@ std::optional<model_finding> check_companions(const model_facts & facts) {
     const double n_layer = facts.number("block_count", 0);
 
     for (const companion & c : companions) {
-        if (facts.arch != c.arch || is_split(facts)) {
+        if (facts.arch != c.arch) {
             continue;
         }
         for (size_t il = 0; il < n_layer; ++il) {
@@ -75,7 +69,7 @@ std::optional<model_finding> check_companions(const model_facts & facts) {
 
 std::optional<model_finding> check_trunk(const model_facts & facts) {
     if (!(facts.number("nextn_predict_layers") > 0) || !is_among(drafters, facts.arch) ||
-        facts.head.find_tensor("blk.0.attn_norm.weight") || is_split(facts)) {
+        facts.head.find_tensor("blk.0.attn_norm.weight")) {
         return std::nullopt;
     }
     return facts.finding("nextn_predict_layers", "counts all layers of this file; the model that they belong to is in another");

@@ -2,6 +2,8 @@
 
 #include "llama.h"
 
+#include <gguf.h>
+
 namespace addon {
 
 std::vector<std::string> model_files(const std::string & path, int n_split) {
@@ -19,20 +21,65 @@ std::vector<std::string> model_files(const std::string & path, int n_split) {
     return files;
 }
 
-tensor_shapes model_tensors(const std::string & path, const gguf_head & head) {
-    const gguf_value * count   = head.find("split.count");
-    const double       n_split = count && count->n > 0 ? count->number() : 1;
+failure model_invalid(const std::string & path, const model_finding & found) {
+    return failure("ERR_H2O_MODEL_INVALID", found.key + " (" + found.value + ") " + found.problem,
+        {{"path", path}, {"key", found.key}, {"value", found.value}});
+}
 
-    tensor_shapes tensors = head.tensors;
-    for (const std::string & file : model_files(path, n_split > 1 && n_split < 65536 ? (int) n_split : 1)) {
-        if (file == path) {
-            continue;
-        }
-        if (const auto part = gguf_head_read(file)) {
-            tensors.insert(part->tensors.begin(), part->tensors.end());
-        }
+static void require(const std::string & path, const std::optional<model_finding> & found, const std::string & part) {
+    if (found) {
+        throw model_invalid(path, { found->key, found->value, found->problem + part });
     }
-    return tensors;
+}
+
+// of another type it is refused by llama.cpp
+static int split_count(const gguf_head & head) {
+    const gguf_value * count = head.find("split.count");
+    return count && !count->is_array && count->type == GGUF_TYPE_UINT16 ? (int) count->number() : 1;
+}
+
+static void add_part(gguf_head & head, const std::string & file, int i, int n_split) {
+    const std::string of_part = ", in " + file;
+
+    auto part = gguf_head_read(file);
+    if (!part) {
+        throw model_invalid(file, { "split.count", std::to_string(n_split), "needs " + file +
+            ", which is missing, or no GGUF file, or damaged" });
+    }
+    require(file, split_check(head, *part, i), of_part);
+    require(file, file_check(*part), of_part);
+
+    head.tensors.merge(part->tensors);
+    head.n_bytes      += part->n_bytes;
+    head.can_be_mapped = head.can_be_mapped && part->can_be_mapped;
+}
+
+std::optional<gguf_head> model_head(const std::string & path) {
+    auto head = gguf_head_read(path);
+    if (!head) {
+        return head;
+    }
+    require(path, file_check(*head), "");
+
+    const int n_split = split_count(*head);
+    if (n_split < 2) {
+        return head;
+    }
+    require(path, split_check(*head, *head, 0), "");
+
+    const auto files = model_files(path, n_split);
+    if (files.size() == 1) {
+        char name[32];
+        snprintf(name, sizeof(name), "-%05d-of-%05d.gguf", 1, n_split);
+        throw model_invalid(path, { "split.count", std::to_string(n_split), "asks for a file whose name ends in " +
+            std::string(name) + ", with the other parts beside it" });
+    }
+    for (int i = 1; i < n_split; ++i) {
+        add_part(*head, files[i], i, n_split);
+    }
+    require(path, split_check_whole(*head), "");
+
+    return head;
 }
 
 } // namespace addon

@@ -1,21 +1,23 @@
-// The files of a model, one or the parts of a split one, and what tensors they hold.
+// The files of a model, one or the parts of a split one, and what they say together.
 
 #pragma once
 
-#include "model-check/gguf-head.h"
+#include "model-check/model-check.h"
+#include "runtime/failure.h"
 
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace addon {
 
-using tensor_shapes = std::map<std::string, gguf_tensor_shape, std::less<>>;
-
 // `n_split` as the first file's metadata has it: split.count
 std::vector<std::string> model_files(const std::string & path, int n_split);
 
-// of all files; of one that cannot be read none, which llama.cpp refuses
-tensor_shapes model_tensors(const std::string & path, const gguf_head & head);
+// The first file's head with the tensors and the bytes of all of them. Nothing if the first file cannot be read, which
+// llama.cpp refuses; throws model_invalid for a part that is not one of this model
+std::optional<gguf_head> model_head(const std::string & path);
+
+failure model_invalid(const std::string & path, const model_finding & found);
 
 } // namespace addon

@@ -49,11 +49,6 @@ static llama_load_mode unmapped(llama_load_mode mode) {
            mode == LLAMA_LOAD_MODE_MMAP_MLOCK ? LLAMA_LOAD_MODE_MLOCK : mode;
 }
 
-static failure model_invalid(const std::string & path, const model_finding & found) {
-    return failure("ERR_H2O_MODEL_INVALID", found.key + " (" + found.value + ") " + found.problem,
-        {{"path", path}, {"key", found.key}, {"value", found.value}});
-}
-
 model_load_job::model_load_job(Napi::Env env, model_options options, std::shared_ptr<model_state> state) :
     job(env), options(std::move(options)), state(std::move(state)) {}
 
@@ -81,7 +76,7 @@ void model_load_job::require_room(const gguf_head & head, llama_load_mode mode) 
 
 void model_load_job::load(const std::optional<gguf_head> & head, llama_model_params params) {
     const model_devices devices(options.devices);
-    const tensor_shapes tensors = head ? model_tensors(options.path, *head) : tensor_shapes();
+    const tensor_shapes tensors = head ? head->tensors : tensor_shapes();
     const tensor_places places(options.places, tensors);
 
     devices.apply(params);
@@ -113,7 +108,7 @@ void model_load_job::run() {
         throw failure_interrupted(0);
     }
 
-    const auto head = gguf_head_read(options.path);
+    const auto head = model_head(options.path);
     if (head) {
         check(*head);
     }
@@ -124,7 +119,7 @@ void model_load_job::run() {
         params.n_gpu_layers = options.n_gpu_layers;
     }
     params.load_mode = load_mode_of(options.load_mode);
-    if (head && !head->can_be_mapped()) {
+    if (head && !head->can_be_mapped) {
         params.load_mode = unmapped(params.load_mode);
     }
     params.kv_overrides = options.overrides.data();

@@ -5,6 +5,7 @@
 #include "adapters.h"
 #include "kv-overrides.h"
 #include "model-devices.h"
+#include "model-files.h"
 #include "tensor-places.h"
 #include "runtime/job.h"
 
