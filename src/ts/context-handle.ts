@@ -249,9 +249,24 @@ export class ContextHandle {
     this.nCtx = position + room
   }
 
-  /** @param sequence that it is for: an abort of another one ends it not */
-  async save(sequence = this.sequence): Promise<Uint8Array> {
-    return this.#move(sequence, maxPriority, () => this.#native.save(this.sequence, this.history.save()))
+  async save(): Promise<Uint8Array> {
+    return this.#move(this.sequence, maxPriority, () => this.#native.save(this.sequence, this.history.save()))
+  }
+
+  /**
+   * save(), if so many bytes are wanted; else undefined, and no memory was taken.
+   *
+   * @param sequence that it is for: an abort of another one ends it not
+   */
+  async saveIf(
+    isWanted: (bytes: number) => boolean,
+    sequence = this.sequence,
+  ): Promise<Uint8Array | undefined> {
+    return this.#move(sequence, maxPriority, async () => {
+      const note = this.history.save()
+      const bytes = note.byteLength + (await this.#native.stateSize(this.sequence))
+      return isWanted(bytes) ? this.#native.save(this.sequence, note) : undefined
+    })
   }
 
   /** As History.reusable(), of what it holds now. */

@@ -3,11 +3,13 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { cacheBytes } from '../../src/ts/cli/serve/cache-ram.js'
 import type { Context } from '../../src/ts/index.js'
+import type { ModelSpec } from '../../src/ts/model-maker/index.js'
+import { handleOf } from '../../src/ts/sequence.js'
 import { SlotPool, slotsOf } from '../../src/ts/server/pool.js'
 import type { ServedPrompt } from '../../src/ts/server/prompt.js'
 import { Recall } from '../../src/ts/server/recall.js'
 import { StateCache } from '../../src/ts/server/state-cache.js'
-import { someTokens, tinyContext } from '../addon/support.js'
+import { someTokens, tinyContext, tinyModel } from '../addon/support.js'
 import { someText, startServer, type TestServer, type TestServerOptions, until } from './support.js'
 
 const user = (content: string) => ({ role: 'user' as const, content })
@@ -173,6 +175,35 @@ describe('of several keys', () => {
   })
 })
 
+describe('no byte is taken beyond the bound, while a state is made, of', () => {
+  const models: [string, Partial<ModelSpec>][] = [
+    ['attention', {}],
+    ['sliding windows', { arch: 'gemma3', layers: 6 }],
+    ['recurrent layers', { arch: 'mamba' }],
+    ['both kinds of layers', { arch: 'lfm2', layers: 6 }],
+  ]
+  it.each(models)('%s', async (_, spec) => {
+    await using context = await tinyContext({ nCtx: 2048, model: await tinyModel(spec), onWarning() {} })
+    const mine = { slot: context, owner: 1, heldBy: 1, others: [], isStillOf: () => true, cleared() {} }
+    for (const length of [384, 1536]) {
+      await context.prefill(someTokens(length, length), { denseTail: 0 })
+      const tokens = context[handleOf]().held().byteLength
+      const { byteLength } = await context.saveState()
+      const asked: number[] = []
+      await context[handleOf]().saveIf((bytes) => asked.push(bytes) < 0)
+      expect(asked).toEqual([byteLength])
+      for (const [room, saved] of [
+        [byteLength + tokens - 1, 0],
+        [byteLength + tokens, 1],
+      ] as const) {
+        const recall = new Recall(room, (error) => expect.unreachable(String(error)))
+        await recall.prepare(mine, { tokens: someTokens(50, 2), denseTail: 20 })
+        expect([recall.saved, recall.cache.bytes]).toEqual([saved, saved * room])
+      }
+    }
+  })
+})
+
 describe('two contexts', () => {
   const context = () => tinyContext({ nCtx: 2048, h2o: { local: 16, heavy: 16, select: 'query' } })
   const prompt = { tokens: someTokens(1500, 7), denseTail: 20 }
@@ -186,9 +217,11 @@ describe('two contexts', () => {
     const { byteLength } = await one.saveState()
     const recall = new Recall(1.5 * byteLength, (error) => expect.unreachable(String(error)))
     await Promise.all([one, two].map((slot) => recall.prepare({ slot, ...mine }, prompt)))
-    expect([recall.saved, recall.cache.size, recall.cache.evicted]).toEqual([1, 1, 0])
-    await recall.prepare({ slot: two, ...mine }, prompt) // the other one's room is its own again
-    expect([recall.saved, recall.cache.size, recall.cache.evicted]).toEqual([2, 1, 1])
+    expect([recall.saved - recall.cache.evicted, recall.cache.size]).toEqual([1, 1])
+    const { saved } = recall
+    const other = recall.cache.covers('one', one[handleOf]().held()) ? two : one
+    await recall.prepare({ slot: other, ...mine }, prompt) // the first one's room is its own again
+    expect([recall.saved, recall.cache.size, recall.cache.evicted]).toEqual([saved + 1, 1, saved])
   })
 
   it('of which one cannot be loaded: it is empty, and its text is read', async () => {
@@ -239,13 +272,30 @@ describe('the memory', () => {
 
   it('takes everything where it has no bound', async () => {
     const cache = new StateCache(cacheBytes(-1, context(gib), gib))
-    expect(await cache.reserving(100 * gib, async () => 'state')).toBe('state')
+    const rooms: boolean[] = []
+    await cache.keep(async (hasRoomFor) => {
+      rooms.push(hasRoomFor(100 * gib))
+      return undefined
+    })
+    expect(rooms).toEqual([true])
   })
 
-  it('has no room twice for what is being saved', async () => {
+  it('has no room twice for what is being saved, and has it again behind it', async () => {
     const cache = new StateCache(100)
-    const inside = await cache.reserving(60, () => cache.reserving(60, async () => 'state'))
-    expect([inside, await cache.reserving(60, async () => 'state')]).toEqual([undefined, 'state'])
+    const rooms: boolean[] = []
+    await cache.keep(async (hasRoomFor) => {
+      rooms.push(hasRoomFor(60), hasRoomFor(60))
+      return undefined
+    })
+    await expect(
+      cache.keep(async (hasRoomFor) => {
+        rooms.push(hasRoomFor(60))
+        throw new Error('it cannot be saved')
+      }),
+    ).rejects.toThrow('cannot')
+    const saved = { owner: 0, tokens: new Int32Array(5), state: new Uint8Array(40) }
+    await cache.keep(async (hasRoomFor) => (hasRoomFor(60) ? saved : undefined))
+    expect([rooms, cache.size, cache.bytes]).toEqual([[true, false, true], 1, 60])
   })
 
   it('holds a text once, and the longest form of it', () => {

@@ -50,6 +50,7 @@ Napi::Function context_object::define(Napi::Env env) {
         InstanceMethod("abort",         &context_object::abort),
         InstanceMethod("forget",        &context_object::forget),
         InstanceMethod("fork",          &context_object::fork),
+        InstanceMethod("stateSize",     &context_object::state_size),
         InstanceMethod("save",          &context_object::save),
         InstanceMethod("restore",       &context_object::restore),
         InstanceMethod("piece",         &context_object::piece),
@@ -201,6 +202,10 @@ Napi::Value context_object::fork(const Napi::CallbackInfo & info) {
     const int32_t      n      = info[2].As<Napi::Number>().Int32Value();
 
     return thread->submit(std::make_unique<fork_job>(info.Env(), state, sequence_of(info), source, n));
+}
+
+Napi::Value context_object::state_size(const Napi::CallbackInfo & info) {
+    return thread->submit(std::make_unique<state_size_job>(info.Env(), state, sequence_of(info)));
 }
 
 Napi::Value context_object::save(const Napi::CallbackInfo & info) {

@@ -52,6 +52,9 @@ private:
     Napi::Value save   (const Napi::CallbackInfo & info); // (sequence, note) -> Promise<Buffer>
     Napi::Value restore(const Napi::CallbackInfo & info); // (sequence, Uint8Array that nobody changes) -> Promise<{ position, inherited, reason, note }>
 
+    // (sequence) -> Promise<bytes that save() gives beside the note>
+    Napi::Value state_size(const Napi::CallbackInfo & info);
+
     Napi::Value piece     (const Napi::CallbackInfo & info); // (token, special) -> Buffer
     Napi::Value is_eog    (const Napi::CallbackInfo & info); // (token) -> boolean
     Napi::Value take_trace(const Napi::CallbackInfo & info); // (sequence) -> the trace of its last sparse call, once

@@ -303,6 +303,8 @@ export interface NativeContext {
   forget(sequence: number, from: number, to: number): Promise<number>
   /** The sequence becomes the first `n` tokens of `source`, in the same cells; only with kvUnified. */
   fork(sequence: number, source: number, n: number): Promise<number>
+  /** Bytes that save() gives beside the note. */
+  stateSize(sequence: number): Promise<number>
   save(sequence: number, note: Uint8Array): Promise<Uint8Array>
   /** The bytes must not change until it resolves. */
   restore(sequence: number, state: Uint8Array): Promise<NativeLoadedState>

@@ -28,12 +28,8 @@ export interface Recalling {
 /** Where a state can be had that a prompt begins as, and how much of the prompt that is. */
 interface Source {
   tokens: number
-  /** About so many. */
-  bytes: number
-  /** What has to be moved of them: a copy is saved and loaded. */
-  moves: 1 | 2
-  /** undefined where it is gone by now. */
-  take(): Promise<Uint8Array | undefined>
+  /** undefined where it is gone by now, or not worth that so many bytes are moved. */
+  take(isWorth: (bytes: number) => boolean): Promise<Uint8Array | undefined>
   /** The slot holds it now. */
   restored(): void
 }
@@ -69,7 +65,8 @@ export class Recall {
     const kept = isOwn && reuse ? slot.reusable(tokens, denseTail) : 0
     const offers = (held: Int32Array) => handle.history.reusableOf(held, tokens, denseTail)
     const found = reuse ? this.#best(recalling, offers, kept) : undefined
-    const state = await found?.take().catch((error) => this.onFailure(error)) // before another one needs its room
+    const isWorth = (bytes: number) => this.#beatsReading(bytes, (found?.tokens ?? 0) - kept)
+    const state = await found?.take(isWorth).catch((error) => this.onFailure(error)) // before another one needs its room
     await this.#save(slot, heldBy, state ? 0 : kept)
     if (!isOwn) {
       await slot.clear()
@@ -87,40 +84,42 @@ export class Recall {
     }
   }
 
-  /** The state that offers a prompt most, if it beats reading what `kept` tokens leave of it. */
+  /** The state that offers a prompt most, if that is more than `kept` tokens. */
   #best(recalling: Recalling, offers: (held: Int32Array) => number, kept: number): Source | undefined {
     const sources: Source[] = recalling.others.map((other) => this.#inSlot(other, recalling, offers))
     const cached = this.cache.best(recalling.owner, offers)
     if (cached) sources.push(this.#inMemory(cached.saved, cached.tokens))
-    const best = sources.sort((a, b) => b.tokens - a.tokens)[0]
-    return best && this.#beatsReading(best.bytes * best.moves, best.tokens - kept) ? best : undefined
+    return sources.filter(({ tokens }) => tokens > kept).sort((a, b) => b.tokens - a.tokens)[0]
   }
 
   #inMemory(saved: SavedState, tokens: number): Source {
-    const take = async () => {
+    const take: Source['take'] = async (isWorth) => {
+      if (!isWorth(saved.state.byteLength)) return undefined
       this.cache.take(saved)
       return saved.state
     }
     const restored = () => {
       this.loaded++
     }
-    return { tokens, bytes: saved.state.byteLength, moves: 1, take, restored }
+    return { tokens, take, restored }
   }
 
   /** Between two native calls of a slot that is busy, and that may have changed hands by its turn. */
   #inSlot(slot: Sequence, recalling: Recalling, offers: (held: Int32Array) => number): Source {
     const handle = slot[handleOf]()
     const tokens = offers(handle.offered())
-    const take = async () => {
+    const take: Source['take'] = async (isWorth) => {
       const began = performance.now()
-      const state = await handle.save(recalling.slot[handleOf]().sequence)
+      const isCopyWorth = (bytes: number) => isWorth(2 * bytes) // it is saved and loaded
+      const state = await handle.saveIf(isCopyWorth, recalling.slot[handleOf]().sequence)
+      if (!state) return undefined
       this.#moved(state, performance.now() - began)
       return recalling.isStillOf(slot) && offers(handle.offered()) >= tokens ? state : undefined
     }
     const restored = () => {
       this.copied += tokens
     }
-    return { tokens, bytes: stateBytes(slot), moves: 2, take, restored }
+    return { tokens, take, restored }
   }
 
   /** What a prompt took to read: loading has to beat it. */
@@ -130,14 +129,19 @@ export class Recall {
 
   /** If more than `kept` tokens of what the slot holds are worth it: a chat's next turn leaves two chunks itself. */
   async #save(slot: Sequence, owner: unknown, kept: number): Promise<void> {
-    const held = slot[handleOf]().held()
-    if (held.length - kept <= 2 * slot.h2o.chunk || this.cache.covers(owner, held)) return
+    const handle = slot[handleOf]()
+    const held = handle.held()
+    if (this.cache.limitBytes === 0 || this.cache.covers(owner, held)) return
+    if (held.length - kept <= 2 * slot.h2o.chunk) return
     try {
       const began = performance.now()
-      const state = await this.cache.reserving(stateBytes(slot), () => slot.saveState())
-      if (!state) return
-      this.#moved(state, performance.now() - began)
-      this.cache.put({ tokens: held, owner, state })
+      const saved = await this.cache.keep(async (hasRoomFor) => {
+        const isWanted = (bytes: number) => hasRoomFor(bytes + held.byteLength)
+        const state = await handle.operate(undefined, () => handle.saveIf(isWanted))
+        return state && { tokens: held, owner, state }
+      })
+      if (!saved) return
+      this.#moved(saved.state, performance.now() - began)
       this.saved++
     } catch (error) {
       this.onFailure(error) // it will be read again
@@ -145,7 +149,6 @@ export class Recall {
   }
 
   #beatsReading(bytes: number, tokens: number): boolean {
-    if (tokens <= 0) return false
     if (this.#msPerByte === undefined || this.#msPerToken === undefined) return true
     return bytes * this.#msPerByte < tokens * this.#msPerToken
   }
@@ -154,7 +157,3 @@ export class Recall {
     this.#msPerByte = recentMean(this.#msPerByte, ms / byteLength)
   }
 }
-
-/** Of a state with all that the slot holds. */
-const stateBytes = ({ memory, nCtx, parallel, position }: Sequence) =>
-  (memory.kvBytes / (nCtx * parallel)) * position

@@ -57,15 +57,28 @@ export class StateCache {
     this.#bytes -= sizeOf(saved)
   }
 
-  /** Makes room for a state while `make` makes it. undefined if there is none for so much. */
-  async reserving<T>(bytes: number, make: () => Promise<T>): Promise<T | undefined> {
-    if (!this.#makeRoom(bytes)) return undefined
-    this.#reserved += bytes
-    try {
-      return await make()
-    } finally {
-      this.#reserved -= bytes
+  /**
+   * Keeps the state that `make` makes, if it makes one. It says how many bytes that will take, and makes none where
+   * there is no room for so much.
+   */
+  async keep(
+    make: (hasRoomFor: (bytes: number) => boolean) => Promise<SavedState | undefined>,
+  ): Promise<SavedState | undefined> {
+    let reserved = 0
+    let saved: SavedState | undefined
+    const reserve = (bytes: number) => {
+      if (!this.#makeRoom(bytes)) return false
+      this.#reserved += bytes
+      reserved += bytes
+      return true
     }
+    try {
+      saved = await make(reserve)
+    } finally {
+      this.#reserved -= reserved
+    }
+    if (saved) this.put(saved)
+    return saved
   }
 
   /** Beside what is being saved, were nothing else here. */

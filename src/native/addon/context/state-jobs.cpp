@@ -8,15 +8,32 @@
 
 namespace addon {
 
+// of llama.cpp's part
+static size_t size_of(const context_state & state, llama_seq_id seq_id) {
+    const size_t size = llama_state_seq_get_size_ext(state.ctx, seq_id, H2O_STATE_SEQ_FLAGS_WHOLE);
+    if (size == 0) {
+        throw failure("ERR_H2O_STATE_INVALID", "llama.cpp cannot save the state");
+    }
+    return size;
+}
+
+state_size_job::state_size_job(Napi::Env env, std::shared_ptr<context_state> state, llama_seq_id seq_id) :
+    job(env, seq_id), state(std::move(state)), seq_id(seq_id) {}
+
+void state_size_job::run() {
+    size = sizeof(state_header) + size_of(*state, seq_id);
+}
+
+Napi::Value state_size_job::result(Napi::Env env) {
+    return Napi::Number::New(env, (double) size);
+}
+
 save_job::save_job(
         Napi::Env env, std::shared_ptr<context_state> state, llama_seq_id seq_id, std::vector<uint8_t> note) :
     job(env, seq_id), state(std::move(state)), seq_id(seq_id), note(std::move(note)) {}
 
 void save_job::run() {
-    const size_t size = llama_state_seq_get_size_ext(state->ctx, seq_id, H2O_STATE_SEQ_FLAGS_WHOLE);
-    if (size == 0) {
-        throw failure("ERR_H2O_STATE_INVALID", "llama.cpp cannot save the state");
-    }
+    const size_t size = size_of(*state, seq_id);
 
     bytes = std::make_unique<std::vector<uint8_t>>(sizeof(state_header) + note.size() + size);
     uint8_t * data = bytes->data() + sizeof(state_header);

@@ -10,6 +10,21 @@
 
 namespace addon {
 
+// Resolves with the bytes that a save_job without a note gives. Looks at every cell, and at nothing in it
+class state_size_job : public job {
+public:
+    state_size_job(Napi::Env env, std::shared_ptr<context_state> state, llama_seq_id seq_id);
+
+protected:
+    void        run() override;
+    Napi::Value result(Napi::Env env) override;
+
+private:
+    std::shared_ptr<context_state> state;
+    llama_seq_id                   seq_id;
+    size_t                         size = 0;
+};
+
 // Resolves with a Buffer: a header of ours (state_header.h), the note as it was given, then llama.cpp's state
 class save_job : public job {
 public:
