@@ -1,6 +1,7 @@
 // `bench` as a process, on tiny models, against stock-bench (npm run build:stock).
 
 import { cpSync, mkdtempSync, symlinkSync } from 'node:fs'
+import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Row } from '../../src/ts/cli/bench/rows.js'
@@ -114,13 +115,20 @@ describe('bench', () => {
     expect(err).toContain(message)
   })
 
-  it('ends with 130 on Ctrl-C, and leaves no child behind', async () => {
+  it.each([
+    'SIGINT',
+    'SIGTERM',
+  ] as const)('ends with 130 on %s, and leaves nothing behind', async (signal) => {
+    const temporary = join(f.folder, signal)
+    await mkdir(temporary)
     const argv = ['-m', f.slowModel, '-p', '30000', '--contenders', 'dense', '-r', '9', '-b', '512']
-    const { child, ended, says } = start(['bench', ...argv, '-p', '64,30000'])
+    const { child, ended, says } = start(['bench', ...argv, '-p', '64,30000'], { env: { TMPDIR: temporary } })
     await says('1/9: dense')
-    child.kill('SIGINT')
-    const { code, err } = await ended
+    expect(await readdir(temporary)).toHaveLength(1)
+    child.kill(signal)
+    const { code, err } = await ended // with the pipes that a child of it would hold
     expect(code).toBe(130)
     expect(err).toContain('interrupted')
+    expect(await readdir(temporary)).toEqual([])
   })
 })

@@ -1,4 +1,5 @@
 // `serve` as a process: its flags, its signals, and how it ends.
+import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -59,6 +60,17 @@ describe('SIGTERM', () => {
     expect(await text).toContain('[DONE]')
     const { code, err, out } = await server.ended
     expect([code, out, err.includes('a second signal kills')], err).toEqual([0, '', true])
+  })
+
+  it.skipIf(process.platform === 'win32')('ends it where it waits for a file that never comes', async () => {
+    const pipe = join(f.folder, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    for (const flag of ['--api-key-file', '--chat-template-file']) {
+      const { child, ended } = start(['serve', '--port', '0', '-m', f.model, flag, pipe])
+      await sleep(1000)
+      child.kill('SIGTERM')
+      expect((await ended).signal).toBe('SIGTERM')
+    }
   })
 
   it('kills when it comes again', async () => {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { basename, join } from 'node:path'
 import { asksForDrafts } from '../../drafting.js'
 import { hostMemory } from '../../host-memory.js'
-import type { Context, ContextOptions, H2oWarning, Model } from '../../index.js'
+import type { Context, ContextOptions, H2oWarning, Model, SamplingOptions } from '../../index.js'
 import { packageRoot } from '../../native/binding.js'
 import { attentionCostOf } from '../attention-cost.js'
 import { modelPath } from '../built-in-model.js'
@@ -17,8 +17,8 @@ import { memoryLines } from '../run/summary.js'
 import { readApiKeys } from '../serve/api-keys.js'
 import { cacheBytes } from '../serve/cache-ram.js'
 import { type ServeFlags, serveOptions } from '../serve/options.js'
-import { type StopSignal, stopSignal } from '../serve/stop-signal.js'
 import { ExitCode } from '../shell/exit-codes.js'
+import { abortOnSignal } from '../shell/interrupt.js'
 import type { CliIo } from '../shell/io.js'
 import { onceEach } from '../shell/once-each.js'
 import { packageVersion } from '../version.js'
@@ -35,21 +35,35 @@ export const main = commandMain<ServeFlags>(
     notes,
   },
   async (flags, io) => {
-    const stop = stopSignal()
+    // a pipe that nobody writes to cannot be aborted: until here a signal has its default effect
+    const texts = {
+      apiKeys: await readApiKeys(flags),
+      template: await chatTemplateOf(flags),
+      constraint: await constraintOf(flags),
+    }
+    const { controller, release } = abortOnSignal()
     try {
-      return await serve(flags, io, stop)
+      return await serve(flags, texts, io, controller.signal)
     } finally {
-      stop.release()
+      release()
     }
   },
 )
 
-async function serve(flags: ServeFlags, io: CliIo, { signal }: StopSignal): Promise<number> {
+interface Texts {
+  apiKeys: string[]
+  template: string | undefined
+  constraint: SamplingOptions
+}
+
+async function serve(
+  flags: ServeFlags,
+  { apiKeys, template, constraint }: Texts,
+  io: CliIo,
+  signal: AbortSignal,
+): Promise<number> {
   const say = (line: string) => void io.stderr.write(`h2o-prefill: ${line}\n`)
   const warn = onceEach((message) => say(`warning: ${message}`))
-  const apiKeys = await readApiKeys(flags)
-  const template = await chatTemplateOf(flags)
-  const constraint = await constraintOf(flags)
   const path = modelPath(flags, io)
 
   const [api, { makeServer }] = await Promise.all([

@@ -1,10 +1,10 @@
 // Flags of sampling beyond the common ones: llama.cpp's names and meanings (common/arg.cpp). A default is the
 // library's, so what was not given stays out.
-import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError } from 'commander'
 import { specTypes } from '../../drafting.js'
 import type { LogitBias, SamplingOptions } from '../../index.js'
 import { samplerOrder, samplersOfLetters } from '../../samplers.js'
+import { readText } from '../shell/text-file.js'
 import { UsageError } from '../shell/usage-error.js'
 import { processEscapes } from './escapes.js'
 import type { FlagsOf, OptionSpec } from './option.js'
@@ -81,15 +81,6 @@ export async function constraintOf(flags: SamplingFlags): Promise<SamplingOption
   if (given.length > 1) throw new UsageError('of --grammar, --json-schema and their files one can be given')
   if (grammar !== undefined) return { grammar }
   if (jsonSchema !== undefined) return { jsonSchema }
-  if (grammarFile !== undefined) return { grammar: await textOf(grammarFile) }
-  return jsonSchemaFile === undefined ? {} : { jsonSchema: await textOf(jsonSchemaFile) }
-}
-
-async function textOf(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    throw new UsageError(`cannot read ${path}: ${code === 'ENOENT' ? 'no such file' : (code ?? message)}`)
-  }
+  if (grammarFile !== undefined) return { grammar: await readText(grammarFile) }
+  return jsonSchemaFile === undefined ? {} : { jsonSchema: await readText(jsonSchemaFile) }
 }

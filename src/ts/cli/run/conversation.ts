@@ -1,7 +1,7 @@
 // -cnv: the prompt as a message of a chat, in the model's template or another one.
-import { readFile } from 'node:fs/promises'
 import type { Model } from '../../index.js'
 import type { RunFlags } from '../flags/options.js'
+import { readText } from '../shell/text-file.js'
 import { UsageError } from '../shell/usage-error.js'
 
 /** The text that goes to the model. @throws UsageError, and what Model.formatChat() throws */
@@ -27,7 +27,8 @@ export async function chatTemplateOf({
 }: Pick<RunFlags, 'chatTemplate' | 'chatTemplateFile'>): Promise<string | undefined> {
   if (chatTemplate !== undefined && chatTemplateFile !== undefined)
     throw new UsageError('--chat-template and --chat-template-file were both given')
-  const template = chatTemplateFile === undefined ? chatTemplate : await readTemplate(chatTemplateFile)
+  const template =
+    chatTemplateFile === undefined ? chatTemplate : await readText(chatTemplateFile, 'the chat template ')
   if (template !== undefined && !template.includes('{')) {
     throw new UsageError(
       `--chat-template ${template} is not a template in Jinja`,
@@ -35,15 +36,4 @@ export async function chatTemplateOf({
     )
   }
   return template
-}
-
-async function readTemplate(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    throw new UsageError(
-      `cannot read the chat template ${path}: ${code === 'ENOENT' ? 'no such file' : (code ?? message)}`,
-    )
-  }
 }

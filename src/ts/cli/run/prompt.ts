@@ -4,6 +4,7 @@ import { processEscapes } from '../flags/escapes.js'
 import type { FlagsOf } from '../flags/option.js'
 import type { promptRows } from '../flags/options.js'
 import type { InputStream } from '../shell/io.js'
+import { whyUnreadable } from '../shell/text-file.js'
 import { UsageError } from '../shell/usage-error.js'
 
 export type PromptFlags = Pick<FlagsOf<typeof promptRows>, 'prompt' | 'file' | 'escape'>
@@ -51,9 +52,7 @@ async function readPromptFile(path: string): Promise<Buffer> {
     return await readAll(createReadStream(path))
   } catch (error) {
     if (error instanceof UsageError) throw error
-    const { code } = error as NodeJS.ErrnoException
-    const why = code === 'ENOENT' ? 'no such file' : code === 'EISDIR' ? 'it is a directory' : code
-    throw new UsageError(`cannot read the prompt file ${path}: ${why}`)
+    throw new UsageError(`cannot read the prompt file ${path}: ${whyUnreadable(error)}`)
   }
 }
 

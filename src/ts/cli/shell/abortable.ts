@@ -1,6 +1,6 @@
-// What ends a command early: Ctrl-C, and a reader of stdout who has had enough.
+// What ends a command early: Ctrl-C, SIGTERM, and a reader of stdout who has had enough.
 import { ExitCode } from './exit-codes.js'
-import { abortOnSigint } from './interrupt.js'
+import { abortOnSignal } from './interrupt.js'
 import type { CliIo } from './io.js'
 import { Output } from './output.js'
 
@@ -12,7 +12,7 @@ export async function abortable(
   work: (output: Output, signal: AbortSignal) => Promise<number>,
   report: () => void = () => io.stderr.write('interrupted\n'),
 ): Promise<number> {
-  const { controller, release } = abortOnSigint()
+  const { controller, release } = abortOnSignal()
   const output = new Output(io.stdout, () => controller.abort())
   try {
     return await work(output, controller.signal)

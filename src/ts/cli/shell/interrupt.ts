@@ -1,4 +1,6 @@
-// Ctrl-C: the first one aborts and lets the command end in order, the second one kills the process.
+// Ctrl-C and SIGTERM: the first one aborts and lets the command end in order, the second one kills the process.
+
+const names = ['SIGINT', 'SIGTERM'] as const
 
 export class Interrupt extends Error {
   readonly code = 'ERR_H2O_INTERRUPTED'
@@ -10,18 +12,20 @@ export class Interrupt extends Error {
 
 export interface Interruptible {
   controller: AbortController
-  /** Takes the handler away; a later SIGINT has its default effect. */
+  /** Takes the handlers away; a later signal has its default effect. */
   release(): void
 }
 
-export function abortOnSigint(): Interruptible {
+export function abortOnSignal(): Interruptible {
   const controller = new AbortController()
   let seen = false
-  const release = () => void process.removeListener('SIGINT', onSigint)
-  const onSigint = () => {
+  const release = () => {
+    for (const name of names) process.removeListener(name, onSignal)
+  }
+  const onSignal = (name: NodeJS.Signals) => {
     if (seen) {
       release()
-      process.kill(process.pid, 'SIGINT')
+      process.kill(process.pid, name)
       return
     }
     seen = true
@@ -30,6 +34,6 @@ export function abortOnSigint(): Interruptible {
     // one is told right behind the first, and with no listener it would be lost
     setImmediate(release)
   }
-  process.on('SIGINT', onSigint)
+  for (const name of names) process.on(name, onSignal)
   return { controller, release }
 }
