@@ -1,6 +1,5 @@
 // `h2o-prefill parity`: our logits, H2O off and on, held against those of stock llama.cpp.
 
-import { writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Model } from '../../index.js'
 import { defaultThreads } from '../../threads.js'
@@ -14,7 +13,6 @@ import { CHUNKS_PER_CALL, type Setting } from '../compare/settings.js'
 import { Windows } from '../compare/windows.js'
 import { threadCounts } from '../flags/flags.js'
 import { modelOptions } from '../flags/model-flags.js'
-import { checkTarget } from '../inspect/output-file.js'
 import { toJunit } from '../parity/junit.js'
 import { type ParityFlags, parityOptions } from '../parity/options.js'
 import { type ParityReport, toJson, toText } from '../parity/report.js'
@@ -26,6 +24,7 @@ import { inSession, type Session, warner } from '../session.js'
 import { requireSeveralChunks } from '../several-chunks.js'
 import { ExitCode } from '../shell/exit-codes.js'
 import type { CliIo } from '../shell/io.js'
+import { checkTarget, writeParts } from '../shell/output-file.js'
 
 type Api = ContextApi & Pick<typeof import('../../index.js'), 'loadModel' | 'setLogLevel'>
 
@@ -158,7 +157,7 @@ function stock(
 }
 
 async function print(session: Session, flags: Flags, report: ParityReport): Promise<number> {
-  if (flags.junit !== undefined) await writeFile(flags.junit, toJunit(report))
+  if (flags.junit !== undefined) await writeParts(flags.junit, [toJunit(report)], session.signal)
   await session.output.write(flags.json ? `${JSON.stringify(toJson(report))}\n` : toText(report))
   const failed = report.verdicts.filter(({ ok }) => !ok)
   for (const { message } of failed) session.say(`h2o-prefill: tolerance: ${message}`)

@@ -1,7 +1,7 @@
 // Files that have their name only when they are whole: what they replace is a file too, and nobody can foresee the name
-// that they have until then.
+// that they have until then. They keep its mode.
 import { randomUUID } from 'node:crypto'
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 
 /** What is wrong with a path that has to be a file, or none yet: a device would be replaced, and a pipe waits for ever. */
 export async function wrongKind(path: string): Promise<string | undefined> {
@@ -22,8 +22,10 @@ export class WholeFile {
 
   /** Rejects with what open() rejects with. */
   static async open(path: string): Promise<WholeFile> {
-    const part = `${path}.${randomUUID()}.part`
-    return new WholeFile(path, part, await open(part, 'wx'))
+    const target = await realpath(path).catch(() => path) // a link stays one
+    const mode = (await stat(target).catch(() => undefined))?.mode ?? 0o666
+    const part = `${target}.${randomUUID()}.part`
+    return new WholeFile(target, part, await open(part, 'wx', mode & 0o777))
   }
 
   /** Gives it its name. */

@@ -1,0 +1,67 @@
+// Files that commands write: whole, or as they were.
+import { chmod, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { writeParts } from '../../src/ts/cli/shell/output-file.js'
+import { WholeFile } from '../../src/ts/cli/shell/whole-file.js'
+
+let folder: string
+let path: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'h2o-output-'))
+  path = join(folder, 'report.html')
+  await writeFile(path, 'before')
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+const never = new AbortController().signal
+
+async function expectUnchanged(): Promise<void> {
+  expect(await readFile(path, 'utf8')).toBe('before')
+  expect(await readdir(folder)).toEqual(['report.html'])
+}
+
+it('takes the place of what was there', async () => {
+  expect(await writeParts(path, ['é', 'nd'], never)).toBe(4)
+  expect(await readFile(path, 'utf8')).toBe('énd')
+  expect(await readdir(folder)).toEqual(['report.html'])
+})
+
+it('leaves what was there where it is interrupted', async () => {
+  const controller = new AbortController()
+  function* parts() {
+    yield 'one'
+    controller.abort(new Error('interrupted'))
+    yield 'two'
+  }
+  await expect(writeParts(path, parts(), controller.signal)).rejects.toThrow('interrupted')
+  await expectUnchanged()
+})
+
+it('leaves what was there where a part cannot be made', async () => {
+  function* parts() {
+    yield 'one'
+    throw new Error('no memory')
+  }
+  await expect(writeParts(path, parts(), never)).rejects.toThrow(/cannot write .*no memory/)
+  await expectUnchanged()
+})
+
+it.skipIf(process.platform === 'win32')('keeps who may read it, and links to it', async () => {
+  await chmod(path, 0o600)
+  const link = join(folder, 'link')
+  await symlink(path, link)
+  const whole = await WholeFile.open(link)
+  await whole.file.writeFile('after')
+  await whole.finish()
+  expect((await lstat(link)).isSymbolicLink()).toBe(true)
+  expect(await readFile(path, 'utf8')).toBe('after')
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
+})
+
+it.skipIf(process.platform !== 'linux')('writes into a device, and says why it cannot', async () => {
+  expect(await writeParts('/dev/null', ['one', 'two'], never)).toBe(6)
+  await expect(writeParts('/dev/full', ['one'], never)).rejects.toThrow('cannot write /dev/full: ENOSPC')
+  expect((await stat('/dev/null')).isCharacterDevice()).toBe(true)
+})
