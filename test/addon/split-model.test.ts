@@ -1,5 +1,6 @@
 /** A model in several files: every part is checked before llama.cpp reads it, and an error names the part. */
 
+import { execFileSync } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -84,6 +85,13 @@ describe('a part that is not one of the model is named', () => {
     expect(error).toMatchObject({ code: 'ERR_H2O_MODEL_INVALID', details: { path: nameOf(1, 3) } })
     expect(error.details.key).toMatch(key)
     expect(error.message).toContain(partName('model', 1, 3))
+  })
+
+  it.skipIf(process.platform === 'win32')('it is a pipe that nobody writes to', async () => {
+    const path = await written(file, { 1: null })
+    execFileSync('mkfifo', [nameOf(1, 3)])
+    expect(await errorOf(path)).toMatchObject({ details: { key: 'split.count', path: nameOf(1, 3) } })
+    await rm(nameOf(1, 3))
   })
 
   it('tensors are missing in one of them', async () => {

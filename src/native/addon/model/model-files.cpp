@@ -4,6 +4,9 @@
 
 #include <gguf.h>
 
+#include <filesystem>
+#include <system_error>
+
 namespace addon {
 
 std::vector<std::string> model_files(const std::string & path, int n_split) {
@@ -40,8 +43,12 @@ static int split_count(const gguf_head & head) {
 
 static void add_part(gguf_head & head, const std::string & file, int i, int n_split) {
     const std::string of_part = ", in " + file;
+    std::error_code   ignored;
 
-    auto part = gguf_head_read(file);
+    // a pipe would be waited for
+    const bool is_file = std::filesystem::is_regular_file(std::filesystem::u8path(file), ignored);
+
+    auto part = is_file ? gguf_head_read(file) : std::nullopt;
     if (!part) {
         throw model_invalid(file, { "split.count", std::to_string(n_split), "needs " + file +
             ", which is missing, or no GGUF file, or damaged" });
