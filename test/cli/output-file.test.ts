@@ -3,7 +3,7 @@ import { chmod, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { writeParts } from '../../src/ts/cli/shell/output-file.js'
+import { checkNoInput, writeParts } from '../../src/ts/cli/shell/output-file.js'
 import { WholeFile } from '../../src/ts/cli/shell/whole-file.js'
 
 let folder: string
@@ -46,6 +46,17 @@ it('leaves what was there where a part cannot be made', async () => {
   }
   await expect(writeParts(path, parts(), never)).rejects.toThrow(/cannot write .*no memory/)
   await expectUnchanged()
+})
+
+it('is no file that is read', async () => {
+  const model = join(folder, 'model.gguf')
+  await symlink(path, model)
+  await expect(checkNoInput('-o', path, { model })).rejects.toThrow(
+    /-o .*report.html is the file that -m names/,
+  )
+  await expect(checkNoInput('-o', model, { file: path })).rejects.toThrow('that -f names')
+  await checkNoInput('-o', join(folder, 'none'), { file: join(folder, 'none') })
+  await checkNoInput('-o', '/dev/null', { file: '/dev/null' })
 })
 
 it.skipIf(process.platform === 'win32')('keeps who may read it, and links to it', async () => {

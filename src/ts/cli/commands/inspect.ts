@@ -19,7 +19,7 @@ import { requireSeveralChunks } from '../several-chunks.js'
 import { ExitCode } from '../shell/exit-codes.js'
 import { mebibytes } from '../shell/format.js'
 import type { CliIo } from '../shell/io.js'
-import { checkTarget, writeParts } from '../shell/output-file.js'
+import { checkNoInput, checkTarget, writeParts } from '../shell/output-file.js'
 import { createProgress } from '../shell/progress.js'
 import { UsageError } from '../shell/usage-error.js'
 
@@ -50,6 +50,7 @@ export async function inspect(flags: InspectFlags, io: CliIo, loadApi: () => Pro
     throw new UsageError('--h2o-local and --h2o-heavy are both 0: that switches H2O off')
   }
   await checkTarget('-o', flags.output)
+  await checkNoInput('-o', flags.output, flags)
   const text = await readPrompt(flags, () => io.stdin, warn)
   const path = modelPath(flags, io)
 

@@ -24,7 +24,7 @@ import { inSession, type Session, warner } from '../session.js'
 import { requireSeveralChunks } from '../several-chunks.js'
 import { ExitCode } from '../shell/exit-codes.js'
 import type { CliIo } from '../shell/io.js'
-import { checkTarget, writeParts } from '../shell/output-file.js'
+import { checkNoInput, checkTarget, writeParts } from '../shell/output-file.js'
 
 type Api = ContextApi & Pick<typeof import('../../index.js'), 'loadModel' | 'setLogLevel'>
 
@@ -50,7 +50,10 @@ export async function parity(flags: ParityFlags, io: CliIo, loadApi: () => Promi
   const warn = warner(io)
   const nBatch = flags.batchSize ?? CHUNKS_PER_CALL * flags.ubatchSize
   if (flags.h2o) requireSeveralChunks(nBatch, flags.ubatchSize, 'give 3 or more of -ub, or leave -b out')
-  if (flags.junit !== undefined) await checkTarget('--junit', flags.junit)
+  if (flags.junit !== undefined) {
+    await checkTarget('--junit', flags.junit)
+    await checkNoInput('--junit', flags.junit, flags)
+  }
   const text = await readText(flags, io, warn)
   const model = modelPath(flags, io)
   const program = flags.klDivergenceBase === undefined ? stockProgram(flags.stock) : undefined

@@ -4,7 +4,7 @@ import { InvalidArgumentError } from 'commander'
 import { specTypes } from '../../drafting.js'
 import type { LogitBias, SamplingOptions } from '../../index.js'
 import { samplerOrder, samplersOfLetters } from '../../samplers.js'
-import { readText } from '../shell/text-file.js'
+import { readTextFile } from '../shell/text-file.js'
 import { UsageError } from '../shell/usage-error.js'
 import { processEscapes } from './escapes.js'
 import type { FlagsOf, OptionSpec } from './option.js'
@@ -81,6 +81,6 @@ export async function constraintOf(flags: SamplingFlags): Promise<SamplingOption
   if (given.length > 1) throw new UsageError('of --grammar, --json-schema and their files one can be given')
   if (grammar !== undefined) return { grammar }
   if (jsonSchema !== undefined) return { jsonSchema }
-  if (grammarFile !== undefined) return { grammar: await readText(grammarFile) }
-  return jsonSchemaFile === undefined ? {} : { jsonSchema: await readText(jsonSchemaFile) }
+  if (grammarFile !== undefined) return { grammar: await readTextFile(grammarFile) }
+  return jsonSchemaFile === undefined ? {} : { jsonSchema: await readTextFile(jsonSchemaFile) }
 }

@@ -1,7 +1,7 @@
 // -cnv: the prompt as a message of a chat, in the model's template or another one.
 import type { Model } from '../../index.js'
 import type { RunFlags } from '../flags/options.js'
-import { readText } from '../shell/text-file.js'
+import { readTextFile } from '../shell/text-file.js'
 import { UsageError } from '../shell/usage-error.js'
 
 /** The text that goes to the model. @throws UsageError, and what Model.formatChat() throws */
@@ -28,7 +28,7 @@ export async function chatTemplateOf({
   if (chatTemplate !== undefined && chatTemplateFile !== undefined)
     throw new UsageError('--chat-template and --chat-template-file were both given')
   const template =
-    chatTemplateFile === undefined ? chatTemplate : await readText(chatTemplateFile, 'the chat template ')
+    chatTemplateFile === undefined ? chatTemplate : await readTextFile(chatTemplateFile, 'the chat template ')
   if (template !== undefined && !template.includes('{')) {
     throw new UsageError(
       `--chat-template ${template} is not a template in Jinja`,

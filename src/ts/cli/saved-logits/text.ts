@@ -3,11 +3,12 @@ import type { Model } from '../../index.js'
 import type { CompareFlags } from '../compare/options.js'
 import { readPrompt } from '../run/prompt.js'
 import type { CliIo } from '../shell/io.js'
+import { checkNoInput, type Inputs } from '../shell/output-file.js'
 import { UsageError } from '../shell/usage-error.js'
 import { firstSaved } from './format.js'
 import { type SavedLogits, wrongFile } from './reader.js'
 
-type TextFlags = Pick<CompareFlags, 'prompt' | 'file' | 'escape' | 'klDivergenceBase' | 'saveAllLogits'>
+type TextFlags = Inputs & Pick<CompareFlags, 'prompt' | 'escape' | 'saveAllLogits'>
 
 /** undefined: the saved file has it. @throws UsageError */
 export async function readText(
@@ -25,6 +26,7 @@ export async function readText(
   if (base !== undefined && target !== undefined) {
     throw new UsageError('--save-all-logits saves what is computed, and with --kl-divergence-base nothing is')
   }
+  if (target !== undefined) await checkNoInput('--save-all-logits', target, flags)
   if (base !== undefined && prompt === undefined && file === undefined) return undefined
   return readPrompt({ ...flags, escape: flags.escape ?? false }, () => io.stdin, warn)
 }

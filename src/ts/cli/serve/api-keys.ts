@@ -1,5 +1,5 @@
 // --api-key and --api-key-file, as llama.cpp's server reads them.
-import { readText } from '../shell/text-file.js'
+import { readTextFile } from '../shell/text-file.js'
 import { UsageError } from '../shell/usage-error.js'
 
 export interface KeyFlags {
@@ -10,7 +10,8 @@ export interface KeyFlags {
 /** @throws UsageError for a file that cannot be read, and for a key that was given and is empty */
 export async function readApiKeys({ apiKey, apiKeyFile }: KeyFlags): Promise<string[]> {
   const given = (apiKey ?? '').split(',').map((key) => key.trim())
-  const lines = apiKeyFile === undefined ? [] : (await readText(apiKeyFile, 'the API keys in ')).split('\n')
+  const lines =
+    apiKeyFile === undefined ? [] : (await readTextFile(apiKeyFile, 'the API keys in ')).split('\n')
   const fromFile = lines.map((line) => line.trim()).filter((line) => !line.startsWith('#'))
   const keys = [...given, ...fromFile].filter((key) => key !== '')
   if (keys.length === 0 && (apiKey !== undefined || apiKeyFile !== undefined)) {

@@ -19,6 +19,33 @@ export async function checkTarget(flag: string, path: string): Promise<void> {
     throw new UsageError(`${flag} ${path}: there is no directory ${folder}`)
 }
 
+/** What a command reads, as its flags have it. */
+export interface Inputs {
+  model?: string
+  file?: string
+  klDivergenceBase?: string
+}
+
+/** @throws UsageError where the file would take the place of one that is read */
+export async function checkNoInput(
+  flag: string,
+  path: string,
+  { model, file, klDivergenceBase }: Inputs,
+): Promise<void> {
+  const inputs = { '-m': model, '-f': file, '--kl-divergence-base': klDivergenceBase }
+  const target = await stat(path).catch(() => undefined)
+  if (!target?.isFile()) return
+  for (const [name, input] of Object.entries(inputs)) {
+    const found = input === undefined ? undefined : await stat(input).catch(() => undefined)
+    if (found && found.dev === target.dev && found.ino === target.ino) {
+      throw new UsageError(
+        `${flag} ${path} is the file that ${name} names`,
+        'name another one: it would be lost',
+      )
+    }
+  }
+}
+
 async function kindOf(path: string): Promise<'folder' | 'other' | 'nothing'> {
   try {
     return (await stat(path)).isDirectory() ? 'folder' : 'other'

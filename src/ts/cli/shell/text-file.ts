@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { UsageError } from './usage-error.js'
 
 /** @param what 'the chat template ', or nothing */
-export async function readText(path: string, what = ''): Promise<string> {
+export async function readTextFile(path: string, what = ''): Promise<string> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
