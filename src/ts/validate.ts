@@ -59,8 +59,17 @@ export function optionalFunction(name: string, value: unknown): void {
 }
 
 export function optionalSignal(value: unknown): void {
-  if (value !== undefined && !(value instanceof AbortSignal)) {
+  if (value !== undefined && !isSignal(value)) {
     throw invalidArgument(`signal must be an AbortSignal${not(value)}`, { signal: typeof value })
+  }
+}
+
+/** What has the prototype alone throws where it is asked. */
+function isSignal(value: unknown): boolean {
+  try {
+    return value instanceof AbortSignal && typeof value.aborted === 'boolean'
+  } catch {
+    return false
   }
 }
 

@@ -68,6 +68,11 @@ describe('bad input leaves the context as it was', () => {
     ['unknown logits', (c) => c.prefill('a', { logits: 'some' as never }), 'ERR_H2O_INVALID_ARGUMENT'],
     ['unknown logits to decode', (c) => c.decode(1, { logits: 1 as never }), 'ERR_H2O_INVALID_ARGUMENT'],
     ['append no boolean', (c) => c.prefill('a', { append: 1 as never }), 'ERR_H2O_INVALID_ARGUMENT'],
+    [
+      'a signal that has the prototype alone',
+      (c) => c.prefill('a', { signal: Object.create(AbortSignal.prototype) }),
+      'ERR_H2O_INVALID_ARGUMENT',
+    ],
     ['a signal that is none', (c) => c.prefill('a', { signal: {} as never }), 'ERR_H2O_INVALID_ARGUMENT'],
     ['onProgress no function', (c) => c.prefill('a', { onProgress: 1 as never }), 'ERR_H2O_INVALID_ARGUMENT'],
     ['a negative position', (c) => c.truncate(-1), 'ERR_H2O_INVALID_ARGUMENT'],
