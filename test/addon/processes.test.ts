@@ -1,7 +1,8 @@
 /** What needs a process of its own. These use the built library: `npm run build:ts`. */
 
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { runFixture, someTokens, tinyContext, tinyModel } from './support.js'
+import { runFixture, runNode, someTokens, tinyContext, tinyModel } from './support.js'
 
 describe('CommonJS', () => {
   it('loads the library', async () => {
@@ -49,6 +50,14 @@ describe('a process', () => {
       tried: [expect.stringContaining('nowhere.node')],
       hint: expect.stringContaining('H2O_LLAMA_BINARY'),
     })
+  })
+
+  it('says what Node keeps out', async () => {
+    const program = fileURLToPath(new URL('../../bin/h2o-prefill.js', import.meta.url))
+    const permission = ['--experimental-permission', '--allow-fs-read=*']
+    const { code, stderr } = await runNode([...permission, program, '-m', await tinyModel(), '-p', 'x'], {})
+    expect(code).toBe(4)
+    expect(stderr).toContain('--allow-addons')
   })
 
   it('keeps its memory over prefills and contexts', async () => {

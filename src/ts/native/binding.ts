@@ -47,7 +47,7 @@ function load(): NativeBinding {
         platform: `${process.platform}-${process.arch}`,
         reason: String(cause),
       },
-      hint: hint(given),
+      hint: hint(given, cause),
       cause,
     })
   }
@@ -59,7 +59,9 @@ function tried(given: string | undefined): string[] {
   return root === undefined ? [] : [join(root, 'build', 'Release'), join(root, 'prebuilds')]
 }
 
-function hint(given: string | undefined): string {
+function hint(given: string | undefined, cause: unknown): string {
+  if ((cause as NodeJS.ErrnoException).code === 'ERR_DLOPEN_DISABLED')
+    return "Node's permission model keeps native code out: --allow-addons"
   if (given) return 'H2O_LLAMA_BINARY must name an h2o_llama.node for this platform'
   if (rootOrNone() === undefined)
     return 'a bundle needs the package h2o-llama in a node_modules above it, or H2O_LLAMA_BINARY: docs/library.md'
