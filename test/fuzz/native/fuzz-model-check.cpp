@@ -17,6 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t * data, size_t size) {
         __builtin_trap();
     }
     if (const auto head = addon::gguf_head_read(path)) {
+        addon::file_check(*head);
+        addon::split_check(*head, *head, 1);
+        addon::split_check_whole(*head);
         addon::model_check(path, *head);
         addon::model_check_failed(path);
     }

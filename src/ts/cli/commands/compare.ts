@@ -28,7 +28,7 @@ const notes = `The text is cut into windows. In each, a dense context and one pe
 continuation, in calls of at most a chunk, which are dense: what is lost there is what the KV cache that the sparse
 prefill left behind has lost. The report goes to stdout, everything else to stderr. Exit codes: 0 ok, 1 run-time failure
 (also where H2O does not serve the model), 2 usage, 3 model missing or invalid, 4 no usable binary or device, 5 memory,
-6 a threshold does not hold, 130 Ctrl-C.`
+6 a threshold does not hold, 130 Ctrl-C or SIGTERM.`
 
 export const main = commandMain<CompareFlags>(
   {

@@ -29,7 +29,7 @@ const notes = `The prompt is prefilled once with everything recorded, dense atte
 dense prefill without flash attention, and --runs - 1 times to see whether the same positions are kept. Heat maps go to
 the HTML file, the table to stdout, everything else to stderr. Exit codes: 0 ok, 1 run-time failure (also where H2O does
 not serve the model, and where two runs differ), 2 usage (also a prompt of no more than one chunk), 3 model missing or
-invalid, 4 no usable binary or device, 5 memory or context overflow, 130 Ctrl-C.`
+invalid, 4 no usable binary or device, 5 memory or context overflow, 130 Ctrl-C or SIGTERM.`
 
 export const main = commandMain<InspectFlags>(
   {

@@ -33,7 +33,7 @@ unpatched llama.cpp that \`npm run build:stock\` builds beside ours, or a file t
 With H2O off the logits must be stock's; with H2O on they must be near them. The report goes to stdout, everything else to
 stderr. Exit codes: 0 ok, 1 run-time failure (also where H2O does not serve the model: --no-h2o), 2 usage (also a saved
 file that is none, or does not fit), 3 model missing or invalid, 4 no usable binary, ours or stock's, 5 memory,
-6 a tolerance does not hold, 130 Ctrl-C.`
+6 a tolerance does not hold, 130 Ctrl-C or SIGTERM.`
 
 export const main = commandMain<ParityFlags>(
   {

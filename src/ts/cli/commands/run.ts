@@ -35,7 +35,7 @@ type Api = Pick<
 const notes = `The prompt comes from -p, -f FILE, -f - or a pipe; the text goes to stdout, everything else to stderr.
 Without -m it is the recall model of the package: 1 M parameters, for trying things out.
 Exit codes: 0 ok, 1 run-time failure, 2 usage, 3 model missing or invalid, 4 no usable binary or device,
-5 memory or context overflow, 130 Ctrl-C.
+5 memory or context overflow, 130 Ctrl-C or SIGTERM.
 Other commands, each with a --help of its own: bench, compare, parity, inspect, doctor, serve, model, build.`
 
 export const main = commandMain<RunFlags>(
