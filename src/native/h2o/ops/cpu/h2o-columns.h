@@ -38,12 +38,12 @@ static inline void h2o_pack_queries(float * panel, int64_t n_cols, int64_t d, in
 // max [n_cols] = max(max, x) of every row; NaN does not count
 static inline void h2o_columns_max(const float * x, int64_t n_rows, int64_t n_cols, float * max) {
 #ifdef H2O_HAS_VEC
-    for (int64_t j = 0; j < n_cols; j += GGML_F32_EPR) {
-        GGML_F32_VEC y = GGML_F32_VEC_LOAD(max + j);
+    for (int64_t j = 0; j < n_cols; j += H2O_VEC_N) {
+        h2o_vec y = h2o_vec_load(max + j);
         for (int64_t i = 0; i < n_rows; ++i) {
-            y = h2o_vec_max(GGML_F32_VEC_LOAD(x + i*n_cols + j), y);
+            y = h2o_vec_max(h2o_vec_load(x + i*n_cols + j), y);
         }
-        GGML_F32_VEC_STORE(max + j, y);
+        h2o_vec_store(max + j, y);
     }
 #else
     for (int64_t i = 0; i < n_rows; ++i) {
@@ -57,18 +57,18 @@ static inline void h2o_columns_max(const float * x, int64_t n_rows, int64_t n_co
 // sum [n_cols] += exp(x + shift) of every row, which x becomes
 static inline void h2o_columns_exp(float * x, int64_t n_rows, int64_t n_cols, const float * shift, float * sum) {
 #ifdef H2O_HAS_VEC
-    for (int64_t j = 0; j < n_cols; j += GGML_F32_EPR) {
-        const GGML_F32_VEC add = GGML_F32_VEC_LOAD(shift + j);
+    for (int64_t j = 0; j < n_cols; j += H2O_VEC_N) {
+        const h2o_vec add = h2o_vec_load(shift + j);
 
-        GGML_F32_VEC s = GGML_F32_VEC_LOAD(sum + j);
+        h2o_vec s = h2o_vec_load(sum + j);
         for (int64_t i = 0; i < n_rows; ++i) {
             float * at = x + i*n_cols + j;
 
-            const GGML_F32_VEC y = ggml_v_expf(GGML_F32_VEC_ADD(GGML_F32_VEC_LOAD(at), add));
-            GGML_F32_VEC_STORE(at, y);
-            s = GGML_F32_VEC_ADD(s, y);
+            const h2o_vec y = h2o_vec_exp(h2o_vec_add(h2o_vec_load(at), add));
+            h2o_vec_store(at, y);
+            s = h2o_vec_add(s, y);
         }
-        GGML_F32_VEC_STORE(sum + j, s);
+        h2o_vec_store(sum + j, s);
     }
 #else
     for (int64_t i = 0; i < n_rows; ++i) {
@@ -90,16 +90,16 @@ struct h2o_column_sums {
 // an element of each column more
 static inline void h2o_sums_add(const float * x, h2o_column_sums & sums) {
 #ifdef H2O_HAS_VEC
-    for (int64_t j = 0; j < H2O_PANEL; j += GGML_F32_EPR) {
-        const GGML_F32_VEC y      = GGML_F32_VEC_LOAD(x + j);
-        const GGML_F32_VEC before = GGML_F32_VEC_LOAD(sums.max + j);
-        const GGML_F32_VEC max    = h2o_vec_max(y, before);
-        const GGML_F32_VEC shift  = GGML_F32_VEC_MUL(max, GGML_F32_VEC_SET1(-1.0f));
+    for (int64_t j = 0; j < H2O_PANEL; j += H2O_VEC_N) {
+        const h2o_vec y      = h2o_vec_load(x + j);
+        const h2o_vec before = h2o_vec_load(sums.max + j);
+        const h2o_vec max    = h2o_vec_max(y, before);
+        const h2o_vec shift  = h2o_vec_mul(max, h2o_vec_set1(-1.0f));
 
-        const GGML_F32_VEC sum = GGML_F32_VEC_MUL(GGML_F32_VEC_LOAD(sums.sum + j), ggml_v_expf(GGML_F32_VEC_ADD(before, shift)));
+        const h2o_vec sum = h2o_vec_mul(h2o_vec_load(sums.sum + j), h2o_vec_exp(h2o_vec_add(before, shift)));
 
-        GGML_F32_VEC_STORE(sums.max + j, max);
-        GGML_F32_VEC_STORE(sums.sum + j, GGML_F32_VEC_ADD(sum, ggml_v_expf(GGML_F32_VEC_ADD(y, shift))));
+        h2o_vec_store(sums.max + j, max);
+        h2o_vec_store(sums.sum + j, h2o_vec_add(sum, h2o_vec_exp(h2o_vec_add(y, shift))));
     }
 #else
     for (int64_t j = 0; j < H2O_PANEL; ++j) {
@@ -123,9 +123,9 @@ static inline void h2o_columns_add_max(const float * x, int64_t n_rows, h2o_colu
 // the largest of x [n_cols] + shift [n_cols]; NaN does not count. Of one row:
 static inline float h2o_row_max_shifted(const float * x, const float * shift, int64_t n_cols) {
 #ifdef H2O_HAS_VEC
-    GGML_F32_VEC max = GGML_F32_VEC_SET1(-INFINITY);
-    for (int64_t i = 0; i < n_cols; i += GGML_F32_EPR) {
-        max = h2o_vec_max(GGML_F32_VEC_ADD(GGML_F32_VEC_LOAD(x + i), GGML_F32_VEC_LOAD(shift + i)), max);
+    h2o_vec max = h2o_vec_set1(-INFINITY);
+    for (int64_t i = 0; i < n_cols; i += H2O_VEC_N) {
+        max = h2o_vec_max(h2o_vec_add(h2o_vec_load(x + i), h2o_vec_load(shift + i)), max);
     }
     return h2o_vec_reduce_max(max);
 #else

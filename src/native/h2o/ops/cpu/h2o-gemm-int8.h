@@ -4,11 +4,7 @@
 
 #pragma once
 
-#include "h2o-gemm.h"
-#include "h2o-turn.h"
-#include "h2o-vec.h"
-
-#include "linear/h2o-int8-lanes.h"
+#include "h2o-int8-tile.h"
 
 #include "../ggml-h2o.h"
 
@@ -23,8 +19,7 @@ struct h2o_int8_scale {
     float shift; // -scale*H2O_INT8_OFFSET*sum
 };
 
-#if defined(H2O_HAS_INT8) && defined(H2O_HAS_VEC) && (!defined(__AVX512F__) || defined(__AVX512BW__))
-#define H2O_HAS_INT8_SEARCH
+#ifdef H2O_HAS_INT8_SEARCH
 
 // H2O_INT8=0: as if it had not
 static inline bool h2o_int8_available() {
@@ -34,19 +29,6 @@ static inline bool h2o_int8_available() {
     }();
     return res;
 }
-
-// values that a row holds are a multiple of this
-static constexpr int64_t H2O_INT8_STEP = 16;
-
-// Largest values. Those of queries get an offset, as one side of a product has no sign. Without VNNI two products meet
-// in 16 bits: 2*255*63 is as much as they hold.
-static constexpr int H2O_INT8_OFFSET = 128;
-static constexpr int H2O_INT8_QUERY  = 127;
-#if defined(H2O_HAS_VNNI)
-static constexpr int H2O_INT8_KEY    = 127;
-#else
-static constexpr int H2O_INT8_KEY    = 63;
-#endif
 
 // n values of x less `mean` (null: 0) to at most `top`; times what is returned, which is NaN if one of them is no number
 static inline float h2o_round_int8(const float * x, const float * mean, int64_t n, int top, int8_t * out) {
@@ -89,7 +71,7 @@ static inline h2o_int8_scale h2o_round_key(const float * x, const float * mean, 
     return { scale, -scale*H2O_INT8_OFFSET*sum };
 }
 
-// queries [H2O_PANEL][d] as columns of four values: packed [d/4][H2O_PANEL][4], with the offset; scales [H2O_PANEL].
+// queries [H2O_PANEL][d] packed as columns, d*H2O_PANEL values with the offset; scales [H2O_PANEL].
 // rows [H2O_PANEL][d] is working memory.
 static inline void h2o_pack_int8(const float * queries, int64_t d, int8_t * rows, uint8_t * packed, float * scales) {
     for (int64_t i = 0; i < H2O_PANEL; ++i) {
@@ -98,91 +80,46 @@ static inline void h2o_pack_int8(const float * queries, int64_t d, int8_t * rows
     for (int64_t i = 0; i < H2O_PANEL*d; ++i) {
         rows[i] ^= (int8_t) H2O_INT8_OFFSET; // as much as adding it
     }
-    h2o_turn(rows, d/4, packed);
+    h2o_int8_turn(rows, d, packed);
 }
-
-// what queries and keys of four values each add to their products
-static inline h2o_int8_lanes::ints h2o_int8_madd(h2o_int8_lanes::ints acc, h2o_int8_lanes::ints queries, h2o_int8_lanes::ints key) {
-#if defined(H2O_HAS_VNNI)
-    return h2o_int8_lanes::dot8(acc, queries, key);
-#else
-    return h2o_int8_lanes::add32(acc, h2o_int8_lanes::madd16(h2o_int8_lanes::madd8(queries, key), h2o_int8_lanes::ones16()));
-#endif
-}
-
-// in a register from here on: GCC reads it again for each row
-#if defined(_MSC_VER)
-#define H2O_KEEP(x)
-#else
-#define H2O_KEEP(x) asm("" : "+v"(x))
-#endif
 
 // The logits of the keys of a page, GGML_H2O_PAGE of them:
 //   keys    [GGML_H2O_PAGE][d], scale [GGML_H2O_PAGE]
-//   queries [d/4][H2O_PANEL][4], scale_q [H2O_PANEL]
+//   queries as h2o_pack_int8 packs them, scale_q [H2O_PANEL]
 //   base    [H2O_PANEL] logits of the page's mean
 //   logits  [GGML_H2O_PAGE][H2O_PANEL]
 //   most    [H2O_PANEL] the largest of each column; NaN does not count
 static inline void h2o_int8_score_page(
         const int8_t * keys, const h2o_int8_scale * scale, const uint8_t * queries, const float * scale_q,
         const float * base, int64_t d, float * logits, float * most) {
-    using lanes = h2o_int8_lanes;
-
-    constexpr int RM = 4;
-    constexpr int RN = H2O_GEMM_RN;
-
-    for (int64_t col = 0; col < H2O_PANEL; col += RN*lanes::N) {
-        lanes::floats max[RN];
-        for (int j = 0; j < RN; ++j) {
-            max[j] = lanes::set1f(-INFINITY);
+    for (int64_t col = 0; col < H2O_PANEL; col += H2O_INT8_RN*H2O_VEC_N) {
+        h2o_vec max[H2O_INT8_RN];
+        for (h2o_vec & x : max) {
+            x = h2o_vec_set1(-INFINITY);
         }
 
-        for (int64_t row = 0; row < GGML_H2O_PAGE; row += RM) {
-            lanes::ints acc[RM][RN];
-            for (int i = 0; i < RM; ++i) {
-                for (int j = 0; j < RN; ++j) {
-                    acc[i][j] = lanes::set1(0);
-                }
-            }
+        for (int64_t row = 0; row < GGML_H2O_PAGE; row += H2O_INT8_RM) {
+            h2o_vec sums[H2O_INT8_RM][H2O_INT8_RN];
+            h2o_int8_tile(keys + row*d, queries, col, d, sums);
 
-            for (int64_t k = 0; k < d; k += 4) {
-                lanes::ints q[RN];
-#pragma GCC unroll 4
-                for (int j = 0; j < RN; ++j) {
-                    q[j] = lanes::load(queries + k*H2O_PANEL + (col + j*lanes::N)*4);
-                    H2O_KEEP(q[j]);
-                }
-#pragma GCC unroll 4
-                for (int i = 0; i < RM; ++i) {
-                    int32_t key;
-                    memcpy(&key, keys + (row + i)*d + k, sizeof(key));
+            for (int i = 0; i < H2O_INT8_RM; ++i) {
+                const h2o_vec s = h2o_vec_set1(scale[row + i].scale);
+                const h2o_vec t = h2o_vec_set1(scale[row + i].shift);
 
-                    const lanes::ints four = lanes::set1(key);
-#pragma GCC unroll 4
-                    for (int j = 0; j < RN; ++j) {
-                        acc[i][j] = h2o_int8_madd(acc[i][j], q[j], four);
-                    }
-                }
-            }
+                for (int j = 0; j < H2O_INT8_RN; ++j) {
+                    const int64_t at = col + j*H2O_VEC_N;
 
-            for (int i = 0; i < RM; ++i) {
-                const lanes::floats s = lanes::set1f(scale[row + i].scale);
-                const lanes::floats t = lanes::set1f(scale[row + i].shift);
+                    const h2o_vec x = h2o_vec_fma(t, sums[i][j], s);
+                    const h2o_vec y = h2o_vec_fma(h2o_vec_load(base + at), x, h2o_vec_load(scale_q + at));
 
-                for (int j = 0; j < RN; ++j) {
-                    const int64_t at = col + j*lanes::N;
-
-                    const lanes::floats x = lanes::fma(lanes::to_f32(acc[i][j]), s, t);
-                    const lanes::floats y = lanes::fma(x, lanes::loadf(scale_q + at), lanes::loadf(base + at));
-
-                    lanes::store(logits + (row + i)*H2O_PANEL + at, y);
+                    h2o_vec_store(logits + (row + i)*H2O_PANEL + at, y);
                     max[j] = h2o_vec_max(y, max[j]);
                 }
             }
         }
 
-        for (int j = 0; j < RN; ++j) {
-            lanes::store(most + col + j*lanes::N, max[j]);
+        for (int j = 0; j < H2O_INT8_RN; ++j) {
+            h2o_vec_store(most + col + j*H2O_VEC_N, max[j]);
         }
     }
 }

@@ -1,12 +1,12 @@
 // The matrix product of the fused ops: a tile of rows times a panel of up to 64 columns, in registers.
 //
-// One micro-kernel on ggml's vector wrappers serves AVX2, AVX-512, NEON and the scalar build: RM rows by RN vectors of
-// accumulators stay in registers over the whole inner dimension. Each element of the result is one chain of fused
+// One micro-kernel serves AVX2, AVX-512, NEON and the scalar build: RM rows by RN vectors of accumulators stay in
+// registers over the whole inner dimension. Each element of the result is one chain of fused
 // multiply-adds in the order of k, whatever tile it lies in.
 
 #pragma once
 
-#include "simd-mappings.h"
+#include "h2o-vec.h"
 
 #include <cstdint>
 #include <type_traits>
@@ -24,7 +24,7 @@ struct h2o_gemm_rows {
     int64_t       col;
 };
 
-#if defined(GGML_SIMD) && !defined(__ARM_FEATURE_SVE) && !defined(__riscv_v_intrinsic)
+#ifdef H2O_HAS_SIMD
 
 #if defined(__AVX512F__) || defined(__ARM_NEON)
 static constexpr int H2O_GEMM_RN = 4; // 24 accumulators of 32 registers
@@ -32,38 +32,38 @@ static constexpr int H2O_GEMM_RN = 4; // 24 accumulators of 32 registers
 static constexpr int H2O_GEMM_RN = 2; // 12 of 16
 #endif
 
-static constexpr int H2O_GEMM_COLS = GGML_F32_EPR; // callers pad their columns to a multiple
+static constexpr int H2O_GEMM_COLS = H2O_VEC_N; // callers pad their columns to a multiple
 
-static_assert(H2O_PANEL % (H2O_GEMM_RN*GGML_F32_EPR) == 0, "a panel holds whole micro-tiles");
+static_assert(H2O_PANEL % (H2O_GEMM_RN*H2O_VEC_N) == 0, "a panel holds whole micro-tiles");
 
 // c [RM][ldc] = a [RM] * b [n_k][ldb], or added to what is there, for RN vectors of columns
 template <int RM, int RN>
 static inline void h2o_gemm_kernel(
         int n_k, h2o_gemm_rows a, const float * b, int64_t ldb, float * c, int64_t ldc, bool add) {
-    GGML_F32_VEC acc[RM][RN];
+    h2o_vec acc[RM][RN];
 
     for (int i = 0; i < RM; ++i) {
         for (int j = 0; j < RN; ++j) {
-            acc[i][j] = add ? GGML_F32_VEC_LOAD(c + i*ldc + j*GGML_F32_EPR) : GGML_F32_VEC_ZERO;
+            acc[i][j] = add ? h2o_vec_load(c + i*ldc + j*H2O_VEC_N) : h2o_vec_zero();
         }
     }
 
     for (int k = 0; k < n_k; ++k) {
-        GGML_F32_VEC bv[RN];
+        h2o_vec bv[RN];
         for (int j = 0; j < RN; ++j) {
-            bv[j] = GGML_F32_VEC_LOAD(b + k*ldb + j*GGML_F32_EPR);
+            bv[j] = h2o_vec_load(b + k*ldb + j*H2O_VEC_N);
         }
         for (int i = 0; i < RM; ++i) {
-            const GGML_F32_VEC av = GGML_F32_VEC_SET1(a.data[i*a.row + k*a.col]);
+            const h2o_vec av = h2o_vec_set1(a.data[i*a.row + k*a.col]);
             for (int j = 0; j < RN; ++j) {
-                acc[i][j] = GGML_F32_VEC_FMA(acc[i][j], bv[j], av);
+                acc[i][j] = h2o_vec_fma(acc[i][j], bv[j], av);
             }
         }
     }
 
     for (int i = 0; i < RM; ++i) {
         for (int j = 0; j < RN; ++j) {
-            GGML_F32_VEC_STORE(c + i*ldc + j*GGML_F32_EPR, acc[i][j]);
+            h2o_vec_store(c + i*ldc + j*H2O_VEC_N, acc[i][j]);
         }
     }
 }
@@ -72,10 +72,10 @@ template <int RM>
 static inline void h2o_gemm_columns(
         int n_cols, int n_k, h2o_gemm_rows a, const float * b, int64_t ldb, float * c, int64_t ldc, bool add) {
     int j = 0;
-    for (; j + H2O_GEMM_RN*GGML_F32_EPR <= n_cols; j += H2O_GEMM_RN*GGML_F32_EPR) {
+    for (; j + H2O_GEMM_RN*H2O_VEC_N <= n_cols; j += H2O_GEMM_RN*H2O_VEC_N) {
         h2o_gemm_kernel<RM, H2O_GEMM_RN>(n_k, a, b + j, ldb, c + j, ldc, add);
     }
-    for (; j < n_cols; j += GGML_F32_EPR) {
+    for (; j < n_cols; j += H2O_VEC_N) {
         h2o_gemm_kernel<RM, 1>(n_k, a, b + j, ldb, c + j, ldc, add);
     }
 }

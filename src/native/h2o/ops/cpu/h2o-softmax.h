@@ -37,29 +37,29 @@ static inline float h2o_row_max(const float * x, int64_t n) {
 // x [n] = exp(x - max), whole steps; returns the sum
 static inline float h2o_row_exp(float * x, int64_t n, float max) {
 #ifdef H2O_HAS_VEC
-    static_assert(H2O_ROW_STEP % GGML_F32_EPR == 0, "a step holds whole vectors");
+    static_assert(H2O_ROW_STEP % H2O_VEC_N == 0, "a step holds whole vectors");
 
-    constexpr int n_vec = H2O_ROW_STEP/GGML_F32_EPR;
+    constexpr int n_vec = H2O_ROW_STEP/H2O_VEC_N;
 
-    const GGML_F32_VEC shift = GGML_F32_VEC_SET1(-max);
+    const h2o_vec shift = h2o_vec_set1(-max);
 
-    GGML_F32_VEC sum[n_vec];
+    h2o_vec sum[n_vec];
     for (int j = 0; j < n_vec; ++j) {
-        sum[j] = GGML_F32_VEC_ZERO;
+        sum[j] = h2o_vec_zero();
     }
     for (int64_t i = 0; i < n; i += H2O_ROW_STEP) {
         for (int j = 0; j < n_vec; ++j) {
-            float * at = x + i + j*GGML_F32_EPR;
+            float * at = x + i + j*H2O_VEC_N;
 
-            const GGML_F32_VEC y = ggml_v_expf(GGML_F32_VEC_ADD(GGML_F32_VEC_LOAD(at), shift));
-            GGML_F32_VEC_STORE(at, y);
-            sum[j] = GGML_F32_VEC_ADD(sum[j], y);
+            const h2o_vec y = h2o_vec_exp(h2o_vec_add(h2o_vec_load(at), shift));
+            h2o_vec_store(at, y);
+            sum[j] = h2o_vec_add(sum[j], y);
         }
     }
 
     float lanes[H2O_ROW_STEP];
     for (int j = 0; j < n_vec; ++j) {
-        GGML_F32_VEC_STORE(lanes + j*GGML_F32_EPR, sum[j]);
+        h2o_vec_store(lanes + j*H2O_VEC_N, sum[j]);
     }
     float res = 0.0f;
     for (const float lane : lanes) {

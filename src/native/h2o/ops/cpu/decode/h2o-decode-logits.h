@@ -22,10 +22,10 @@ static inline void h2o_cap_logits(float * x, int64_t n, float cap) {
     int64_t i = 0;
 #ifdef H2O_HAS_VEC
     // tanh(y) = 1 - 2/(e^2y + 1)
-    for (; i + GGML_F32_EPR <= n; i += GGML_F32_EPR) {
-        const GGML_F32_VEC y = ggml_v_expf(GGML_F32_VEC_MUL(GGML_F32_VEC_LOAD(x + i), GGML_F32_VEC_SET1(2.0f/cap)));
-        const GGML_F32_VEC z = h2o_vec_div(GGML_F32_VEC_SET1(-2.0f*cap), GGML_F32_VEC_ADD(y, GGML_F32_VEC_SET1(1.0f)));
-        GGML_F32_VEC_STORE(x + i, GGML_F32_VEC_ADD(z, GGML_F32_VEC_SET1(cap)));
+    for (; i + H2O_VEC_N <= n; i += H2O_VEC_N) {
+        const h2o_vec y = h2o_vec_exp(h2o_vec_mul(h2o_vec_load(x + i), h2o_vec_set1(2.0f/cap)));
+        const h2o_vec z = h2o_vec_div(h2o_vec_set1(-2.0f*cap), h2o_vec_add(y, h2o_vec_set1(1.0f)));
+        h2o_vec_store(x + i, h2o_vec_add(z, h2o_vec_set1(cap)));
     }
 #endif
     for (; i < n; ++i) {

@@ -71,15 +71,15 @@ struct h2o_lanes {
 #elif defined(H2O_HAS_VEC)
 
 struct h2o_lanes {
-    static constexpr int N = GGML_F32_EPR;
-    using vec = GGML_F32_VEC;
+    static constexpr int N = H2O_VEC_N;
+    using vec = h2o_vec;
 
-    static vec   zero()                      { return GGML_F32_VEC_ZERO; }
-    static vec   set1(float x)               { return GGML_F32_VEC_SET1(x); }
-    static void  store(float * x, vec y)     { GGML_F32_VEC_STORE(x, y); }
-    static vec   madd(vec sum, vec a, vec b) { return GGML_F32_VEC_FMA(sum, a, b); }
+    static vec   zero()                      { return h2o_vec_zero(); }
+    static vec   set1(float x)               { return h2o_vec_set1(x); }
+    static void  store(float * x, vec y)     { h2o_vec_store(x, y); }
+    static vec   madd(vec sum, vec a, vec b) { return h2o_vec_fma(sum, a, b); }
 
-    static vec load(const float * row, int64_t j) { return GGML_F32_VEC_LOAD(row + j); }
+    static vec load(const float * row, int64_t j) { return h2o_vec_load(row + j); }
 
 #ifdef __AVX512F__
     static constexpr int N_SUMS = 16;

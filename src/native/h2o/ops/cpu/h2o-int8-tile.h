@@ -1,0 +1,187 @@
+// The products of a tile of the search: a few keys of 8-bit values by a few vectors of queries, a query to a lane.
+
+#pragma once
+
+#include "h2o-gemm.h"
+#include "h2o-inline.h"
+#include "h2o-turn.h"
+#include "h2o-vec.h"
+
+#include "linear/h2o-int8-lanes.h"
+
+#include <cstdint>
+#include <cstring>
+
+#if defined(H2O_HAS_VEC) && defined(__ARM_FEATURE_DOTPROD)
+#define H2O_HAS_INT8_SEARCH
+
+// Largest values, and what is added to those of queries.
+static constexpr int H2O_INT8_QUERY  = 127;
+static constexpr int H2O_INT8_KEY    = 127;
+static constexpr int H2O_INT8_OFFSET = 0;
+
+#elif defined(H2O_HAS_VEC) && defined(H2O_HAS_INT8) && (!defined(__AVX512F__) || defined(__AVX512BW__))
+#define H2O_HAS_INT8_SEARCH
+
+// One side of a product has no sign. Without VNNI two products meet in 16 bits: 2*255*63 is as much as they hold.
+static constexpr int H2O_INT8_QUERY  = 127;
+#if defined(H2O_HAS_VNNI)
+static constexpr int H2O_INT8_KEY    = 127;
+#else
+static constexpr int H2O_INT8_KEY    = 63;
+#endif
+static constexpr int H2O_INT8_OFFSET = 128;
+
+#endif
+
+#ifdef H2O_HAS_INT8_SEARCH
+
+// values that a row holds are a multiple of this
+static constexpr int64_t H2O_INT8_STEP = 16;
+
+// keys of a tile, and vectors of queries
+static constexpr int H2O_INT8_RM = 4;
+static constexpr int H2O_INT8_RN = H2O_GEMM_RN;
+
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+
+// queries [H2O_PANEL][d] as columns of eight values: [d/8][H2O_PANEL][8]
+static inline void h2o_int8_turn(const int8_t * rows, int64_t d, uint8_t * packed) {
+    for (int64_t i = 0; i < H2O_PANEL; ++i) {
+        for (int64_t k = 0; k < d; k += 8) {
+            memcpy(packed + k*H2O_PANEL + i*8, rows + i*d + k, 8);
+        }
+    }
+}
+
+// sums of keys [H2O_INT8_RM][d] and the queries from column `col` on
+static H2O_INLINE void h2o_int8_tile(
+        const int8_t * keys, const uint8_t * queries, int64_t col, int64_t d, h2o_vec (&sums)[H2O_INT8_RM][H2O_INT8_RN]) {
+    // an instruction multiplies two keys by two queries, eight values of each
+    int32x4_t acc[H2O_INT8_RM/2][H2O_INT8_RN*2];
+    for (auto & row : acc) {
+        for (auto & x : row) {
+            x = vdupq_n_s32(0);
+        }
+    }
+
+    for (int64_t k = 0; k < d; k += 8) {
+        int8x16_t q[H2O_INT8_RN*2];
+        for (int j = 0; j < H2O_INT8_RN*2; ++j) {
+            q[j] = vld1q_s8((const int8_t *) queries + k*H2O_PANEL + (col + 2*j)*8);
+        }
+        for (int i = 0; i < H2O_INT8_RM/2; ++i) {
+            const int8x16_t two = vcombine_s8(vld1_s8(keys + 2*i*d + k), vld1_s8(keys + (2*i + 1)*d + k));
+            for (int j = 0; j < H2O_INT8_RN*2; ++j) {
+                acc[i][j] = vmmlaq_s32(acc[i][j], two, q[j]);
+            }
+        }
+    }
+
+    for (int i = 0; i < H2O_INT8_RM/2; ++i) {
+        for (int j = 0; j < H2O_INT8_RN; ++j) {
+            const int64x2_t a = vreinterpretq_s64_s32(acc[i][2*j]);
+            const int64x2_t b = vreinterpretq_s64_s32(acc[i][2*j + 1]);
+
+            sums[2*i]    [j] = vcvtq_f32_s32(vreinterpretq_s32_s64(vtrn1q_s64(a, b)));
+            sums[2*i + 1][j] = vcvtq_f32_s32(vreinterpretq_s32_s64(vtrn2q_s64(a, b)));
+        }
+    }
+}
+
+#else
+
+#if defined(__ARM_FEATURE_DOTPROD)
+
+struct h2o_int8_dot {
+    using ints = int32x4_t;
+
+    static ints    zero  ()                          { return vdupq_n_s32(0); }
+    static ints    load  (const void * p)            { return vreinterpretq_s32_s8(vld1q_s8((const int8_t *) p)); }
+    static ints    set1  (int32_t x)                 { return vdupq_n_s32(x); }
+    static h2o_vec to_f32(ints x)                    { return vcvtq_f32_s32(x); }
+    static ints    madd  (ints acc, ints q, ints key) {
+        return vdotq_s32(acc, vreinterpretq_s8_s32(q), vreinterpretq_s8_s32(key));
+    }
+    static void    keep  (ints &)                    {}
+};
+
+#else
+
+struct h2o_int8_dot {
+    using lanes = h2o_int8_lanes;
+    using ints  = lanes::ints;
+
+    static ints    zero  ()               { return lanes::set1(0); }
+    static ints    load  (const void * p) { return lanes::load(p); }
+    static ints    set1  (int32_t x)      { return lanes::set1(x); }
+    static h2o_vec to_f32(ints x)         { return lanes::to_f32(x); }
+    static ints    madd  (ints acc, ints q, ints key) {
+#if defined(H2O_HAS_VNNI)
+        return lanes::dot8(acc, q, key);
+#else
+        return lanes::add32(acc, lanes::madd16(lanes::madd8(q, key), lanes::ones16()));
+#endif
+    }
+
+    // in a register from here on: GCC reads it again for each row
+    static H2O_INLINE void keep(ints & x) {
+#if defined(_MSC_VER)
+        (void) x;
+#else
+        asm("" : "+v"(x));
+#endif
+    }
+};
+
+static_assert(h2o_int8_lanes::N == H2O_VEC_N, "a query is a lane of both");
+
+#endif
+
+// queries [H2O_PANEL][d] as columns of four values: [d/4][H2O_PANEL][4]
+static inline void h2o_int8_turn(const int8_t * rows, int64_t d, uint8_t * packed) {
+    h2o_turn(rows, d/4, packed);
+}
+
+// sums of keys [H2O_INT8_RM][d] and the queries from column `col` on
+static H2O_INLINE void h2o_int8_tile(
+        const int8_t * keys, const uint8_t * queries, int64_t col, int64_t d, h2o_vec (&sums)[H2O_INT8_RM][H2O_INT8_RN]) {
+    using dot = h2o_int8_dot;
+
+    dot::ints acc[H2O_INT8_RM][H2O_INT8_RN];
+    for (auto & row : acc) {
+        for (auto & x : row) {
+            x = dot::zero();
+        }
+    }
+
+    for (int64_t k = 0; k < d; k += 4) {
+        dot::ints q[H2O_INT8_RN];
+#pragma GCC unroll 4
+        for (int j = 0; j < H2O_INT8_RN; ++j) {
+            q[j] = dot::load(queries + k*H2O_PANEL + (col + j*H2O_VEC_N)*4);
+            dot::keep(q[j]);
+        }
+#pragma GCC unroll 4
+        for (int i = 0; i < H2O_INT8_RM; ++i) {
+            int32_t key;
+            memcpy(&key, keys + i*d + k, sizeof(key));
+
+            const dot::ints four = dot::set1(key);
+#pragma GCC unroll 4
+            for (int j = 0; j < H2O_INT8_RN; ++j) {
+                acc[i][j] = dot::madd(acc[i][j], q[j], four);
+            }
+        }
+    }
+
+    for (int i = 0; i < H2O_INT8_RM; ++i) {
+        for (int j = 0; j < H2O_INT8_RN; ++j) {
+            sums[i][j] = dot::to_f32(acc[i][j]);
+        }
+    }
+}
+
+#endif
+
+#endif
