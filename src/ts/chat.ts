@@ -115,11 +115,14 @@ export class Chat {
   readonly stop: readonly string[]
   /** Special tokens that are a part of the answer's text. */
   readonly shown: ReadonlySet<number>
+  /** Characters of the last message that an answer continues, which are read with each answer; mostly 0. */
+  readonly continued: number
 
   /** Use Model.applyChatTemplate(). */
-  constructor(chat: NativeChat, prompt: string) {
+  constructor(chat: NativeChat, prompt: string, continued: number) {
     natives.set(this, chat)
     this.prompt = prompt
+    this.continued = continued
     this.stop = chat.stops()
     this.shown = new Set(chat.shown())
   }
@@ -180,7 +183,7 @@ export function applyChatTemplate(
 ): Chat {
   const request = requestOf(messages, options)
   const chat = callNative(() => new (native().NativeChat)(model.renderChat(request)))
-  return new Chat(chat, chat.text().toString())
+  return new Chat(chat, chat.text().toString(), continuedIn(messages, request))
 }
 
 /** The same off the main thread. */
@@ -194,7 +197,7 @@ export async function applyChatTemplateAsync(
   await nextTurn() // writing megabytes down and handing them over are two long turns
   const rendering = await abortable(() => model.startChat(request), signal)
   const chat = new (native().NativeChat)(rendering)
-  return new Chat(chat, await decodeInTurns(slicesOf(chat.text())))
+  return new Chat(chat, await decodeInTurns(slicesOf(chat.text())), continuedIn(messages, request))
 }
 
 function requestOf(messages: readonly ChatMessage[], options: ChatOptions): NativeChatRequest {
@@ -232,6 +235,12 @@ function continues(messages: readonly ChatMessage[], options: ChatOptions): bool
   throw invalidArgument(
     'continueFinalMessage needs a last message of the assistant, with a text and no calls',
   )
+}
+
+function continuedIn(messages: readonly ChatMessage[], { continueFinalMessage }: NativeChatRequest): number {
+  if (!continueFinalMessage) return 0
+  const { content, reasoning_content } = messages.at(-1) as ChatMessage
+  return [content, reasoning_content].map((text) => (text ? String(text).length : 0)).reduce((a, b) => a + b)
 }
 
 /** A function that has to be called is the only one, and required: llama.cpp knows no other way. */

@@ -115,6 +115,9 @@ function stopsOf({ stop = [] }: GenerateOptions): readonly string[] {
   if (!Array.isArray(stops) || stops.some((one) => typeof one !== 'string' || one === '')) {
     throw invalidArgument('stop is a string or several, and none of them is empty', { stop })
   }
+  if (stops.some((one) => !one.isWellFormed())) {
+    throw invalidArgument('stop has half of a surrogate pair, which no text has', { stop })
+  }
   return [...stops]
 }
 

@@ -88,6 +88,11 @@ describe('bad input leaves the context as it was', () => {
     ['null as options of decode', (c) => c.decode(1, null as never), 'ERR_H2O_INVALID_ARGUMENT'],
     ['null as options of generate', (c) => c.generate('a', null as never).next(), 'ERR_H2O_INVALID_ARGUMENT'],
     [
+      'a stop of half a surrogate pair',
+      (c) => c.generate('a', { stop: ['\udc00b'] }).next(),
+      'ERR_H2O_INVALID_ARGUMENT',
+    ],
+    [
       'an unknown option',
       (c) => c.prefill('a', { stop: 'x' } as never),
       'ERR_H2O_INVALID_ARGUMENT',

@@ -278,6 +278,7 @@ describe('an option out of bounds', () => {
     [{ mirostatEta: '0' }],
     [{ samplers: ['top_k', 'best'] }],
     [{ samplers: ['__proto__'] }],
+    [{ samplers: Array(17).fill('typ_p') }],
     [{ samplers: [Symbol('x')] }],
     [{ samplers: 'top_k' }],
     [{ samplers: ['dry', 'top_k', 'dry'] }],

@@ -1,6 +1,6 @@
 /** Answers as they grow: what a client is told of a long one, and how often all of it is read for that. */
 
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import type { Chat, ChatAnswer, Context, MessageDelta } from '../../src/ts/index.js'
 import { readingOf } from '../../src/ts/server/reading.js'
 import type { GenerateSummary } from '../../src/ts/types.js'
@@ -11,6 +11,27 @@ beforeAll(async () => {
   context = await toolContext()
 })
 afterAll(() => context.dispose())
+
+it('is read off the main thread, and seldom, behind a long message that it continues', async () => {
+  const begun = 'word '.repeat(20_000)
+  const chat = context.model.applyChatTemplate(
+    [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: begun },
+    ],
+    { continueFinalMessage: true },
+  )
+  const nothing = { message: { role: 'assistant', content: '' }, deltas: [] }
+  const read = vi.fn(() => nothing)
+  const readAsync = vi.fn(async () => nothing)
+  const answer = () => ({ read, readAsync })
+  const reading = readingOf({ chat: { answer, continued: chat.continued } as unknown as Chat } as never)
+  for (let i = 0; i < 1000; ++i) await reading.push('a ')
+  expect(chat.continued).toBe(begun.length)
+  expect(read).not.toHaveBeenCalled()
+  expect(readAsync).toHaveBeenCalled()
+  expect(readAsync.mock.calls.length).toBeLessThan(10)
+})
 
 it('adds up, and the time for it does not grow with the square of its length', async () => {
   const chat = context.model.applyChatTemplate([{ role: 'user', content: 'Hi' }], { tools: [weather] })
@@ -25,7 +46,7 @@ it('adds up, and the time for it does not grow with the square of its length', a
       return answer.readAsync(text, partial)
     },
   })
-  const reading = readingOf({ chat: { answer: () => counted(chat.answer()) } as Chat } as never)
+  const reading = readingOf({ chat: { answer: () => counted(chat.answer()), continued: 0 } as Chat } as never)
   const call = `~{"name": "weather", "arguments": {"city": "${'Paris '.repeat(10_000)}"}}~`
   const text = `<think>${'hm '.repeat(3000)}</think>${call}`
   const deltas: MessageDelta[] = []

@@ -49,8 +49,8 @@ it.each([-1, 1.5, 'all', 2 ** 31])('decode %j is 400', async (decode) => {
   expect((await ask(some, { h2o: { decode } })).status).toBe(400)
 })
 
-it('is 400 where the contexts have no index', async () => {
-  const { status, answer } = await ask(none, { h2o: { decode: 8 } })
+it.each([false, true])('is 400 where the contexts have no index, stream: %j', async (stream) => {
+  const { status, answer } = await ask(none, { h2o: { decode: 8 }, stream })
   expect(status).toBe(400)
   expect(answer.error.h2o_code).toBe('ERR_H2O_INVALID_ARGUMENT')
   expect((await ask(none, { h2o: { decode: 0 } })).status).toBe(200)

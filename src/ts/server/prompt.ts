@@ -5,7 +5,7 @@ import type { Chat, ChatMessage, ChatOptions } from '../chat.js'
 import type { GenerateOptions } from '../generate.js'
 import type { Model, TokenizeOptions } from '../model.js'
 import { OperationQueue } from '../operation-queue.js'
-import type { Sequence } from '../sequence.js'
+import { handleOf, type Sequence } from '../sequence.js'
 import type { DecodeKeys } from '../types.js'
 import { tokenIds } from '../validate.js'
 import { ApiError } from './api-error.js'
@@ -172,6 +172,7 @@ function served(
   const { chunk, denseTail: least } = context.h2o
   if (h2o === false) return { tokens, denseTail: tokens.length, decode: 0 }
   const { dense_tail: given, decode } = (h2o ?? {}) as { dense_tail?: number; decode?: DecodeKeys }
+  if (decode !== undefined) context[handleOf]().keysOf(decode) // throws before a stream has begun
   const tail = denseTail(tokens.length, question, { chunk, least: given ?? least })
   return { tokens, denseTail: tail, ...(decode !== undefined && { decode }) }
 }

@@ -30,7 +30,7 @@ const textReading: Reading = {
   end: async ({ text }) => ({ message: textMessage(text), deltas: [] }),
 }
 
-/** So long an answer is read in 5 milliseconds at worst, and a longer one off the main thread. */
+/** So long a message is read in 5 milliseconds at worst, and a longer one off the main thread. */
 const short = 4096
 /** Each time all of it is read: a longer one when it has grown by this share, or its time would grow with the square. */
 const growth = 1 / 256
@@ -38,13 +38,14 @@ const growth = 1 / 256
 /** What is not in the model's format is told as text. */
 function chatReading(chat: Chat): Reading {
   const answer = chat.answer()
+  const { continued } = chat
   let text = ''
   let nRead = 0
   let told: AssistantMessage = textMessage('')
   const read = async (whole: string, partial: boolean) => {
     nRead = whole.length
     try {
-      const isShort = whole.length <= short
+      const isShort = continued + whole.length <= short
       const next = isShort ? answer.read(whole, partial) : await answer.readAsync(whole, partial)
       told = next.message
       return next
@@ -56,8 +57,8 @@ function chatReading(chat: Chat): Reading {
   return {
     async push(more) {
       text += more
-      const isDue =
-        text.length > nRead && (text.length <= short || text.length - nRead >= growth * text.length)
+      const all = continued + text.length
+      const isDue = text.length > nRead && (all <= short || text.length - nRead >= growth * all)
       return (isDue && (await read(text, true))?.deltas) || []
     },
     async end(summary) {
