@@ -1,10 +1,11 @@
-/** A queue for something that serves operations in the order of asking: one alone, or several beside each other. */
+/** A queue for something that serves operations in the order of asking, small ones first: one alone, or several at once. */
 
 /** `beside`: others of the kind may run meanwhile. */
 export type TurnKind = 'alone' | 'beside'
 
 interface Waiting {
   kind: TurnKind
+  size: number
   start(): void
   cancel(reason: unknown): void
 }
@@ -20,8 +21,10 @@ export class OperationQueue {
 
   /**
    * Resolves when it is the caller's turn, with the function that ends it. An abort gives up the place in the queue.
+   *
+   * @param size of any unit: what is smaller goes first
    */
-  take(signal?: AbortSignal, kind: TurnKind = 'alone'): Promise<() => void> {
+  take(signal?: AbortSignal, kind: TurnKind = 'alone', size = 0): Promise<() => void> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(this.#closed.reason)
       if (signal?.aborted) return reject(signal.reason)
@@ -32,6 +35,7 @@ export class OperationQueue {
       }
       const waiting: Waiting = {
         kind,
+        size,
         start: () => {
           signal?.removeEventListener('abort', onAbort)
           resolve(this.#ending())
@@ -42,7 +46,8 @@ export class OperationQueue {
         },
       }
       signal?.addEventListener('abort', onAbort, { once: true })
-      this.#waiting.push(waiting)
+      const larger = this.#waiting.findIndex((other) => other.size > size)
+      this.#waiting.splice(larger < 0 ? this.#waiting.length : larger, 0, waiting)
       this.#next()
     })
   }

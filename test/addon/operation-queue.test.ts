@@ -18,6 +18,21 @@ describe('OperationQueue', () => {
     expect(log).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
   })
 
+  it('gives what is smaller the next turn', async () => {
+    const queue = new OperationQueue()
+    const begun: string[] = []
+    const sizes = { runs: 9, large: 9, larger: 10, small: 1, equal: 9, smaller: 0 }
+    await Promise.all(
+      Object.entries(sizes).map(async ([name, size]) => {
+        const end = await queue.take(undefined, 'alone', size)
+        begun.push(name)
+        await new Promise(setImmediate)
+        end()
+      }),
+    )
+    expect(begun).toEqual(['runs', 'smaller', 'small', 'large', 'equal', 'larger'])
+  })
+
   it('gives several turns of a kind beside each other, and one alone between them', async () => {
     const queue = new OperationQueue(2)
     const begun: string[] = []

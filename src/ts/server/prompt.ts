@@ -46,7 +46,10 @@ export function promptOptions(
 
 const asPrompt = { addSpecial: true, parseSpecial: true }
 
-/** What an answer may say becomes a grammar, one after the other: of a short schema it can take gigabytes. */
+/**
+ * What an answer may say becomes a grammar, one after the other: of a short schema it can take gigabytes. The shortest goes first,
+ * so that many long ones are no wall before it.
+ */
 const grammars = new OperationQueue()
 
 /** The messages of a body in the template. `options`: their grammar and schema become a part of the chat. */
@@ -65,7 +68,8 @@ export async function chatOf(
   const options = given(body)
   const callsTools = options.tools?.length && options.toolChoice !== 'none'
   const isFree = grammar === undefined && jsonSchema === undefined && !callsTools
-  const end = isFree ? undefined : await grammars.take(signal)
+  const size = () => JSON.stringify([grammar, jsonSchema, options.tools]).length
+  const end = isFree ? undefined : await grammars.take(signal, 'alone', size())
   try {
     const chat = await model.applyChatTemplateAsync(messages, {
       signal,
