@@ -16,12 +16,12 @@ using h2o_vec = float32x4_t;
 
 static constexpr int H2O_VEC_N = 4; // values
 
-static inline h2o_vec h2o_vec_zero()                              { return vdupq_n_f32(0.0f); }
-static inline h2o_vec h2o_vec_set1(float x)                       { return vdupq_n_f32(x); }
-static inline h2o_vec h2o_vec_load(const float * x)               { return vld1q_f32(x); }
-static inline void    h2o_vec_store(float * x, h2o_vec y)         { vst1q_f32(x, y); }
-static inline h2o_vec h2o_vec_add(h2o_vec x, h2o_vec y)           { return vaddq_f32(x, y); }
-static inline h2o_vec h2o_vec_mul(h2o_vec x, h2o_vec y)           { return vmulq_f32(x, y); }
+static inline h2o_vec h2o_vec_zero()                                 { return vdupq_n_f32(0.0f); }
+static inline h2o_vec h2o_vec_set1(float x)                          { return vdupq_n_f32(x); }
+static inline h2o_vec h2o_vec_load(const float * x)                  { return vld1q_f32(x); }
+static inline void    h2o_vec_store(float * x, h2o_vec y)            { vst1q_f32(x, y); }
+static inline h2o_vec h2o_vec_add(h2o_vec x, h2o_vec y)              { return vaddq_f32(x, y); }
+static inline h2o_vec h2o_vec_mul(h2o_vec x, h2o_vec y)              { return vmulq_f32(x, y); }
 static inline h2o_vec h2o_vec_fma(h2o_vec sum, h2o_vec x, h2o_vec y) { return vfmaq_f32(sum, x, y); }
 
 #elif defined(GGML_SIMD) && !defined(__ARM_FEATURE_SVE) && !defined(__riscv_v_intrinsic)
@@ -31,12 +31,12 @@ using h2o_vec = GGML_F32_VEC;
 
 static constexpr int H2O_VEC_N = GGML_F32_EPR;
 
-static inline h2o_vec h2o_vec_zero()                              { return GGML_F32_VEC_ZERO; }
-static inline h2o_vec h2o_vec_set1(float x)                       { return GGML_F32_VEC_SET1(x); }
-static inline h2o_vec h2o_vec_load(const float * x)               { return GGML_F32_VEC_LOAD(x); }
-static inline void    h2o_vec_store(float * x, h2o_vec y)         { GGML_F32_VEC_STORE(x, y); }
-static inline h2o_vec h2o_vec_add(h2o_vec x, h2o_vec y)           { return GGML_F32_VEC_ADD(x, y); }
-static inline h2o_vec h2o_vec_mul(h2o_vec x, h2o_vec y)           { return GGML_F32_VEC_MUL(x, y); }
+static inline h2o_vec h2o_vec_zero()                                 { return GGML_F32_VEC_ZERO; }
+static inline h2o_vec h2o_vec_set1(float x)                          { return GGML_F32_VEC_SET1(x); }
+static inline h2o_vec h2o_vec_load(const float * x)                  { return GGML_F32_VEC_LOAD(x); }
+static inline void    h2o_vec_store(float * x, h2o_vec y)            { GGML_F32_VEC_STORE(x, y); }
+static inline h2o_vec h2o_vec_add(h2o_vec x, h2o_vec y)              { return GGML_F32_VEC_ADD(x, y); }
+static inline h2o_vec h2o_vec_mul(h2o_vec x, h2o_vec y)              { return GGML_F32_VEC_MUL(x, y); }
 static inline h2o_vec h2o_vec_fma(h2o_vec sum, h2o_vec x, h2o_vec y) { return GGML_F32_VEC_FMA(sum, x, y); }
 
 #endif
