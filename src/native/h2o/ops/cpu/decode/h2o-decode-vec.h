@@ -28,19 +28,23 @@ static inline float h2o_value_of(const block_q4_0 * row, int64_t j) {
 
 // N values of a vector, and how many sums of products the registers hold beside what goes into them. load(row, j): those from j on,
 // a multiple of N.
-#if defined(__ARM_NEON) && defined(__aarch64__)
+#ifdef H2O_HAS_VEC
 
 struct h2o_lanes {
-    static constexpr int N      = 4;
+    static constexpr int N = H2O_VEC_N;
+    using vec = h2o_vec;
+
+    static vec   zero()                      { return h2o_vec_zero(); }
+    static vec   set1(float x)               { return h2o_vec_set1(x); }
+    static void  store(float * x, vec y)     { h2o_vec_store(x, y); }
+    static vec   madd(vec sum, vec a, vec b) { return h2o_vec_fma(sum, a, b); }
+
+    static vec load(const float * row, int64_t j) { return h2o_vec_load(row + j); }
+
+    // sums: of each of n vectors, N_SUMS at most; as many are written as a vector has
+#if defined(__ARM_NEON)
     static constexpr int N_SUMS = 16;
-    using vec = float32x4_t;
 
-    static vec   zero()                      { return vdupq_n_f32(0.0f); }
-    static vec   set1(float x)               { return vdupq_n_f32(x); }
-    static void  store(float * x, vec y)     { vst1q_f32(x, y); }
-    static vec   madd(vec sum, vec a, vec b) { return vfmaq_f32(sum, a, b); }
-
-    static vec load(const float * row, int64_t j)       { return vld1q_f32(row + j); }
     static vec load(const ggml_fp16_t * row, int64_t j) { return vcvt_f32_f16(vld1_f16((const __fp16 *) row + j)); }
     static vec load(const ggml_bf16_t * row, int64_t j) {
         return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16((const uint16_t *) row + j), 16));
@@ -59,29 +63,13 @@ struct h2o_lanes {
         return vld1q_f32(x);
     }
 
-    // of each of n vectors, N_SUMS at most; as many are written as a vector has
     template <int n>
     static H2O_INLINE void sums(const vec * x, float * sum) {
         for (int i = 0; i < n; ++i) {
             sum[i] = vaddvq_f32(x[i]);
         }
     }
-};
-
-#elif defined(H2O_HAS_VEC)
-
-struct h2o_lanes {
-    static constexpr int N = H2O_VEC_N;
-    using vec = h2o_vec;
-
-    static vec   zero()                      { return h2o_vec_zero(); }
-    static vec   set1(float x)               { return h2o_vec_set1(x); }
-    static void  store(float * x, vec y)     { h2o_vec_store(x, y); }
-    static vec   madd(vec sum, vec a, vec b) { return h2o_vec_fma(sum, a, b); }
-
-    static vec load(const float * row, int64_t j) { return h2o_vec_load(row + j); }
-
-#ifdef __AVX512F__
+#elif defined(__AVX512F__)
     static constexpr int N_SUMS = 16;
 
     static vec load(const ggml_fp16_t * row, int64_t j) {
