@@ -240,7 +240,7 @@ function continues(messages: readonly ChatMessage[], options: ChatOptions): bool
 function continuedIn(messages: readonly ChatMessage[], { continueFinalMessage }: NativeChatRequest): number {
   if (!continueFinalMessage) return 0
   const { content, reasoning_content } = messages.at(-1) as ChatMessage
-  return [content, reasoning_content].map((text) => (text ? String(text).length : 0)).reduce((a, b) => a + b)
+  return String(content ?? '').length + String(reasoning_content ?? '').length
 }
 
 /** A function that has to be called is the only one, and required: llama.cpp knows no other way. */

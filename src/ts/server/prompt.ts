@@ -68,8 +68,8 @@ export async function chatOf(
   const options = given(body)
   const callsTools = options.tools?.length && options.toolChoice !== 'none'
   const isFree = grammar === undefined && jsonSchema === undefined && !callsTools
-  const size = () => JSON.stringify([grammar, jsonSchema, options.tools]).length
-  const end = isFree ? undefined : await grammars.take(signal, 'alone', size())
+  const source = isFree ? '' : JSON.stringify([grammar, jsonSchema, options.tools])
+  const end = isFree ? undefined : await grammars.take(signal, 'alone', source.length)
   try {
     const chat = await model.applyChatTemplateAsync(messages, {
       signal,
