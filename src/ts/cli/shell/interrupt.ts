@@ -30,9 +30,9 @@ export function abortOnSignal(): Interruptible {
     }
     seen = true
     controller.abort(new Interrupt())
-    // With no listener left the second one has its default effect. Not yet: where the main thread was busy, the second
-    // one is told right behind the first, and with no listener it would be lost
-    setImmediate(release)
+    // With no listener left the second one has its default effect, even where the main thread hangs. Not at once: what
+    // has come and was not told yet is lost with its listener
+    setTimeout(release, 500).unref()
   }
   for (const name of names) process.on(name, onSignal)
   return { controller, release }
