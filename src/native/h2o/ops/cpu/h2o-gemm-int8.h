@@ -89,7 +89,7 @@ static inline void h2o_pack_int8(const float * queries, int64_t d, int8_t * rows
 //   base    [H2O_PANEL] logits of the page's mean
 //   logits  [GGML_H2O_PAGE][H2O_PANEL]
 //   most    [H2O_PANEL] the largest of each column; NaN does not count
-static inline void h2o_int8_score_page(
+static H2O_NOINLINE void h2o_int8_score_page(
         const int8_t * keys, const h2o_int8_scale * scale, const uint8_t * queries, const float * scale_q,
         const float * base, int64_t d, float * logits, float * most) {
     for (int64_t col = 0; col < H2O_PANEL; col += H2O_INT8_RN*H2O_VEC_N) {

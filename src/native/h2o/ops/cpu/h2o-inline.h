@@ -1,9 +1,11 @@
-// For functions whose arguments are to stay in registers.
+// What the compiler is to make one piece of with its caller, whatever its size, or to keep apart.
 
 #pragma once
 
 #if defined(_MSC_VER)
-#define H2O_INLINE __forceinline
+#define H2O_INLINE   __forceinline
+#define H2O_NOINLINE __declspec(noinline)
 #else
-#define H2O_INLINE inline __attribute__((always_inline))
+#define H2O_INLINE   inline __attribute__((always_inline))
+#define H2O_NOINLINE __attribute__((noinline))
 #endif

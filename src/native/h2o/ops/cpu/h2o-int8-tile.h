@@ -124,7 +124,7 @@ struct h2o_int8_dot {
 #endif
     }
 
-    // in a register from here on: GCC reads it again for each row
+    // in a register from here on: GCC reads it again for each row, or keeps a sum in memory
     static H2O_INLINE void keep(ints & x) {
 #if defined(_MSC_VER)
         (void) x;
@@ -155,22 +155,28 @@ static H2O_INLINE void h2o_int8_tile(
         }
     }
 
-    for (int64_t k = 0; k < d; k += 4) {
+    // two pointers reach all keys by offsets that an address takes; one for each key, and sums would leave the registers
+    const int8_t  * low  = keys;
+    const int8_t  * high = keys + H2O_INT8_RM/2*d;
+    const uint8_t * at   = queries + col*4;
+
+    for (int64_t k = 0; k < d; k += 4, low += 4, high += 4, at += 4*H2O_PANEL) {
         dot::ints q[H2O_INT8_RN];
 #pragma GCC unroll 4
         for (int j = 0; j < H2O_INT8_RN; ++j) {
-            q[j] = dot::load(queries + k*H2O_PANEL + (col + j*H2O_VEC_N)*4);
+            q[j] = dot::load(at + j*H2O_VEC_N*4);
             dot::keep(q[j]);
         }
 #pragma GCC unroll 4
         for (int i = 0; i < H2O_INT8_RM; ++i) {
             int32_t key;
-            memcpy(&key, keys + i*d + k, sizeof(key));
+            memcpy(&key, i < H2O_INT8_RM/2 ? low + i*d : high + (i - H2O_INT8_RM/2)*d, sizeof(key));
 
             const dot::ints four = dot::set1(key);
 #pragma GCC unroll 4
             for (int j = 0; j < H2O_INT8_RN; ++j) {
                 acc[i][j] = dot::madd(acc[i][j], q[j], four);
+                dot::keep(acc[i][j]);
             }
         }
     }
