@@ -25,10 +25,19 @@ size_t h2o_linear_f32_work_size(const ggml_tensor *, int) {
 #include <immintrin.h>
 
 // A thread takes a panel of outputs, and of it as many values of the inner dimension at a time as fit its L2 cache
-// unpacked. All rows pass over this, a few at a time, which fit the L1 cache.
+// unpacked. All rows pass over this, a few at a time, which fit the L1 cache. The outputs that the micro-kernel takes at once lie
+// together, in a strip: rows of a whole panel would share a few sets of that cache.
 
 static constexpr int64_t H2O_PANEL_IN  = 512; // a multiple of every block size
 static constexpr int64_t H2O_PANEL_OUT = 128;
+static constexpr int64_t H2O_STRIP     = H2O_GEMM_RN*H2O_VEC_N;
+
+static_assert(H2O_PANEL_OUT % H2O_STRIP == 0, "a panel holds whole strips");
+
+// where an output's column begins in a panel [strips][H2O_PANEL_IN][H2O_STRIP]
+static int64_t h2o_column_at(int64_t j) {
+    return j/H2O_STRIP*H2O_STRIP*H2O_PANEL_IN + j%H2O_STRIP;
+}
 
 // from so many rows on, unpacking the weights costs less than it saves; ggml is slower with experts
 static constexpr int64_t H2O_MIN_ROWS        = 512;
@@ -65,16 +74,16 @@ struct h2o_f32_linear_work {
     }
 
     float * x;     // activations of a slice by expert, [rows][in]
-    float * panel; // weights [in][H2O_PANEL_OUT]
+    float * panel; // weights, as h2o_column_at says
     float * rows;  // some of them as they are unpacked
     float * tail;  // [rows][ld_tail] outputs that go to their place later: no whole vector, or of rows that lie anywhere
 };
 
 }
 
-// four rows of an expert's weights from row n on, values [k, k + n_k), to columns of the panel; zeros where there are no more
+// four rows of an expert's weights from row n on, values [k, k + n_k), to columns of a strip; zeros where there are no more
 static void h2o_unpack_columns(
-        const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, float * rows, float * panel) {
+        const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, float * rows, float * strip) {
     for (int64_t i = 0; i < H2O_TURN; ++i) {
         if (n + i < op.n_out) {
             h2o_row_to_float(op.w->type, op.weights(e, n + i, k), rows + i*H2O_PANEL_IN, n_k);
@@ -89,14 +98,14 @@ static void h2o_unpack_columns(
         __m128 c = _mm_loadu_ps(rows + 2*H2O_PANEL_IN + j);
         __m128 d = _mm_loadu_ps(rows + 3*H2O_PANEL_IN + j);
         _MM_TRANSPOSE4_PS(a, b, c, d);
-        _mm_storeu_ps(panel + (j + 0)*H2O_PANEL_OUT, a);
-        _mm_storeu_ps(panel + (j + 1)*H2O_PANEL_OUT, b);
-        _mm_storeu_ps(panel + (j + 2)*H2O_PANEL_OUT, c);
-        _mm_storeu_ps(panel + (j + 3)*H2O_PANEL_OUT, d);
+        _mm_storeu_ps(strip + (j + 0)*H2O_STRIP, a);
+        _mm_storeu_ps(strip + (j + 1)*H2O_STRIP, b);
+        _mm_storeu_ps(strip + (j + 2)*H2O_STRIP, c);
+        _mm_storeu_ps(strip + (j + 3)*H2O_STRIP, d);
     }
     for (; j < n_k; ++j) {
         for (int64_t i = 0; i < H2O_TURN; ++i) {
-            panel[j*H2O_PANEL_OUT + i] = rows[i*H2O_PANEL_IN + j];
+            strip[j*H2O_STRIP + i] = rows[i*H2O_PANEL_IN + j];
         }
     }
 }
@@ -112,20 +121,24 @@ static void h2o_f32_panel(const h2o_f32_linear & op, const h2o_f32_linear_work &
         const int64_t n_k = std::min(H2O_PANEL_IN, op.n_in - k);
 
         for (int64_t j = 0; j < GGML_PAD(n_cols, H2O_GEMM_COLS); j += H2O_TURN) {
-            h2o_unpack_columns(op, panel.expert, panel.begin + j, k, n_k, work.rows, work.panel + j);
+            h2o_unpack_columns(op, panel.expert, panel.begin + j, k, n_k, work.rows, work.panel + h2o_column_at(j));
         }
-        const auto multiply = [&](int64_t n, int64_t from, float * c, int64_t ldc) {
+        const auto multiply = [&](int64_t begin, int64_t end, float * c, int64_t ldc) {
             for (int64_t i = 0; i < n_rows; i += H2O_GEMM_RM) {
                 const int64_t n_here = std::min<int64_t>(H2O_GEMM_RM, n_rows - i);
                 const h2o_gemm_rows here = { x + i*op.n_in + k, op.n_in, 1 };
-                h2o_gemm(n_here, n, n_k, here, work.panel + from, H2O_PANEL_OUT, c + i*ldc, ldc, k > 0);
+
+                for (int64_t j = begin, next; j < end; j = next) {
+                    next = std::min(end, (j/H2O_STRIP + 1)*H2O_STRIP);
+                    h2o_gemm(n_here, next - j, n_k, here, work.panel + h2o_column_at(j), H2O_STRIP, c + i*ldc + j - begin, ldc, k > 0);
+                }
             }
         };
         if (n_whole > 0) {
-            multiply(n_whole, 0, op.out_row(panel.rows.first) + panel.begin, op.n_out);
+            multiply(0, n_whole, op.out_row(panel.rows.first) + panel.begin, op.n_out);
         }
         if (n_whole < n_cols) {
-            multiply(GGML_PAD(n_cols - n_whole, H2O_GEMM_COLS), n_whole, work.tail, op.ld_tail);
+            multiply(n_whole, GGML_PAD(n_cols, H2O_GEMM_COLS), work.tail, op.ld_tail);
         }
     }
     for (int64_t i = 0; n_whole < n_cols && i < n_rows; ++i) {
