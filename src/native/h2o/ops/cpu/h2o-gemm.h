@@ -48,13 +48,17 @@ static inline void h2o_gemm_kernel(
         }
     }
 
-    for (int k = 0; k < n_k; ++k) {
+    // two pointers reach all rows by offsets that an address takes; one for each row would not fit the registers
+    const float * low  = a.data;
+    const float * high = a.data + RM/2*a.row;
+
+    for (int k = 0; k < n_k; ++k, b += ldb, low += a.col, high += a.col) {
         h2o_vec bv[RN];
         for (int j = 0; j < RN; ++j) {
-            bv[j] = h2o_vec_load(b + k*ldb + j*H2O_VEC_N);
+            bv[j] = h2o_vec_load(b + j*H2O_VEC_N);
         }
         for (int i = 0; i < RM; ++i) {
-            const h2o_vec av = h2o_vec_set1(a.data[i*a.row + k*a.col]);
+            const h2o_vec av = h2o_vec_set1(i < RM/2 ? low[i*a.row] : high[(i - RM/2)*a.row]);
             for (int j = 0; j < RN; ++j) {
                 acc[i][j] = h2o_vec_fma(acc[i][j], bv[j], av);
             }
