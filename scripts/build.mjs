@@ -10,6 +10,7 @@ import { requireCudaToolkit } from './lib/cuda-toolkit.mjs'
 import { Failure, main, UsageFailure } from './lib/fail.mjs'
 import { layout } from './lib/layout.mjs'
 import { LoggedBuild } from './lib/logged-build.mjs'
+import { print } from './lib/print.mjs'
 import { homeOfPackage } from './lib/run.mjs'
 import { compilerEnv, jobs, requireToolchain } from './lib/toolchain.mjs'
 import { vendor } from './lib/vendor.mjs'
@@ -129,7 +130,7 @@ await main(async () => {
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
-  if (values.help) return console.log(HELP)
+  if (values.help) return print(HELP)
   const asksForCuda = values.cuda || values.jetson
   if (asksForCuda && values.cpu) throw new UsageFailure('--cpu excludes --cuda and --jetson.')
   if (values['cuda-arch'] !== undefined) {

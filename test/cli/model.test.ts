@@ -1,11 +1,22 @@
 // `h2o-prefill model` as a user has it, with a stand-in for pip.
 
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { catalogue } from '../../scripts/lib/models.mjs'
-import { spawnCli, start } from './support/spawn.js'
+import { root, spawnCli, start } from './support/spawn.js'
 
 let folder: string
 beforeAll(() => {
@@ -43,6 +54,16 @@ test.each(
   const { code, err } = await spawnCli(['model', 'smollm2-135m', '--to', resolve(folder, name)])
   expect(code).toBe(1)
   expect(err).toMatch(/error: the folder \S+ cannot be used: (ENOTDIR|ENOENT).*\n$/)
+})
+
+const written = ['model', 'model --help', 'model a/b:Q8_0', 'build --help', '--help']
+
+test.skipIf(process.platform !== 'linux').each(written)('a full disk is an error: %s', (line) => {
+  const full = openSync('/dev/full', 'w')
+  const argv = [join(root, 'bin/h2o-prefill.js'), ...line.split(' ')]
+  const { status, stderr } = spawnSync(process.execPath, argv, { stdio: ['ignore', full, 'pipe'] })
+  closeSync(full)
+  expect([status, stderr.toString()]).toEqual([1, expect.stringMatching(/^.*error: .*ENOSPC.*\n$/)])
 })
 
 describe.skipIf(process.platform === 'win32')('with a pip that', () => {
