@@ -3,7 +3,7 @@ import { chmod, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { checkNoInput, writeParts } from '../../src/ts/cli/shell/output-file.js'
+import { checkNoInput, checkTarget, writeParts } from '../../src/ts/cli/shell/output-file.js'
 import { WholeFile } from '../../src/ts/cli/shell/whole-file.js'
 
 let folder: string
@@ -46,6 +46,17 @@ it('leaves what was there where a part cannot be made', async () => {
   }
   await expect(writeParts(path, parts(), never)).rejects.toThrow(/cannot write .*no memory/)
   await expectUnchanged()
+})
+
+it('is tried before the work, and as it was then', async () => {
+  await checkTarget('-o', path)
+  await checkTarget('-o', join(folder, 'new'))
+  await expectUnchanged()
+  const tooLong = join(folder, 'x'.repeat(240)) // with what its part has behind the name
+  await expect(checkTarget('-o', tooLong)).rejects.toThrow(/^-o .*x cannot be written: ENAMETOOLONG$/)
+  if (process.platform !== 'linux') return
+  await checkTarget('-o', '/dev/null')
+  await expect(checkTarget('-o', '/proc/x')).rejects.toMatchObject({ code: 'ERR_CLI_USAGE' })
 })
 
 it('is no file that is read', async () => {

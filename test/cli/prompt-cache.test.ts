@@ -154,11 +154,13 @@ it('refuses the file of another model, one of other options, and a damaged one',
 
 it('a file that cannot be read or written is an error of usage, before anything is read', async () => {
   expect((await cli('-m', f.model, '-p', begin, ...sizes, '--prompt-cache', f.folder)).code).toBe(2)
-  const argv = ['-m', f.model, '-p', begin, ...sizes, '--prompt-cache', join(f.folder, 'no', 'x')]
-  const { code, out, err } = await cli(...argv)
-  expect([code, out, err]).toEqual([
-    2,
-    '',
-    expect.stringMatching(/^h2o-prefill: error: .*prompt cache.*ENOENT/),
-  ])
+  const paths = [join(f.folder, 'no', 'x'), ...(process.platform === 'linux' ? ['/proc/x'] : [])]
+  for (const path of paths) {
+    const { code, out, err } = await cli('-m', f.model, '-p', begin, ...sizes, '--prompt-cache', path)
+    expect([code, out, err]).toEqual([
+      2,
+      '',
+      expect.stringMatching(/^h2o-prefill: error: cannot write the prompt cache.*ENOENT\n$/),
+    ])
+  }
 })

@@ -1,12 +1,11 @@
 // --prompt-cache: the state of a context in a file, for the next prompt that begins in the same way.
-import { access, constants, open } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { open } from 'node:fs/promises'
 import { H2oError } from '../../errors.js'
 import type { Context } from '../../index.js'
 import type { FlagsOf } from '../flags/option.js'
 import type { promptCacheRows } from '../flags/options.js'
 import { UsageError } from '../shell/usage-error.js'
-import { WholeFile, wrongKind } from '../shell/whole-file.js'
+import { checkWritable, WholeFile, wrongKind } from '../shell/whole-file.js'
 
 type PromptCacheFlags = FlagsOf<typeof promptCacheRows>
 
@@ -25,8 +24,7 @@ export async function readPromptCache({
   if (path === undefined) return undefined
   const wrong = await wrongKind(path)
   if (wrong !== undefined) throw new UsageError(`cannot use the prompt cache ${path}: ${wrong}`)
-  if (!promptCacheRo)
-    await access(dirname(path), constants.W_OK).catch((error) => throwUnwritable(path, error))
+  if (!promptCacheRo) await checkWritable(path).catch((error) => throwUnwritable(path, error))
   try {
     const file = await open(path)
     try {
@@ -99,5 +97,6 @@ export async function writePromptCache(
 }
 
 function throwUnwritable(path: string, error: unknown): never {
-  throw new UsageError(`cannot write the prompt cache ${path}: ${(error as NodeJS.ErrnoException).code}`)
+  const { code, message } = error as NodeJS.ErrnoException
+  throw new UsageError(`cannot write the prompt cache ${path}: ${code ?? message}`)
 }

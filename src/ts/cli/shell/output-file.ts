@@ -3,10 +3,10 @@ import { type FileHandle, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { UsageError } from './usage-error.js'
-import { WholeFile, wrongKind } from './whole-file.js'
+import { checkWritable, WholeFile, wrongKind } from './whole-file.js'
 
 /**
- * Before a prefill that takes minutes: is there a folder that the file can go to?
+ * Before a prefill that takes minutes: can the file be written?
  *
  * @throws UsageError
  */
@@ -17,6 +17,10 @@ export async function checkTarget(flag: string, path: string): Promise<void> {
   const folder = dirname(path)
   if ((await kindOf(folder)) !== 'folder')
     throw new UsageError(`${flag} ${path}: there is no directory ${folder}`)
+  if ((await wrongKind(path)) !== undefined) return // a device
+  await checkWritable(path).catch(({ code, message }) => {
+    throw new UsageError(`${flag} ${path} cannot be written: ${code ?? message}`)
+  })
 }
 
 /** What a command reads, as its flags have it. */

@@ -9,6 +9,12 @@ export async function wrongKind(path: string): Promise<string | undefined> {
   return found === undefined || found.isFile() ? undefined : 'it is no regular file'
 }
 
+/** Before long work: makes a file where WholeFile will, and removes it. Rejects with what open() rejects with. */
+export async function checkWritable(path: string): Promise<void> {
+  const whole = await WholeFile.open(path)
+  await whole.drop()
+}
+
 export class WholeFile {
   readonly #path: string
   readonly #part: string
