@@ -2,9 +2,9 @@
 // pin.
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, open, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { H2oError } from '../../errors.js'
 import type { FlashAttn, KvType } from '../../index.js'
@@ -33,9 +33,14 @@ export function stockProgram(given: string | undefined): string {
   const exe = process.platform === 'win32' ? '.exe' : ''
   const program = given ?? join(packageRoot(), 'build-stock', 'bin', `stock-logits${exe}`)
   if (existsSync(program)) return program
-  throw new H2oError('ERR_H2O_NO_BINARY', `stock llama.cpp is not built: there is no ${program}`, {
-    hint: 'npm run build:stock in a clone of the repository builds it; or give a saved file: --kl-divergence-base FILE',
+  throw noStock(`stock llama.cpp is not built: there is no ${program}`, program)
+}
+
+function noStock(message: string, program: string, cause?: unknown): H2oError {
+  return new H2oError('ERR_H2O_NO_BINARY', message, {
+    hint: 'npm run build:stock in a clone of the repository builds stock-logits; or give a saved file: --kl-divergence-base FILE',
     details: { program },
+    cause,
   })
 }
 
@@ -48,7 +53,9 @@ export async function stockReference(options: StockOptions): Promise<Reference> 
   return {
     async begin(_, tokens, signal) {
       await writeFile(tokensFile, tokens)
+      await rm(logitsFile, { force: true })
       await runStock(options, tokensFile, logitsFile, signal)
+      await checkLogits(options, logitsFile, tokens.length)
     },
     async call({ pos, n, counts }) {
       const from = Math.max(pos, first)
@@ -61,7 +68,7 @@ export async function stockReference(options: StockOptions): Promise<Reference> 
         for (let done = 0; done < bytes.length; ) {
           const at = (from - first) * nVocab * 4 + done
           const { bytesRead } = await file.read(bytes, done, bytes.length - done, at)
-          if (bytesRead === 0) throw new Error('stock-logits wrote fewer logits than there are tokens')
+          if (bytesRead === 0) throw new Error(`the logits of ${options.program} were cut short`)
           done += bytesRead
         }
       } finally {
@@ -89,10 +96,37 @@ async function runStock(
     String(value),
   ])
   try {
-    await promisify(execFile)(program, [model, tokens, logits, ...flags], { signal, maxBuffer: 1 << 24 })
+    // resolved: a bare name would be looked for in PATH alone
+    await promisify(execFile)(resolve(program), [model, tokens, logits, ...flags], {
+      signal,
+      maxBuffer: 1 << 24,
+    })
   } catch (error) {
     signal.throwIfAborted()
-    const said = (error as { stderr?: string }).stderr?.trim().split('\n').at(-1)
-    throw new Error(said || `stock-logits failed: ${(error as Error).message}`, { cause: error })
+    throw failureOf(program, error as Ended)
   }
+}
+
+type Ended = NodeJS.ErrnoException & { stderr?: string; signal?: string | null }
+
+/** Without the command line that Node tells, which is of temporary files. */
+function failureOf(program: string, error: Ended): Error {
+  const { code, syscall, stderr, signal } = error
+  if (syscall !== undefined) return noStock(`${program} cannot be run: ${code}`, program, error)
+  const said = stderr?.trim().split('\n').at(-1) ?? ''
+  if (said.startsWith('stock-logits: ')) return new Error(said, { cause: error })
+  const end = `${program} ended with ${signal ?? `status ${code}`}`
+  return new Error(said === '' ? end : `${end}: ${said}`, { cause: error })
+}
+
+/** Anything can be named by --stock. */
+async function checkLogits({ program, nVocab, first }: StockOptions, file: string, nTokens: number) {
+  const expected = (nTokens - first) * nVocab * 4
+  const size = await stat(file).then(
+    (found) => found.size,
+    () => 0,
+  )
+  if (size === expected) return
+  const wrote = size === 0 ? 'no logits' : `${size} bytes of logits in place of ${expected}`
+  throw noStock(`${program} is not the stock-logits of this version: it wrote ${wrote}`, program)
 }
