@@ -107,9 +107,10 @@ export function callNative<T>(work: () => T): T {
   }
 }
 
-/** Adds the last line that llama.cpp logged: it is mostly the reason. */
+/** Adds the last line that llama.cpp logged: it is mostly the reason, unless the message has it. */
 function describe(message: string, details: Record<string, unknown> | undefined): string {
   const lines = typeof details?.log === 'string' ? details.log.trim().split('\n') : []
+  if (lines.some((line) => line !== '' && message.trim().endsWith(line.trim()))) return message
   const reasons = lines.filter(
     (line) => !/failed to load model$|failed to initialize the context$/.test(line.trim()),
   )

@@ -122,9 +122,17 @@ describe('grammar', () => {
     expect(context.position).toBe('Before'.length) // nothing was touched
   })
 
-  it('says what is wrong with it', async () => {
+  it.each([
+    ["error parsing grammar: Undefined rule identifier 'bar'", 'root ::= "a" bar'],
+    ["error parsing grammar: expecting '}' at ", 'root ::= "a"{1,2'],
+    ["grammar does not contain a 'root' symbol", 'x ::= "a"'],
+    ['unsupported grammar, left recursion detected for nonterminal at index 0', 'root ::= root "a"'],
+    ['failed to parse grammar', ' '],
+    ['it is nested too deeply', '('.repeat(200000)],
+  ])('says once what is wrong with it: %s', async (reason, grammar) => {
     await using context = await tinyContext()
-    await expect(say(context, { grammar: 'root ::= "a" bar' })).rejects.toThrow(/'bar'/)
+    const message = `the grammar is refused: ${reason}`
+    await expect(say(context, { grammar })).rejects.toMatchObject({ message })
   })
 
   it('goes through groups in each other', async () => {
