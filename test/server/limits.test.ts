@@ -17,6 +17,12 @@ async function slowServer(options: TestServerOptions = {}): Promise<TestServer> 
   return startServer({ ...options, context: { model } })
 }
 
+/** Its grammar takes seconds. */
+function slowSchema(): object {
+  const properties = Array.from({ length: 9000 }, (_, i) => [`p${i}`, { type: 'string', pattern: '^a$' }])
+  return { required: properties.map(([name]) => name), properties: Object.fromEntries(properties) }
+}
+
 /** A request that reads its prompt now; `leave` ends the connection. */
 async function reading(s: TestServer, stream: boolean) {
   const controller = new AbortController()
@@ -49,11 +55,7 @@ describe('a client that leaves', () => {
 
   it('in the middle of a grammar that takes for ever', async () => {
     await using s = await startServer()
-    const properties = Array.from({ length: 9000 }, (_, i) => [`p${i}`, { type: 'string', pattern: '^a$' }])
-    const json_schema = {
-      required: properties.map(([name]) => name),
-      properties: Object.fromEntries(properties),
-    }
+    const json_schema = slowSchema()
     const controller = new AbortController()
     const body = JSON.stringify({ prompt: 'x', json_schema })
     const headers = { 'content-type': 'application/json' }
@@ -308,6 +310,33 @@ it('writes texts as tokens one after the other, and as many wait as for contexts
   await left
   await until(async () => (await ask()) === 200)
   expect(await Promise.all([ask(), ask()])).toEqual([200, 200])
+})
+
+it('writes texts as tokens while grammars of chats that are counted are made', async () => {
+  await using s = await startServer()
+  const messages = [{ role: 'user', content: 'x' }]
+  const json_schema = slowSchema()
+  const tools = [{ type: 'function', function: { name: 'f', parameters: json_schema } }]
+  const chats = [
+    ['/apply-template', { messages, json_schema }],
+    ['/v1/chat/completions/input_tokens', { messages, tools }],
+    ['/v1/messages/count_tokens', { messages, tools: [{ name: 'f', input_schema: json_schema }] }],
+  ] as const
+  const controller = new AbortController()
+  const slow = chats.map(async ([path, body]) => {
+    const { signal } = controller
+    const headers = { 'content-type': 'application/json' }
+    return fetch(s.url + path, { method: 'POST', signal, headers, body: JSON.stringify(body) }).catch(
+      () => path,
+    )
+  })
+  await sleep(300)
+  const { status } = await s.post('/apply-template', { messages })
+  const counted = s.post('/tokenize', { content: 'ab' }).then((answer) => answer.json())
+  expect(await Promise.race([counted, ...slow])).toEqual({ tokens: [97, 98] })
+  expect(status).toBe(200)
+  controller.abort()
+  expect(await Promise.all(slow)).toEqual(chats.map(([path]) => path))
 })
 
 it('keeps so much for clients that do not take the tokens of their texts, and no more', async () => {

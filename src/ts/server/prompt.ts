@@ -52,13 +52,23 @@ const asPrompt = { addSpecial: true, parseSpecial: true }
  */
 const grammars = new OperationQueue()
 
+/** Whether one is made of what a body and its options say. */
+export function makesGrammar(
+  { tools, tool_choice }: RequestBody,
+  { grammar, jsonSchema }: GenerateOptions,
+): boolean {
+  const callsTools = (tools as unknown[] | undefined)?.length && tool_choice !== 'none'
+  return grammar !== undefined || jsonSchema !== undefined || Boolean(callsTools)
+}
+
 /** The messages of a body in the template. `options`: their grammar and schema become a part of the chat. */
 export async function chatOf(
   body: RequestBody,
   { model, template, prefillAssistant }: PromptSettings,
   signal: AbortSignal,
-  { grammar, jsonSchema }: GenerateOptions,
+  constraint: GenerateOptions,
 ): Promise<{ chat: Chat; messages: ChatMessage[] }> {
+  const { grammar, jsonSchema } = constraint
   const { continue_final_message: isContinued = prefillAssistant } = body
   const { messages, continueFinalMessage } = continued(
     toChatMessages(body.messages as ChatMessage[]),
@@ -66,10 +76,8 @@ export async function chatOf(
   )
   await nextTurn() // writing them down takes as long as reading them took
   const options = given(body)
-  const callsTools = options.tools?.length && options.toolChoice !== 'none'
-  const isFree = grammar === undefined && jsonSchema === undefined && !callsTools
-  const source = isFree ? '' : JSON.stringify([grammar, jsonSchema, options.tools])
-  const end = isFree ? undefined : await grammars.take(signal, 'alone', source.length)
+  const source = makesGrammar(body, constraint) && JSON.stringify([grammar, jsonSchema, options.tools])
+  const end = source ? await grammars.take(signal, 'alone', source.length) : undefined
   try {
     const chat = await model.applyChatTemplateAsync(messages, {
       signal,

@@ -10,7 +10,7 @@ import { ApiError } from '../api-error.js'
 import { optionsOf, type RequestBody } from '../fields.js'
 import { limited } from '../limits.js'
 import { QueueFull } from '../pool.js'
-import { chatOf, tokensOf } from '../prompt.js'
+import { chatOf, makesGrammar, tokensOf } from '../prompt.js'
 import { fromMessages } from '../translate/messages.js'
 import { fromResponses } from '../translate/responses.js'
 import { chatBody, detokenizeBody, messagesBody, mostTokens, responsesBody, tokenizeBody } from './bodies.js'
@@ -20,7 +20,13 @@ interface TokenRoute {
   urls: readonly string[]
   body: object
   /** What is sent: an object, or JSON. */
-  answer(body: RequestBody, service: Service, signal: AbortSignal): Promise<object | string>
+  answer(body: RequestBody, service: Service, turn: Turn): Promise<object | string>
+}
+
+interface Turn {
+  signal: AbortSignal
+  /** Gives up the place for so long. */
+  aside<T>(work: () => Promise<T>): Promise<T>
 }
 
 interface TokenizeBody {
@@ -34,7 +40,7 @@ const tokenRoutes: readonly TokenRoute[] = [
   {
     urls: ['/tokenize'],
     body: tokenizeBody,
-    async answer(body, service, signal) {
+    async answer(body, service, { signal }) {
       const { content = '', add_special, parse_special = true, with_pieces } = body as TokenizeBody
       const options = { addSpecial: add_special === true, parseSpecial: parse_special }
       const tokens = await tokensOf(content, service, signal, options)
@@ -52,38 +58,44 @@ const tokenRoutes: readonly TokenRoute[] = [
   {
     urls: ['/apply-template'],
     body: chatBody,
-    async answer(body, service, signal) {
-      return { prompt: (await chatOf(body, service, signal, optionsOf(body))).chat.prompt }
+    async answer(body, service, turn) {
+      return { prompt: await promptOf(body, service, turn) }
     },
   },
   {
     urls: ['/v1/chat/completions/input_tokens', '/chat/completions/input_tokens'],
     body: chatBody,
-    async answer(body, service, signal) {
-      return { object: 'response.input_tokens', input_tokens: await countOf(body, service, signal) }
+    async answer(body, service, turn) {
+      return { object: 'response.input_tokens', input_tokens: await countOf(body, service, turn) }
     },
   },
   {
     urls: ['/v1/responses/input_tokens', '/responses/input_tokens'],
     body: responsesBody,
-    async answer(body, service, signal) {
-      const input_tokens = await countOf(fromResponses(body), service, signal)
+    async answer(body, service, turn) {
+      const input_tokens = await countOf(fromResponses(body), service, turn)
       return { object: 'response.input_tokens', input_tokens }
     },
   },
   {
     urls: ['/v1/messages/count_tokens'],
     body: messagesBody,
-    async answer(body, service, signal) {
-      return { input_tokens: await countOf(fromMessages(body), service, signal) }
+    async answer(body, service, turn) {
+      return { input_tokens: await countOf(fromMessages(body), service, turn) }
     },
   },
 ]
 
 /** Tokens of a chat's prompt. */
-async function countOf(body: RequestBody, service: Service, signal: AbortSignal): Promise<number> {
-  const { chat } = await chatOf(body, service, signal, optionsOf(body))
-  return (await tokensOf(chat.prompt, service, signal)).length
+async function countOf(body: RequestBody, service: Service, turn: Turn): Promise<number> {
+  return (await tokensOf(await promptOf(body, service, turn), service, turn.signal)).length
+}
+
+/** llama.cpp writes no chat without its grammar, which takes seconds and waits for others. No text waits for it. */
+async function promptOf(body: RequestBody, service: Service, { signal, aside }: Turn): Promise<string> {
+  const options = optionsOf(body)
+  const write = async () => (await chatOf(body, service, signal, options)).chat.prompt
+  return makesGrammar(body, options) ? aside(write) : write()
 }
 
 const idsOf = (tokens: Int32Array) => tokens.join()
@@ -132,10 +144,20 @@ export const addTokens: AddRoutes = (serving) => {
         open++
         finished(reply.raw, () => open--)
         return limited(reply, service, async ({ signal }) => {
-          const end = await queue.take(signal)
-          try {
+          let leave = () => {}
+          const enter = async () => {
+            leave = await queue.take(signal)
             if (untaken > mostUntaken) throw new QueueFull(1)
-            const given = await answer(request.body as RequestBody, service, signal)
+          }
+          const aside: Turn['aside'] = async (work) => {
+            leave()
+            const made = await work()
+            await enter()
+            return made
+          }
+          try {
+            await enter()
+            const given = await answer(request.body as RequestBody, service, { signal, aside })
             const text = typeof given === 'string' ? given : JSON.stringify(given)
             untaken += text.length
             finished(reply.raw, () => {
@@ -144,7 +166,7 @@ export const addTokens: AddRoutes = (serving) => {
             reply.type('application/json')
             return text
           } finally {
-            end()
+            leave()
           }
         })
       })
