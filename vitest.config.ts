@@ -1,4 +1,15 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+
+// Temporary files of all tests go with the run: hooks that remove them do not run where all tests of a file are
+// skipped, nor where a signal ends the run. This file is loaded for each project
+if (!basename(tmpdir()).startsWith('h2o-tests-')) {
+  const folder = mkdtempSync(join(tmpdir(), 'h2o-tests-'))
+  for (const name of ['TMPDIR', 'TMP', 'TEMP']) process.env[name] = folder
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }))
+}
 
 // builds the library once more: by itself, when everything else is through
 const BUILDS = 'test/package/**'
@@ -9,6 +20,7 @@ export default defineConfig({
     // a test that loads the addon uses every core and some GB: no more than two at a time, each in its own process
     pool: 'forks',
     maxWorkers: 2,
+    setupFiles: 'test/run-ended.ts',
     testTimeout: 120_000,
     hookTimeout: 120_000,
     projects: [

@@ -59,11 +59,13 @@ const OPTIONS = {
 const out = fileURLToPath(new URL('../../build/fuzz/', import.meta.url))
 let values
 let nFindings = 0
-/** Ctrl-C: the mutant at hand is the last one, and what ran is counted. */
+/** Ctrl-C and SIGTERM: the mutant at hand is the last one, and what ran is counted. */
 let isStopped = false
-process.once('SIGINT', () => {
-  isStopped = true
-})
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, () => {
+    isStopped = true
+  })
+}
 
 await main(() => {
   values = parseArgs({ options: OPTIONS }).values
