@@ -79,7 +79,7 @@ async function buildNative(paths, values) {
   if (values.tools) defines.push('H2O_BUILD_TOOLS=ON')
   const isCuda = isOn(folder, 'GGML_CUDA')
   const cuda = wantsCuda(defines) ?? isCuda
-  if (cuda && !isCuda) defines.push(...requireCudaToolkit(defines)) // else it was whole, where the cache says
+  if (cuda && !isCuda) defines.push(...requireCudaToolkit(defines, folder)) // else it was whole, where the cache says
 
   vendor(paths, { from: values.from, say: (line) => console.error(line) })
 

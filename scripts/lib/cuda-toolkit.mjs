@@ -1,8 +1,7 @@
 // Is the CUDA toolkit whole? Asked before a build with CUDA is configured: CMake's messages name targets, not packages.
 
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Failure } from './fail.mjs'
@@ -21,10 +20,11 @@ const PARTS = {
 }
 
 /**
- * Fails unless all parts are there. Returns what CMake has to be told about them. @param {string[]} defines KEY=VALUE
+ * Fails unless all parts are there. Returns what CMake has to be told about them.
+ * @param {string[]} defines KEY=VALUE  @param {string} build the folder that the build goes to
  */
-export function requireCudaToolkit(defines) {
-  const found = look(defines)
+export function requireCudaToolkit(defines, build) {
+  const found = look(defines, join(build, 'cuda-toolkit'))
   if (!found) return [] // no opinion: the configuration itself says what it does not like
   const noVmm = defines.some((define) => /^GGML_CUDA_NO_VMM(:\w+)?=(ON|1|TRUE|YES)$/i.test(define))
   const parts = found.runtime ? Object.keys(PARTS) : ['nvcc', 'runtime'] // without it, CMake looks for no other
@@ -36,8 +36,9 @@ export function requireCudaToolkit(defines) {
   return compilerIsGiven || has('nvcc') ? [] : [`CMAKE_CUDA_COMPILER=${found.nvcc}`]
 }
 
-function look(defines) {
-  const scratch = mkdtempSync(join(tmpdir(), 'h2o-cuda-'))
+/** In a folder with a name that the next build knows: where a signal ends this one, it stays. */
+function look(defines, scratch) {
+  rmSync(scratch, { recursive: true, force: true })
   try {
     const given = defines.map((define) => `-D${define}`)
     const args = ['-S', PROBE, '-B', scratch, '--no-warn-unused-cli', ...generator(scratch), ...given]

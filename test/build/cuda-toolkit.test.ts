@@ -1,10 +1,10 @@
 // On Windows CMake takes the toolkit from Visual Studio, which cannot be faked with files.
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { requireCudaToolkit } from '../../scripts/lib/cuda-toolkit.mjs'
+import { requireCudaToolkit as requireIn } from '../../scripts/lib/cuda-toolkit.mjs'
 import { fakeToolkit, PARTS } from './fake-toolkit.js'
 
 let root: string
@@ -12,6 +12,8 @@ beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'h2o-toolkit-'))
 })
 afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+const requireCudaToolkit = (defines: string[]) => requireIn(defines, join(root, 'build'))
 
 const PACKAGES = {
   runtime: 'cuda-cudart-dev-12-6',
@@ -23,6 +25,14 @@ const PACKAGES = {
 describe.skipIf(process.platform === 'win32')('the CUDA toolkit', () => {
   test('a whole one is enough', () => {
     expect(requireCudaToolkit([...fakeToolkit(root), 'CMAKE_CUDA_COMPILER=nvcc'])).toEqual([])
+  })
+
+  test('is looked for in the build folder, whatever a look that was ended has left there', () => {
+    const left = join(root, 'build/cuda-toolkit')
+    mkdirSync(left, { recursive: true })
+    writeFileSync(join(left, 'CMakeCache.txt'), 'CMAKE_HOME_DIRECTORY:INTERNAL=/nowhere')
+    expect(requireCudaToolkit([...fakeToolkit(root), 'CMAKE_CUDA_COMPILER=nvcc'])).toEqual([])
+    expect(readdirSync(join(root, 'build'))).toEqual([])
   })
 
   test.each(PARTS)('without %s, its package is named, and nothing else', (part) => {
