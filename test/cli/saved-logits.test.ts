@@ -1,10 +1,20 @@
 // llama-perplexity's file of logits: its bytes against a float64 reference, files that are none, and what is left
 // behind. That llama-perplexity writes and reads the same is shown in test/tools/perplexity.test.ts.
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { savedDeviation } from '../../src/ts/cli/saved-logits/deviation.js'
 import { SavedLogits } from '../../src/ts/cli/saved-logits/reader.js'
 import { LogitsWriter } from '../../src/ts/cli/saved-logits/writer.js'
@@ -162,6 +172,24 @@ describe('a file of saved logits', () => {
     await expect(writer.add(5, 1, new Float32Array(77).fill(Number.NaN))).rejects.toThrow('not finite')
     await writer.dispose()
     expect(readdirSync(folder).filter((name) => name.startsWith('never'))).toEqual([])
-    await expect(LogitsWriter.open(join(folder, 'no/where'), head, tokens)).rejects.toMatchObject({ code })
+    for (const nowhere of [join(folder, 'no/where'), ''])
+      await expect(LogitsWriter.open(nowhere, head, tokens)).rejects.toMatchObject({ code })
+  })
+
+  it('leaves no part of itself where it gets no name, or the disk is full', async () => {
+    const path = join(folder, 'full')
+    const writer = await LogitsWriter.open(path, head, tokens)
+    mkdirSync(join(path, 'taken'), { recursive: true })
+    await expect(writer.finish()).rejects.toMatchObject({ code })
+    await writer.dispose()
+
+    const file = await open(join(folder, 'empty'), 'w')
+    const write = vi.spyOn(Object.getPrototypeOf(file), 'write')
+    write.mockRejectedValueOnce(Object.assign(new Error(), { code: 'ENOSPC' }))
+    await file.close()
+    const message = `${path}1: it cannot be written (ENOSPC)`
+    await expect(LogitsWriter.open(`${path}1`, head, tokens)).rejects.toMatchObject({ code, message })
+    write.mockRestore()
+    expect(readdirSync(folder).filter((name) => name.startsWith('full'))).toEqual(['full'])
   })
 })

@@ -24,16 +24,21 @@ export class LogitsWriter {
     try {
       whole = await WholeFile.open(path)
     } catch (error) {
-      throw wrongFile(path, `it cannot be written (${(error as NodeJS.ErrnoException).code})`)
+      throw unwritable(path, error)
     }
     const writer = new LogitsWriter(path, head, whole)
     const { nCtx, nVocab, nWindows } = head
     const bytes = Buffer.alloc(HEAD_BYTES)
     bytes.write(MAGIC, 'latin1')
     for (const [i, value] of [nCtx, nVocab, nWindows].entries()) bytes.writeInt32LE(value, 8 + 4 * i)
-    await writer.#write(bytes)
     const taken = tokens.subarray(0, nCtx * nWindows)
-    await writer.#write(new Uint8Array(taken.buffer, taken.byteOffset, taken.byteLength))
+    try {
+      await writer.#write(bytes)
+      await writer.#write(new Uint8Array(taken.buffer, taken.byteOffset, taken.byteLength))
+    } catch (error) {
+      await writer.dispose()
+      throw error
+    }
     return writer
   }
 
@@ -52,8 +57,12 @@ export class LogitsWriter {
 
   /** All rows are there: gives the file its name. */
   async finish(): Promise<void> {
+    try {
+      await this.#whole.finish()
+    } catch (error) {
+      throw unwritable(this.path, error)
+    }
     this.#done = true
-    await this.#whole.finish()
   }
 
   /** Removes what was written, unless it is finished. */
@@ -68,8 +77,11 @@ export class LogitsWriter {
       try {
         done += (await this.#whole.file.write(bytes, done, bytes.length - done)).bytesWritten
       } catch (error) {
-        throw wrongFile(this.path, `it cannot be written (${(error as NodeJS.ErrnoException).code})`)
+        throw unwritable(this.path, error)
       }
     }
   }
 }
+
+const unwritable = (path: string, error: unknown) =>
+  wrongFile(path, `it cannot be written (${(error as NodeJS.ErrnoException).code})`)

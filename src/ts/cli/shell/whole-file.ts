@@ -30,7 +30,7 @@ export class WholeFile {
   static async open(path: string): Promise<WholeFile> {
     const target = await realpath(path).catch(() => path) // a link stays one
     const mode = (await stat(target).catch(() => undefined))?.mode ?? 0o666
-    const part = `${target}.${randomUUID()}.part`
+    const part = target && `${target}.${randomUUID()}.part` // an empty name is no file, and has none beside it
     return new WholeFile(target, part, await open(part, 'wx', mode & 0o777))
   }
 
