@@ -182,6 +182,15 @@ describe('what cannot be', () => {
     expect(code, err).toBe(expected)
   })
 
+  it('an address that is empty, which would be all of them', async () => {
+    const ends = [
+      await spawnCli(['serve', '--port', '0', '-m', f.model, '--host', '']),
+      await spawnCli(['serve', '--port', '0', '-m', f.model], '', { env: { LLAMA_ARG_HOST: '' } }),
+    ]
+    for (const { code, err } of ends)
+      expect([code, err]).toEqual([2, expect.stringContaining('An address is')])
+  })
+
   it('a port that is taken', async () => {
     const other = createServer()
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))

@@ -1,8 +1,9 @@
 // The options of `serve`: those of `run` that load a model and set its defaults, and llama-server's own.
+import { InvalidArgumentError } from 'commander'
 import { countDefaults } from '../flags/h2o-defaults.js'
 import type { FlagsOf, OptionSpec, RowWithoutEffect } from '../flags/option.js'
 import { type RunFlags, runOptions, withoutEffect } from '../flags/options.js'
-import { integer } from '../flags/parsers.js'
+import { integer, type Parser } from '../flags/parsers.js'
 import { defaultCacheMiB } from './cache-ram.js'
 
 /** A prompt and one answer on stdout are for `run`, and a server has a log. */
@@ -27,9 +28,15 @@ const changes: Readonly<Record<string, Partial<OptionSpec>>> = {
 
 const server = 'Server:'
 
+/** An empty one, as of a variable that is not set, would be all addresses of the machine. */
+const address: Parser<string> = (text) => {
+  if (text === '') throw new InvalidArgumentError('An address is expected, 0.0.0.0 for all there are.')
+  return text
+}
+
 // biome-ignore format: a table
 const serverOptions = [
-  { group: server, names: ['--host'], value: 'HOST', env: 'LLAMA_ARG_HOST', default: '127.0.0.1', help: 'the address to listen on' },
+  { group: server, names: ['--host'], value: 'HOST', env: 'LLAMA_ARG_HOST', parse: address, default: '127.0.0.1', help: 'the address to listen on' },
   { group: server, names: ['--port'], value: 'N', env: 'LLAMA_ARG_PORT', parse: integer(0, 65535), default: 8080, help: 'the port, 0 = any that is free' },
   { group: server, names: ['-a', '--alias'], value: 'NAME', env: 'LLAMA_ARG_ALIAS', help: "the model's name in answers (default: the file's)" },
   { group: server, names: ['--api-key'], value: 'KEY', env: 'LLAMA_API_KEY', help: 'who asks must have it; several with commas' },
