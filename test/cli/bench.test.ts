@@ -108,7 +108,7 @@ describe('bench', () => {
     [2, ['--stock', '/nowhere/stock-bench'], '--stock: there is no /nowhere/stock-bench'],
     [2, ['-p', '5-3'], 'is no range'],
     [3, ['-m', '/nowhere.gguf'], 'ERR_H2O_MODEL_NOT_FOUND'],
-    [1, ['-f', '/nowhere.txt'], 'no such file'],
+    [2, ['-f', '/nowhere.txt'], 'cannot read the text /nowhere.txt: no such file'],
   ])('ends with %i for %j', async (status, argv, message) => {
     const { code, out, err } = await bench('-m', f.model, '-p', '64', '--contenders', 'dense', ...argv)
     expect([code, out]).toEqual([status, ''])

@@ -24,11 +24,11 @@ export async function makeWorkload(
   folder: string,
   model: ModelOptions,
   nTokens: number,
-  file: string | undefined,
+  given: string | undefined,
   signal: AbortSignal,
 ): Promise<Workload> {
-  const text = file ?? join(folder, 'prompt.txt')
-  if (file === undefined) await writeFile(text, demoText(CHARACTERS))
+  const text = join(folder, 'prompt.txt')
+  await writeFile(text, given ?? demoText(CHARACTERS))
   const task: TokenizeTask = { kind: 'tokenize', model, text, tokens: join(folder, 'tokens.i32'), nTokens }
   const { description } = (await runChild(process.execPath, [workerPath, JSON.stringify(task)], signal)) as {
     description: string

@@ -23,6 +23,7 @@ import { count, rate, seconds } from '../shell/format.js'
 import type { CliIo } from '../shell/io.js'
 import { onceEach } from '../shell/once-each.js'
 import type { Output } from '../shell/output.js'
+import { readTextFile } from '../shell/text-file.js'
 import { UsageError } from '../shell/usage-error.js'
 
 const notes = `Every measurement is a process of its own: a short warm-up, then one prefill, timed from its start to the
@@ -47,6 +48,7 @@ async function bench(flags: BenchFlags, io: CliIo, output: Output, signal: Abort
   const programs = findPrograms(flags)
   const groups = planGroups({ ...flags, contenders: available(flags, programs, warn) })
   if (groups.every(({ jobs }) => jobs.length === 0)) throw new UsageError('there is nothing to measure')
+  const text = flags.file === undefined ? undefined : await readTextFile(flags.file, 'the text ')
 
   const load = foreignLoad()
   if (load > 0) warn(`the machine is busy (load ${load.toFixed(1)}); times will be too long`)
@@ -55,7 +57,7 @@ async function bench(flags: BenchFlags, io: CliIo, output: Output, signal: Abort
   try {
     const model = { path: flags.model ?? (await demoModel(flags.layers, say)), ...layers(flags.gpuLayers) }
     const longest = Math.max(...flags.nPrompt)
-    const workload = await makeWorkload(folder, model, longest, flags.file, signal)
+    const workload = await makeWorkload(folder, model, longest, text, signal)
     const setup: Setup = {
       model,
       tokens: workload.tokens,
