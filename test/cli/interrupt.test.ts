@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
 import { root } from './support/spawn.js'
@@ -25,3 +26,16 @@ it.skipIf(process.platform === 'win32')(
     expect(await once(child, 'exit')).toEqual([null, 'SIGTERM'])
   },
 )
+
+it.skipIf(process.platform === 'win32')('one Ctrl-C that npm sends once more is one', async () => {
+  const env = { ...process.env, npm_command: 'exec' }
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { env })
+  for (const word of ['ready', 'aborted']) {
+    expect(String((await once(child.stdout, 'data'))[0])).toBe(word)
+    child.kill('SIGINT')
+  }
+  await sleep(1200)
+  expect(child.signalCode).toBeNull()
+  child.kill('SIGINT')
+  expect(await once(child, 'exit')).toEqual([null, 'SIGINT'])
+})

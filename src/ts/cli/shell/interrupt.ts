@@ -2,6 +2,9 @@
 
 const names = ['SIGINT', 'SIGTERM'] as const
 
+/** npx and npm pass on the Ctrl-C that a terminal sends to the command as well: one press comes twice. */
+const echoMs = process.env.npm_command === undefined ? 0 : 250
+
 export class Interrupt extends Error {
   readonly code = 'ERR_H2O_INTERRUPTED'
   constructor() {
@@ -18,18 +21,19 @@ export interface Interruptible {
 
 export function abortOnSignal(): Interruptible {
   const controller = new AbortController()
-  let seen = false
+  let seenAt: number | undefined
   const release = () => {
     for (const name of names) process.removeListener(name, onSignal)
   }
   const onSignal = (name: NodeJS.Signals) => {
-    if (seen) {
+    if (seenAt !== undefined) {
+      if (name === 'SIGINT' && performance.now() - seenAt < echoMs) return
       release()
       process.kill(process.pid, name)
       return
     }
-    seen = true
     controller.abort(new Interrupt())
+    seenAt = performance.now()
     // With no listener left the second one has its default effect, even where the main thread hangs. Not at once: what
     // has come and was not told yet is lost with its listener
     setTimeout(release, 500).unref()
