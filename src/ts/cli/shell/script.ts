@@ -33,6 +33,6 @@ export async function runScript(
 }
 
 function exitCodeOf(status: number | NodeJS.Signals | null): ExitCode {
-  if (status === ExitCode.ok || status === ExitCode.usage) return status
-  return status === 'SIGINT' || status === ExitCode.interrupted ? ExitCode.interrupted : ExitCode.failure
+  if (status === ExitCode.ok || status === ExitCode.usage || status === ExitCode.interrupted) return status
+  return (SIGNALS as readonly unknown[]).includes(status) ? ExitCode.interrupted : ExitCode.failure
 }
