@@ -1,11 +1,11 @@
 // Perplexity and divergence of windows of texts, one window at a time.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PROJECT_ROOT } from '../../scripts/lib/layout.mjs'
 import { windowsOf } from '../quality/by-context.mjs'
 import { compareSettings } from '../quality/compare.mjs'
+import { temporaryFolder } from '../temporary.mjs'
 import { makeInside } from './inside.mjs'
 
 /** The first positions see everything, whatever S is. */
@@ -52,9 +52,9 @@ function sourceFiles() {
 }
 
 export async function predict(settings, text, { file: model, length, threads }, say) {
-  const folder = mkdtempSync(join(tmpdir(), 'h2o-language-'))
+  const folder = temporaryFolder('language')
   try {
-    const file = join(folder, 'text')
+    const file = join(folder.path, 'text')
     writeFileSync(file, text)
     // a tokenizer may need a few tokens more or fewer for the same text, cut elsewhere
     return await compareSettings(
@@ -63,6 +63,6 @@ export async function predict(settings, text, { file: model, length, threads }, 
       say,
     )
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    folder.remove()
   }
 }

@@ -1,8 +1,8 @@
 // The items of model/eval_items.py.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { temporaryFolder } from '../temporary.mjs'
 import { python } from './python.mjs'
 
 /**
@@ -10,9 +10,9 @@ import { python } from './python.mjs'
  * @returns {{ task: string, length: number, ids: number[], asks: object[] }[]}
  */
 export function makeItems({ text, chunk, seed }, cases) {
-  const folder = mkdtempSync(join(tmpdir(), 'h2o-quality-'))
+  const folder = temporaryFolder('quality')
   try {
-    const file = join(folder, 'text')
+    const file = join(folder.path, 'text')
     writeFileSync(file, text)
     return cases.flatMap(({ tasks, lengths, contexts }) =>
       python(
@@ -25,6 +25,6 @@ export function makeItems({ text, chunk, seed }, cases) {
         .map((line) => JSON.parse(line)),
     )
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    folder.remove()
   }
 }

@@ -1,9 +1,9 @@
 // One report: items and text made, every setting asked, every figure in one object.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '../../scripts/lib/fail.mjs'
+import { temporaryFolder } from '../temporary.mjs'
 import { perplexityByContext, windowsOf } from './by-context.mjs'
 import { compareSettings } from './compare.mjs'
 import { heldOut, longTexts } from './held-out.mjs'
@@ -117,9 +117,9 @@ function firstContexts(items, { length, contexts }) {
 
 /** The set's settings at every length, all of them at the longest; the same text at each. */
 async function perplexities({ settings: few, text: { lengths, windows } }, all, text, options, say) {
-  const folder = mkdtempSync(join(tmpdir(), 'h2o-quality-'))
+  const folder = temporaryFolder('quality')
   try {
-    const file = join(folder, 'text')
+    const file = join(folder.path, 'text')
     writeFileSync(file, text)
     const longest = Math.max(...lengths)
     const rows = []
@@ -133,6 +133,6 @@ async function perplexities({ settings: few, text: { lengths, windows } }, all, 
     }
     return rows
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    folder.remove()
   }
 }

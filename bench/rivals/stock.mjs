@@ -1,10 +1,10 @@
 // Unpatched llama.cpp as a contender: a process of stock-bench for each prompt. It says when the first token is there.
 
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runChild } from '../../dist/cli/bench/child.js'
+import { temporaryFolder } from '../temporary.mjs'
 
 const PROGRAM = fileURLToPath(new URL('../../build-stock/bin/stock-bench', import.meta.url))
 
@@ -16,8 +16,8 @@ export const hasStock = () => existsSync(PROGRAM)
  * @returns {{ ask: (ids: number[], predict: number) => Promise<{ seconds: number, whole: number, cpu: number }>, close: () => void }}
  */
 export function openStock({ file, flashAttn, threads }) {
-  const folder = mkdtempSync(join(tmpdir(), 'h2o-rivals-'))
-  const tokens = join(folder, 'tokens')
+  const folder = temporaryFolder('rivals')
+  const tokens = join(folder.path, 'tokens')
   const signal = new AbortController().signal
   return {
     async ask(ids, predict) {
@@ -28,6 +28,6 @@ export function openStock({ file, flashAttn, threads }) {
       const [seconds, answer] = [ttftMs[0] / 1000, answerMs[0] / 1000]
       return { seconds, whole: seconds + answer, cpu: (cpuMs[0] + answerCpuMs[0]) / 1000 }
     },
-    close: () => rmSync(folder, { recursive: true }),
+    close: folder.remove,
   }
 }
