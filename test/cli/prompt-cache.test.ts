@@ -154,7 +154,7 @@ it('refuses the file of another model, one of other options, and a damaged one',
 
 it('a file that cannot be read or written is an error of usage, before anything is read', async () => {
   expect((await cli('-m', f.model, '-p', begin, ...sizes, '--prompt-cache', f.folder)).code).toBe(2)
-  const paths = [join(f.folder, 'no', 'x'), ...(process.platform === 'linux' ? ['/proc/x'] : [])]
+  const paths = ['', join(f.folder, 'no', 'x'), ...(process.platform === 'linux' ? ['/proc/x'] : [])]
   for (const path of paths) {
     const { code, out, err } = await cli('-m', f.model, '-p', begin, ...sizes, '--prompt-cache', path)
     expect([code, out, err]).toEqual([
