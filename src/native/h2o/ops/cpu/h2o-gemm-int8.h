@@ -78,7 +78,7 @@ static inline void h2o_pack_int8(const float * queries, int64_t d, int8_t * rows
         scales[i] = h2o_round_int8(queries + i*d, nullptr, d, H2O_INT8_QUERY, rows + i*d);
     }
     for (int64_t i = 0; i < H2O_PANEL*d; ++i) {
-        rows[i] ^= (int8_t) H2O_INT8_OFFSET; // as much as adding it
+        rows[i] = (int8_t) (rows[i] + H2O_INT8_OFFSET);
     }
     h2o_int8_turn(rows, d, packed);
 }

@@ -23,14 +23,16 @@ static constexpr int H2O_INT8_OFFSET = 0;
 #elif defined(H2O_HAS_VEC) && defined(H2O_HAS_INT8) && (!defined(__AVX512F__) || defined(__AVX512BW__))
 #define H2O_HAS_INT8_SEARCH
 
-// One side of a product has no sign. Without VNNI two products meet in 16 bits: 2*255*63 is as much as they hold.
-static constexpr int H2O_INT8_QUERY  = 127;
+// One side of a product has no sign. Without VNNI products meet in 16 bits: four of 127*63 are as much as they hold.
 #if defined(H2O_HAS_VNNI)
+static constexpr int H2O_INT8_QUERY  = 127;
 static constexpr int H2O_INT8_KEY    = 127;
-#else
-static constexpr int H2O_INT8_KEY    = 63;
-#endif
 static constexpr int H2O_INT8_OFFSET = 128;
+#else
+static constexpr int H2O_INT8_QUERY  = 63;
+static constexpr int H2O_INT8_KEY    = 63;
+static constexpr int H2O_INT8_OFFSET = 64;
+#endif
 
 #endif
 
@@ -100,8 +102,10 @@ struct h2o_int8_dot {
     static ints    load  (const void * p)            { return vreinterpretq_s32_s8(vld1q_s8((const int8_t *) p)); }
     static ints    set1  (int32_t x)                 { return vdupq_n_s32(x); }
     static h2o_vec to_f32(ints x)                    { return vcvtq_f32_s32(x); }
-    static ints    madd  (ints acc, ints q, ints key) {
-        return vdotq_s32(acc, vreinterpretq_s8_s32(q), vreinterpretq_s8_s32(key));
+    static constexpr int DEPTH = 1;
+
+    static void add(ints & acc, const ints (&q)[DEPTH], const ints (&key)[DEPTH]) {
+        acc = vdotq_s32(acc, vreinterpretq_s8_s32(q[0]), vreinterpretq_s8_s32(key[0]));
     }
     static void    keep  (ints &)                    {}
 };
@@ -116,13 +120,20 @@ struct h2o_int8_dot {
     static ints    load  (const void * p) { return lanes::load(p); }
     static ints    set1  (int32_t x)      { return lanes::set1(x); }
     static h2o_vec to_f32(ints x)         { return lanes::to_f32(x); }
-    static ints    madd  (ints acc, ints q, ints key) {
+
 #if defined(H2O_HAS_VNNI)
-        return lanes::dot8(acc, q, key);
+    static constexpr int DEPTH = 1;
+
+    static H2O_INLINE void add(ints & acc, const ints (&q)[DEPTH], const ints (&key)[DEPTH]) { acc = lanes::dot8(acc, q[0], key[0]); }
 #else
-        return lanes::add32(acc, lanes::madd16(lanes::madd8(q, key), lanes::ones16()));
-#endif
+    static constexpr int DEPTH = 2; // products of so many steps are added up in 16 bits
+
+    static H2O_INLINE void add(ints & acc, const ints (&q)[DEPTH], const ints (&key)[DEPTH]) {
+        const ints sum = lanes::add16(lanes::madd8(q[0], key[0]), lanes::madd8(q[1], key[1]));
+        acc = lanes::add32(acc, lanes::madd16(sum, lanes::ones16()));
+        keep(acc);
     }
+#endif
 
     // in a register from here on: GCC reads it again for each row, or keeps a sum in memory
     static H2O_INLINE void keep(ints & x) {
@@ -160,23 +171,30 @@ static H2O_INLINE void h2o_int8_tile(
     const int8_t  * high = keys + H2O_INT8_RM/2*d;
     const uint8_t * at   = queries + col*4;
 
-    for (int64_t k = 0; k < d; k += 4, low += 4, high += 4, at += 4*H2O_PANEL) {
-        dot::ints q[H2O_INT8_RN];
+    constexpr int DEPTH = dot::DEPTH;
+
+    for (int64_t k = 0; k < d; k += 4*DEPTH, low += 4*DEPTH, high += 4*DEPTH, at += 4*DEPTH*H2O_PANEL) {
+        dot::ints q[H2O_INT8_RN][DEPTH];
 #pragma GCC unroll 4
         for (int j = 0; j < H2O_INT8_RN; ++j) {
-            q[j] = dot::load(at + j*H2O_VEC_N*4);
-            dot::keep(q[j]);
+#pragma GCC unroll 2
+            for (int s = 0; s < DEPTH; ++s) {
+                q[j][s] = dot::load(at + s*4*H2O_PANEL + j*H2O_VEC_N*4);
+                dot::keep(q[j][s]);
+            }
         }
 #pragma GCC unroll 4
         for (int i = 0; i < H2O_INT8_RM; ++i) {
-            int32_t key;
-            memcpy(&key, i < H2O_INT8_RM/2 ? low + i*d : high + (i - H2O_INT8_RM/2)*d, sizeof(key));
-
-            const dot::ints four = dot::set1(key);
+            dot::ints key[DEPTH];
+#pragma GCC unroll 2
+            for (int s = 0; s < DEPTH; ++s) {
+                int32_t four;
+                memcpy(&four, (i < H2O_INT8_RM/2 ? low + i*d : high + (i - H2O_INT8_RM/2)*d) + 4*s, sizeof(four));
+                key[s] = dot::set1(four);
+            }
 #pragma GCC unroll 4
             for (int j = 0; j < H2O_INT8_RN; ++j) {
-                acc[i][j] = dot::madd(acc[i][j], q[j], four);
-                dot::keep(acc[i][j]);
+                dot::add(acc[i][j], q[j], key);
             }
         }
     }
