@@ -19,6 +19,7 @@ size_t h2o_attn_amx_work_size(const ggml_tensor *, int) {
 
 #include "h2o-attn-inputs.h"
 #include "h2o-rows.h"
+#include "h2o-share.h"
 #include "h2o-softmax.h"
 
 #include "ggml-cpu-impl.h"
@@ -193,7 +194,7 @@ static void h2o_amx_rows(
 static void h2o_amx_over_sets(const h2o_amx_op & op, const h2o_amx_work & w, const ggml_compute_params * params, ggml_tensor * dst) {
     const int64_t n_sets = op.set->ne[2];
 
-    for (int64_t i = params->ith; i < op.n_head*n_sets; i += params->nth) {
+    h2o_share_out(params, op.n_head*n_sets, [&](int64_t i) {
         const int64_t ih = i/n_sets;
         const int64_t is = i%n_sets;
 
@@ -209,7 +210,7 @@ static void h2o_amx_over_sets(const h2o_amx_op & op, const h2o_amx_work & w, con
         for (int64_t row = is*op.n_rows_of_set(); row < row_end; row += H2O_TILE) {
             h2o_amx_rows(op, w, keys, dst, row, std::min(H2O_TILE, row_end - row));
         }
-    }
+    });
 }
 
 static void h2o_amx_over_cells(const h2o_amx_op & op, const h2o_amx_work & w, const ggml_compute_params * params, ggml_tensor * dst) {
@@ -226,13 +227,11 @@ static void h2o_amx_over_cells(const h2o_amx_op & op, const h2o_amx_work & w, co
             h2o_pack_32(op, w, keys(i/n_packs), i%n_packs*32);
         }
 
-        ggml_barrier(params->threadpool);
-
-        for (int64_t i = params->ith; i < op.n_head*n_tiles; i += params->nth) {
+        h2o_share_out(params, op.n_head*n_tiles, [&](int64_t i) {
             const int64_t row = i%n_tiles*H2O_TILE;
 
             h2o_amx_rows(op, w, keys(i/n_tiles), dst, row, std::min(H2O_TILE, op.n_rows - row));
-        }
+        });
     }
 }
 

@@ -2,8 +2,7 @@
 
 #include "h2o-attn-cells.h"
 #include "h2o-columns.h"
-
-#include "ggml-cpu-impl.h"
+#include "h2o-share.h"
 
 #include <algorithm>
 #include <cmath>
@@ -124,9 +123,9 @@ void h2o_forward_attn_blocks(const ggml_compute_params * params, ggml_tensor * d
     // padding channels are read, and must be numbers
     std::fill(work.v, work.v + op.size_v(), 0.0f);
 
-    for (int64_t i = params->ith; i < op.n_head*op.n_blocks; i += params->nth) {
+    h2o_share_out(params, op.n_head*op.n_blocks, [&](int64_t i) {
         h2o_attn_of_block(op, work, dst, i/op.n_blocks, i%op.n_blocks);
-    }
+    });
 }
 
 size_t h2o_attn_blocks_work_size(const ggml_tensor * dst, int n_tasks) {

@@ -20,6 +20,7 @@ size_t h2o_attn_int16_work_size(const ggml_tensor *, int) {
 #include "h2o-attn-cells.h"
 #include "h2o-columns.h"
 #include "h2o-exp2.h"
+#include "h2o-share.h"
 #include "h2o-turn.h"
 
 #include "ggml-cpu-impl.h"
@@ -384,11 +385,10 @@ static void h2o_over_sets(const h2o_int16_op & op, const h2o_int16_work & w, con
         h2o_mark_members(op, ih_kv, params, marks + params->ith*op.size_marks());
         ggml_barrier(params->threadpool); // and the members before are no longer read
         h2o_round_members(op, w, ih_kv, params, marks, rounded);
-        ggml_barrier(params->threadpool);
 
-        for (int64_t i = params->ith; i < op.n_per_kv*n_sets; i += params->nth) {
+        h2o_share_out(params, op.n_per_kv*n_sets, [&](int64_t i) {
             h2o_over_set(op, w, rounded, ih_kv*op.n_per_kv + i/n_sets, i%n_sets, dst);
-        }
+        });
     }
 }
 
@@ -408,9 +408,7 @@ static void h2o_over_cells(const h2o_int16_op & op, const h2o_int16_work & w, co
             h2o_pack_neighbours(op, w, { ic, ih, nullptr }, ip*H2O_PIECE, piece(ih, ip));
         }
 
-        ggml_barrier(params->threadpool);
-
-        for (int64_t i = params->ith; i < op.n_head*n_panels; i += params->nth) {
+        h2o_share_out(params, op.n_head*n_panels, [&](int64_t i) {
             const h2o_attn_cells cells = { ic, i/n_panels, nullptr };
 
             const int64_t row   = i%n_panels*H2O_PANEL;
@@ -423,7 +421,7 @@ static void h2o_over_cells(const h2o_int16_op & op, const h2o_int16_work & w, co
                 h2o_attn_to_piece(op, w, piece(cells.ih, key/H2O_PIECE), key, std::min(H2O_PIECE, n_vis - key), row, n, state);
             }
             h2o_write_panel(op, w, cells, dst, row, n, state);
-        }
+        });
     }
 }
 

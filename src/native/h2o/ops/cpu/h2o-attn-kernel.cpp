@@ -3,6 +3,7 @@
 #include "h2o-attn-inputs.h"
 #include "h2o-gemm.h"
 #include "h2o-rows.h"
+#include "h2o-share.h"
 #include "h2o-softmax.h"
 
 #include "ggml-cpu-impl.h"
@@ -258,12 +259,9 @@ void h2o_forward_attn(const ggml_compute_params * params, ggml_tensor * dst) {
             h2o_pack_v(op, w, ic, i/n_panels, i%n_panels*H2O_PANEL);
         }
 
-        ggml_barrier(params->threadpool);
-
-        for (int64_t i = params->ith; i < op.n_head*op.n_tiles; i += params->nth) {
+        h2o_share_out(params, op.n_head*op.n_tiles, [&](int64_t i) {
             h2o_attn_tile(op, w, dst, ic, i/op.n_tiles, i%op.n_tiles);
-        }
-
+        });
         ggml_barrier(params->threadpool);
 
         for (int64_t i = params->ith; op.p.votes && i < op.n_head*n_panels; i += params->nth) {

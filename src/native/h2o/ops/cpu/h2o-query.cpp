@@ -4,6 +4,7 @@
 #include "h2o-query-score.h"
 #include "h2o-query-search.h"
 #include "h2o-rows.h"
+#include "h2o-share.h"
 
 #include <cmath>
 #include <numeric>
@@ -116,9 +117,8 @@ void h2o_forward_query(const ggml_compute_params * params, ggml_tensor * dst) {
             ggml_barrier(params->threadpool); // the keys before are still read
         }
         h2o_read_keys(op, keys, w, ih_kv, params->ith, params->nth);
-        ggml_barrier(params->threadpool);
 
-        for (int64_t i = params->ith; i < op.n_group*op.n_blocks; i += params->nth) {
+        h2o_share_out(params, op.n_group*op.n_blocks, [&](int64_t i) {
             const int64_t ih    = ih_kv*op.n_group + i/op.n_blocks;
             const int64_t ib    = i%op.n_blocks;
             const int64_t begin = ib*GGML_H2O_BLOCK;
@@ -126,7 +126,7 @@ void h2o_forward_query(const ggml_compute_params * params, ggml_tensor * dst) {
             const h2o_query_block b = { ih, begin, std::min<int64_t>(GGML_H2O_BLOCK, op.n_queries - begin) };
 
             h2o_query_of_block(op, keys, w, b, op.p.n_near, h2o_set_at(dst, ih, ib));
-        }
+        });
     }
 }
 

@@ -5,9 +5,8 @@
 #include "h2o-decode-mask.h"
 #include "h2o-decode-vec.h"
 #include "h2o-select.h"
+#include "h2o-share.h"
 #include "h2o-sign-scores.h"
-
-#include "ggml-cpu-impl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -377,16 +376,8 @@ void h2o_forward_decode_sparse(const ggml_compute_params * params, ggml_tensor *
     const int64_t n_head    = op.q->ne[1];
     const int64_t n_queries = w.n_queries(op);
 
-    // f(piece of work) of n, as threads are ready
     const auto share_out = [&](int64_t n, auto f) {
-        if (params->ith == 0) {
-            ggml_threadpool_chunk_set(params->threadpool, params->nth);
-        }
-        ggml_barrier(params->threadpool);
-
-        for (int64_t i = params->ith; i < n; i = ggml_threadpool_chunk_add(params->threadpool, 1)) {
-            f(i);
-        }
+        h2o_share_out(params, n, f);
         ggml_barrier(params->threadpool);
     };
 

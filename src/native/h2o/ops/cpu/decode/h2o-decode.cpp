@@ -6,8 +6,7 @@
 #include "h2o-decode-mask.h"
 #include "h2o-decode-op.h"
 #include "h2o-decode-sparse.h"
-
-#include "ggml-cpu-impl.h"
+#include "h2o-share.h"
 
 #include <cmath>
 
@@ -98,23 +97,16 @@ void h2o_forward_decode(const ggml_compute_params * params, ggml_tensor * dst) {
     }
     const auto states_of = [&](int64_t s) { return base + s*n_ranges*all.size_state(); };
 
-    if (params->ith == 0) {
-        ggml_threadpool_chunk_set(params->threadpool, params->nth);
-    }
-    ggml_barrier(params->threadpool);
-
     const auto h2o_decode_tiles = h2o_decode_amx_supported(all) ? h2o_decode_amx : h2o_decode_many;
 
-    const int64_t n_pieces = n_streams*n_ranges*n_heads;
-
-    for (int64_t i = params->ith; i < n_pieces; i = ggml_threadpool_chunk_add(params->threadpool, 1)) {
+    h2o_share_out(params, n_streams*n_ranges*n_heads, [&](int64_t i) {
         const int64_t stream = i/(n_ranges*n_heads);
         const int64_t range  = i/n_heads%n_ranges;
         const int64_t ih     = i%n_heads;
 
         const h2o_decode_op op(dst, stream, n_kv[stream]);
         if (range >= op.n_ranges) {
-            continue;
+            return;
         }
         const h2o_decode_state state = op.state(states_of(stream), range).from(ih*op.n_rows, op.ld_v);
 
@@ -126,8 +118,7 @@ void h2o_forward_decode(const ggml_compute_params * params, ggml_tensor * dst) {
             h2o_decode_begin(op, state, op.n_rows);
             h2o_decode_tiles(op, work, ih, range, state);
         }
-    }
-
+    });
     ggml_barrier(params->threadpool);
 
     for (int64_t i = params->ith; i < n_streams*n_rows; i += params->nth) {
