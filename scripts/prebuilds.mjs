@@ -19,10 +19,11 @@ const HELP = `usage: npm run prebuilds [-- options]
 
   --platform NAME  ${Object.keys(PLATFORMS).join(', ')}; linux-arm64 can be made on another Linux
                    (this machine's: ${THIS_PLATFORM})
+  --variants LIST  only these CPU backends, such as haswell,zen4 (all of the platform)
   --out FOLDER     where prebuilds/ goes (the project)
   --check          make nothing: check what is there, of whatever platform
 
-It compiles one CPU backend per kind of processor and takes about 7 minutes of two cores.
+It compiles one CPU backend per kind of processor and takes 7 to 16 minutes of two cores.
 `
 
 const LIBRARY = /\.(so|dylib|dll|node)$/
@@ -37,8 +38,21 @@ function requireCompiler(name, { cross }) {
   if (!cross && name !== THIS_PLATFORM) throw new Failure(`${name} can only be made on ${name}.`)
 }
 
+/** The variants that `list` names, in the order of `all`; all of them without a list. */
+function chosenVariants(name, all, list) {
+  if (list === undefined) return all
+  const asked = list.split(',').map((variant) => variant.trim())
+  const unknown = asked.find((variant) => !all?.includes(variant))
+  if (unknown !== undefined)
+    throw new UsageFailure(
+      `--variants: ${name} has no variant '${unknown}'.`,
+      all ? `It has ${all.join(', ')}.` : 'It always gets all that llama.cpp has.',
+    )
+  return all.filter((variant) => asked.includes(variant))
+}
+
 /** Compiles into `folder`; the results lie in its bin/. */
-async function compile(paths, name, { variants, cross }, folder) {
+async function compile(paths, name, { cross }, variants, folder) {
   const defines = ['H2O_PORTABLE=ON']
   if (variants) defines.push(`H2O_CPU_VARIANTS=${variants.join(';')}`)
   if (cross && name !== THIS_PLATFORM)
@@ -84,6 +98,7 @@ await main(async () => {
   const { values } = parseArgs({
     options: {
       platform: { type: 'string', default: THIS_PLATFORM },
+      variants: { type: 'string' },
       out: { type: 'string' },
       check: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
@@ -103,12 +118,13 @@ await main(async () => {
       `--platform ${name}: no such platform.`,
       `There are ${Object.keys(PLATFORMS).join(', ')}.`,
     )
+  const variants = chosenVariants(name, platform.variants, values.variants)
   requireCompiler(name, platform)
 
   vendor(paths, { say: (line) => console.error(line) })
   const folder = join(paths.root, 'build-portable', name)
   rmSync(join(folder, 'bin'), { recursive: true, force: true }) // a variant may have left the list
-  await compile(paths, name, platform, folder)
+  await compile(paths, name, platform, variants, folder)
   rmSync(join(prebuilds, name), { recursive: true, force: true })
   await layOut(name, platform, folder, out)
   check(prebuilds)
