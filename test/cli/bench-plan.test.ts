@@ -1,6 +1,9 @@
 // What a command line of `bench` asks for: lists, contenders, groups of jobs, the argument lists of the programs.
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { nativeArgv, type Setup } from '../../src/ts/cli/bench/measure.js'
+import { measurer, nativeArgv, type Setup } from '../../src/ts/cli/bench/measure.js'
 import { type BenchFlags, benchOptions } from '../../src/ts/cli/bench/options.js'
 import { describeJob, planGroups, rotated } from '../../src/ts/cli/bench/plan.js'
 import { integers } from '../../src/ts/cli/flags/lists.js'
@@ -123,6 +126,17 @@ describe('the argument list of a native program', () => {
     expect(argv).toBe(
       'M T -n 4097 -c 4352 -b 2048 -ub 512 -t 2 -fa on -ctk f16 -ctv q8_0 -ngl -1 -w 32 --predict 1',
     )
+  })
+
+  it.skipIf(process.platform === 'win32')('tells of a program that is another one', async () => {
+    const other = (program: string) =>
+      measurer({ ...setup, stock: program }).measure(job('stock-fa-on'), new AbortController().signal)
+    const hint = '--stock names the program that npm run bench:stock makes'
+    const printer = join(mkdtempSync(join(tmpdir(), 'h2o-other-')), 'stock-bench')
+    writeFileSync(printer, '#!/bin/sh\necho "{\\"version\\": 1}"\n', { mode: 0o755 })
+    await expect(other(printer)).rejects.toMatchObject({ message: `${printer} prints no measurement`, hint })
+    writeFileSync(printer, '#!/bin/sh\necho null\n')
+    await expect(other(printer)).rejects.toMatchObject({ name: 'ChildError' })
   })
 
   it('of H2O: with the calls of the addon', () => {

@@ -82,6 +82,31 @@ it.skipIf(process.platform === 'win32')('keeps who may read it, and links to it'
   expect((await stat(path)).mode & 0o777).toBe(0o600)
 })
 
+it.skipIf(process.platform === 'win32')('is made where a link leads that leads nowhere', async () => {
+  const [first, second] = [join(folder, 'first'), join(folder, 'second')]
+  await symlink('second', first)
+  await symlink(join(folder, 'new'), second)
+  expect(await writeParts(first, ['here'], never)).toBe(4)
+  expect(await readFile(join(folder, 'new'), 'utf8')).toBe('here')
+  expect((await lstat(first)).isSymbolicLink()).toBe(true)
+  await symlink('round', join(folder, 'round'))
+  await expect(checkTarget('-o', join(folder, 'round'))).rejects.toThrow(/round cannot be written: ELOOP$/)
+})
+
+it.skipIf(process.geteuid?.() !== 0)("is not another user's in a sticky folder", async () => {
+  await chmod(tmpdir(), 0o711) // the folder of this run
+  await chmod(folder, 0o1777)
+  await checkTarget('-o', path)
+  process.seteuid?.(65534)
+  try {
+    await expect(checkTarget('-o', path)).rejects.toThrow(/report.html cannot be written: EPERM$/)
+    await checkTarget('-o', join(folder, 'own'))
+  } finally {
+    process.seteuid?.(0)
+  }
+  await expectUnchanged()
+})
+
 it.skipIf(process.platform !== 'linux')('writes into a device, and says why it cannot', async () => {
   expect(await writeParts('/dev/null', ['one', 'two'], never)).toBe(6)
   await expect(writeParts('/dev/full', ['one'], never)).rejects.toThrow('cannot write /dev/full: ENOSPC')

@@ -46,8 +46,11 @@ export class Session {
     await one.dispose()
   }
 
+  /** All of them; rejects afterwards with the first failure. */
   async dispose(): Promise<void> {
-    for (const one of this.#kept.reverse()) await one.dispose()
+    const failures: unknown[] = []
+    for (const one of this.#kept.reverse()) await one.dispose().catch((error) => failures.push(error))
+    if (failures.length > 0) throw failures[0]
   }
 }
 

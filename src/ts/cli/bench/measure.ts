@@ -2,7 +2,7 @@
 import type { ContextOptions, DecodeKeys, ModelOptions } from '../../index.js'
 import { resolvedH2o } from '../../options.js'
 import { planPrefill } from '../../prefill-plan.js'
-import { runChild } from './child.js'
+import { ChildError, runChild } from './child.js'
 import type { BenchFlags } from './options.js'
 import type { Job } from './plan.js'
 import type { Profile, Sample } from './sample.js'
@@ -45,14 +45,14 @@ export function measurer(setup: Setup): Measurer {
         ? measureAddon(setup, job, signal)
         : measureNative(setup, job, signal),
     profile: async (job, signal) => {
-      const argv = [...nativeArgv(setup, job), '-r', '0', '--profile']
-      return ((await runChild(programOf(setup, job), argv, signal)) as NativeResult).profile as Profile
+      const { profile } = await runNative(setup, job, ['-r', '0', '--profile'], 'profile', signal)
+      return profile as Profile
     },
   }
 }
 
 async function measureNative(setup: Setup, job: Job, signal: AbortSignal): Promise<Sample> {
-  const result = (await runChild(programOf(setup, job), nativeArgv(setup, job), signal)) as NativeResult
+  const result = await runNative(setup, job, [], 'ttftMs', signal)
   const { ttftMs, cpuMs, token, answerMs, answerCpuMs, peakRssBytes, h2o } = result
   return {
     ttftMs: ttftMs[0],
@@ -64,6 +64,23 @@ async function measureNative(setup: Setup, job: Job, signal: AbortSignal): Promi
     path: h2o && h2o.sparseCalls > 0 ? 'h2o' : 'dense',
     addon: null,
   }
+}
+
+/** @throws ChildError where the program is another one: what it prints has no `wanted` */
+async function runNative(
+  setup: Setup,
+  job: Job,
+  more: string[],
+  wanted: keyof NativeResult,
+  signal: AbortSignal,
+): Promise<NativeResult> {
+  const program = programOf(setup, job)
+  const result = await runChild(program, [...nativeArgv(setup, job), ...more], signal)
+  if (typeof (result as NativeResult | null)?.[wanted] === 'object') return result as NativeResult
+  const name = job.contender.program === 'stock' ? 'stock' : 'native'
+  throw new ChildError(`${program} prints no measurement`, {
+    hint: `--${name} names the program that npm run bench:${name} makes`,
+  })
 }
 
 /** What prefill-bench prints. Arrays have one entry per repetition; we ask for one. */

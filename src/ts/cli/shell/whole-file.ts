@@ -1,7 +1,8 @@
 // Files that have their name only when they are whole: what they replace is a file too, and nobody can foresee the name
 // that they have until then. They keep its mode.
 import { randomUUID } from 'node:crypto'
-import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 
 /** What is wrong with a path that has to be a file, or none yet: a device would be replaced, and a pipe waits for ever. */
 export async function wrongKind(path: string): Promise<string | undefined> {
@@ -9,10 +10,31 @@ export async function wrongKind(path: string): Promise<string | undefined> {
   return found === undefined || found.isFile() ? undefined : 'it is no regular file'
 }
 
-/** Before long work: makes a file where WholeFile will, and removes it. Rejects with what open() rejects with. */
+/**
+ * Before long work: makes a file where WholeFile will, and removes it. Rejects with what open() rejects with, or with
+ * EPERM for a file of another user in a folder like /tmp (sticky): only its owner and the folder's can give its name away.
+ */
 export async function checkWritable(path: string): Promise<void> {
   const whole = await WholeFile.open(path)
   await whole.drop()
+  const user = process.geteuid?.() ?? 0
+  const target = await realpath(path).catch(() => undefined)
+  if (user === 0 || target === undefined) return
+  const folder = await stat(dirname(target))
+  const owners = [folder.uid, (await stat(target)).uid]
+  if (folder.mode & 0o1000 && !owners.includes(user))
+    throw Object.assign(new Error(`${target} belongs to another user`), { code: 'EPERM' })
+}
+
+/** Where the file lies, or would: a link stays one, also if nothing is behind it yet. */
+async function targetOf(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ELOOP') throw error
+    const next = await readlink(path).catch(() => undefined)
+    return next === undefined ? path : targetOf(resolve(dirname(path), next))
+  }
 }
 
 export class WholeFile {
@@ -28,7 +50,7 @@ export class WholeFile {
 
   /** Rejects with what open() rejects with. */
   static async open(path: string): Promise<WholeFile> {
-    const target = await realpath(path).catch(() => path) // a link stays one
+    const target = await targetOf(path)
     const mode = (await stat(target).catch(() => undefined))?.mode ?? 0o666
     const part = target && `${target}.${randomUUID()}.part` // an empty name is no file, and has none beside it
     return new WholeFile(target, part, await open(part, 'wx', mode & 0o777))
