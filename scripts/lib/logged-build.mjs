@@ -9,6 +9,7 @@ import { PROJECT_ROOT } from './layout.mjs'
 import { Progress } from './progress.mjs'
 
 const SHOWN = 40 // lines of the log
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
 const ERROR = /^FAILED: |\berror\b.*?:|^CMake Error/i
 
 export class LoggedBuild {
@@ -51,10 +52,20 @@ export class LoggedBuild {
     this.progress.end()
   }
 
+  /** A signal ends the command with all that it started, which a group of its own reaches, and then this process. */
   #spawn(command, args, options) {
     const log = openSync(this.file, 'a')
     return new Promise((resolve, reject) => {
-      const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+      const detached = process.platform !== 'win32'
+      const child = spawn(command, args, { ...options, detached, stdio: ['ignore', 'pipe', 'pipe'] })
+      const forget = () => SIGNALS.forEach((name) => void process.off(name, end))
+      const end = (signal) => {
+        forget()
+        if (detached) killGroup(child.pid)
+        else child.kill()
+        process.kill(process.pid, signal)
+      }
+      for (const name of SIGNALS) process.on(name, end)
       for (const output of [child.stdout, child.stderr]) {
         output.setEncoding('utf8')
         output.on('data', (text) => {
@@ -62,11 +73,23 @@ export class LoggedBuild {
           this.progress.read(text)
         })
       }
-      child.on('error', reject)
-      child.on('close', (status, signal) =>
-        resolve(status === 0 ? undefined : `ended with ${signal ?? `status ${status}`}`),
-      )
+      child.on('error', (error) => {
+        forget()
+        reject(error)
+      })
+      child.on('close', (status, signal) => {
+        forget()
+        resolve(status === 0 ? undefined : `ended with ${signal ?? `status ${status}`}`)
+      })
     })
+  }
+}
+
+function killGroup(leader) {
+  try {
+    process.kill(-leader, 'SIGTERM')
+  } catch {
+    // it has just ended, or never began
   }
 }
 
