@@ -121,6 +121,7 @@ static void check_taken(const problem & p, bool taken) {
 
 int main(int argc, char ** argv) {
     const int n_random = argc > 1 ? atoi(argv[1]) : 4; // of each type
+    const int rows_by  = argc > 2 ? atoi(argv[2]) : 1; // from one number of rows to the next, where they are few
 
     test_random rnd;
 
@@ -148,7 +149,7 @@ int main(int argc, char ** argv) {
         // as many rows as a kernel takes at once, and those that are left; so many outputs that errors are much alike
         const bool takes_one = linear_has_int8(type) && (type == GGML_TYPE_Q4_0 || type == GGML_TYPE_Q4_1);
 
-        for (int n_rows = 1; n_rows <= 16; ++n_rows) {
+        for (int n_rows = 1; n_rows <= 16; n_rows += rows_by) {
             const problem p = random_problem(rnd, type, 768, 4000/n_rows + rnd.integer(1, 64), n_rows);
 
             check(p);
