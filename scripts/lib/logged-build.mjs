@@ -53,35 +53,37 @@ export class LoggedBuild {
   }
 
   /** A signal ends the command with all that it started, which a group of its own reaches, and then this process. */
-  #spawn(command, args, options) {
+  async #spawn(command, args, options) {
     const log = openSync(this.file, 'a')
-    return new Promise((resolve, reject) => {
-      const detached = process.platform !== 'win32'
-      const child = spawn(command, args, { ...options, detached, stdio: ['ignore', 'pipe', 'pipe'] })
-      const forget = () => SIGNALS.forEach((name) => void process.off(name, end))
-      const end = (signal) => {
-        forget()
-        if (detached) killGroup(child.pid)
-        else child.kill()
-        process.kill(process.pid, signal)
-      }
-      for (const name of SIGNALS) process.on(name, end)
-      for (const output of [child.stdout, child.stderr]) {
-        output.setEncoding('utf8')
-        output.on('data', (text) => {
-          appendFileSync(log, text)
-          this.progress.read(text)
-        })
-      }
-      child.on('error', (error) => {
-        forget()
-        reject(error)
+    const detached = process.platform !== 'win32'
+    const child = spawn(command, args, { ...options, detached, stdio: ['ignore', 'pipe', 'pipe'] })
+    const forget = () => {
+      for (const name of SIGNALS) process.off(name, end)
+    }
+    const end = (signal) => {
+      forget()
+      if (detached) killGroup(child.pid)
+      else child.kill()
+      process.kill(process.pid, signal)
+    }
+    for (const name of SIGNALS) process.on(name, end)
+    for (const output of [child.stdout, child.stderr]) {
+      output.setEncoding('utf8')
+      output.on('data', (text) => {
+        appendFileSync(log, text)
+        this.progress.read(text)
       })
-      child.on('close', (status, signal) => {
-        forget()
-        resolve(status === 0 ? undefined : `ended with ${signal ?? `status ${status}`}`)
+    }
+    try {
+      return await new Promise((resolve, reject) => {
+        child.on('error', reject)
+        child.on('close', (status, signal) =>
+          resolve(status === 0 ? undefined : `ended with ${signal ?? `status ${status}`}`),
+        )
       })
-    })
+    } finally {
+      forget()
+    }
   }
 }
 

@@ -128,17 +128,6 @@ describe('the argument list of a native program', () => {
     )
   })
 
-  it.skipIf(process.platform === 'win32')('tells of a program that is another one', async () => {
-    const other = (program: string) =>
-      measurer({ ...setup, stock: program }).measure(job('stock-fa-on'), new AbortController().signal)
-    const hint = '--stock names the program that npm run bench:stock makes'
-    const printer = join(mkdtempSync(join(tmpdir(), 'h2o-other-')), 'stock-bench')
-    writeFileSync(printer, '#!/bin/sh\necho "{\\"version\\": 1}"\n', { mode: 0o755 })
-    await expect(other(printer)).rejects.toMatchObject({ message: `${printer} prints no measurement`, hint })
-    writeFileSync(printer, '#!/bin/sh\necho null\n')
-    await expect(other(printer)).rejects.toMatchObject({ name: 'ChildError' })
-  })
-
   it('of H2O: with the calls of the addon', () => {
     const argv = nativeArgv(setup, { ...job('h2o', 512, 4097), nBatch: 2100 }).join(' ')
     expect(argv).toContain('-b 2048 ')
@@ -148,5 +137,16 @@ describe('the argument list of a native program', () => {
     expect(answering).toContain('-c 4352 ') // 255 of the 256 tokens are decoded
     expect(answering).toContain('--predict 256')
     expect(answering).toContain('--h2o-decode auto')
+  })
+
+  it.skipIf(process.platform === 'win32')('tells of a program that is another one', async () => {
+    const other = (program: string) =>
+      measurer({ ...setup, stock: program }).measure(job('stock-fa-on'), new AbortController().signal)
+    const hint = '--stock names the program that npm run bench:stock makes'
+    const printer = join(mkdtempSync(join(tmpdir(), 'h2o-other-')), 'stock-bench')
+    writeFileSync(printer, '#!/bin/sh\necho "{\\"version\\": 1}"\n', { mode: 0o755 })
+    await expect(other(printer)).rejects.toMatchObject({ message: `${printer} prints no measurement`, hint })
+    writeFileSync(printer, '#!/bin/sh\necho null\n')
+    await expect(other(printer)).rejects.toMatchObject({ name: 'ChildError' })
   })
 })

@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { THIS_PLATFORM } from '../../scripts/lib/platforms.mjs'
 import { makeModel, writeGguf } from '../../src/ts/model-maker/index.js'
 import { root } from '../cli/support/spawn.js'
 import { emptyFolder, install, pack, remove, run } from './support.js'
@@ -87,7 +88,7 @@ beforeAll(async () => {
     return run(process.execPath, [join(root, 'scripts/prebuilds.mjs'), ...args], root)
   }
   remove(join(out, 'prebuilds'))
-  await make(`${process.platform}-${process.arch}`)
+  await make(THIS_PLATFORM)
   if (canEmulateArm64) {
     await make('linux-arm64')
     // npm carries Node for other processors, too

@@ -77,7 +77,7 @@ async function runNative(
   const program = programOf(setup, job)
   const result = await runChild(program, [...nativeArgv(setup, job), ...more], signal)
   if (typeof (result as NativeResult | null)?.[wanted] === 'object') return result as NativeResult
-  const name = job.contender.program === 'stock' ? 'stock' : 'native'
+  const name = peerOf(job)
   throw new ChildError(`${program} prints no measurement`, {
     hint: `--${name} names the program that npm run bench:${name} makes`,
   })
@@ -96,9 +96,9 @@ interface NativeResult {
 }
 
 /** The native program of a job; a contender of the addon has its profile from its native twin. */
-function programOf(setup: Setup, { contender }: Job): string {
-  return contender.program === 'stock' ? setup.stock : setup.native
-}
+const peerOf = ({ contender }: Job) => (contender.program === 'stock' ? 'stock' : 'native')
+
+const programOf = (setup: Setup, job: Job): string => setup[peerOf(job)]
 
 export function nativeArgv(setup: Setup, job: Job): string[] {
   const { nPrompt, nGen, nBatch, nUbatch, nThreads, flashAttn, contender } = job

@@ -18,12 +18,11 @@ export async function checkWritable(path: string): Promise<void> {
   const whole = await WholeFile.open(path)
   await whole.drop()
   const user = process.geteuid?.() ?? 0
-  const target = await realpath(path).catch(() => undefined)
-  if (user === 0 || target === undefined) return
-  const folder = await stat(dirname(target))
-  const owners = [folder.uid, (await stat(target)).uid]
-  if (folder.mode & 0o1000 && !owners.includes(user))
-    throw Object.assign(new Error(`${target} belongs to another user`), { code: 'EPERM' })
+  const found = await stat(whole.target).catch(() => undefined)
+  if (user === 0 || found === undefined) return
+  const folder = await stat(dirname(whole.target))
+  if (folder.mode & 0o1000 && ![folder.uid, found.uid].includes(user))
+    throw Object.assign(new Error(`${whole.target} belongs to another user`), { code: 'EPERM' })
 }
 
 /** Where the file lies, or would: a link stays one, also if nothing is behind it yet. */
@@ -38,12 +37,13 @@ async function targetOf(path: string): Promise<string> {
 }
 
 export class WholeFile {
-  readonly #path: string
+  /** where it gets its name */
+  readonly target: string
   readonly #part: string
   readonly file: FileHandle
 
-  private constructor(path: string, part: string, file: FileHandle) {
-    this.#path = path
+  private constructor(target: string, part: string, file: FileHandle) {
+    this.target = target
     this.#part = part
     this.file = file
   }
@@ -59,7 +59,7 @@ export class WholeFile {
   /** Gives it its name. */
   async finish(): Promise<void> {
     await this.file.close()
-    await rename(this.#part, this.#path)
+    await rename(this.#part, this.target)
   }
 
   /** Removes what was written. */
