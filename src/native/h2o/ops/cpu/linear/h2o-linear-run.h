@@ -4,6 +4,8 @@
 
 #include "h2o-linear-op.h"
 
+#include "../h2o-share.h"
+
 #include "ggml-cpu-impl.h"
 
 #include <algorithm>
@@ -69,6 +71,20 @@ static inline h2o_linear_rows h2o_linear_slice_at(const h2o_linear_op & op, int6
     return { first, (end > first ? end : most) - first };
 }
 
+static inline int64_t h2o_linear_expert_of(const h2o_linear_op & op, int64_t row) {
+    int64_t e = 0;
+    while (op.first_row(e + 1) <= row) {
+        ++e;
+    }
+    return e;
+}
+
+// those of a slice that want an expert
+static inline h2o_linear_rows h2o_linear_rows_of(const h2o_linear_op & op, h2o_linear_rows slice, int64_t expert) {
+    const int64_t first = std::max(slice.first, op.first_row(expert));
+    return { first, std::min(slice.end(), op.first_row(expert + 1)) - first };
+}
+
 //   prepare(slice)    this thread's part of these rows
 //   multiply(panel)   of a slice that is prepared, at most n_panel wide
 template <typename Prepare, typename Multiply>
@@ -87,24 +103,16 @@ static void h2o_linear_run(
 
         prepare(slice);
 
-        if (params->ith == 0) {
-            ggml_threadpool_chunk_set(params->threadpool, params->nth);
-        }
-        ggml_barrier(params->threadpool);
+        const int64_t first = h2o_linear_expert_of(op, slice.first);
+        const int64_t last  = h2o_linear_expert_of(op, slice.end() - 1);
 
-        int64_t i    = params->ith;
-        int64_t last = 0;
-        for (int64_t e = 0; e < op.n_experts; ++e) {
-            const int64_t first = std::max(slice.first, op.first_row(e));
-            const int64_t end   = std::min(slice.end(), op.first_row(e + 1));
-            if (first >= end) {
-                continue;
+        h2o_share_out(params, (last - first + 1)*n_panels, [&](int64_t i) {
+            const h2o_linear_rows rows = h2o_linear_rows_of(op, slice, first + i/n_panels);
+            if (rows.n > 0) {
+                const int64_t begin = i%n_panels*n_panel;
+                multiply(h2o_linear_panel { slice, rows, first + i/n_panels, begin, std::min(op.n_out, begin + n_panel) });
             }
-            for (last += n_panels; i < last; i = ggml_threadpool_chunk_add(params->threadpool, 1)) {
-                const int64_t begin = (i + n_panels - last)*n_panel;
-                multiply(h2o_linear_panel { slice, { first, end - first }, e, begin, std::min(op.n_out, begin + n_panel) });
-            }
-        }
+        });
         if (slice.end() < op.n_rows) { // behind the last one the graph's own barrier is next
             ggml_barrier(params->threadpool);
         }
