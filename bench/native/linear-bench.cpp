@@ -82,7 +82,7 @@ static data make_data(const options & opt, ggml_type type, int n_rows) {
 class runner {
 public:
     runner(const options & opt, ggml_backend_buffer_type_t buft, ggml_type type, int n_rows, const data & d, bool ours)
-            : opt(opt), n_rows(n_rows), d(d), backend(ggml_backend_cpu_init()) {
+            : opt(opt), d(d), backend(ggml_backend_cpu_init()) {
         ggml_backend_cpu_set_n_threads(backend.get(), opt.n_threads);
         ctx_w.reset(ggml_init({ 8*ggml_tensor_overhead(), nullptr, true }));
         ctx  .reset(ggml_init({ 8*ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, true }));
@@ -143,7 +143,6 @@ public:
 
 private:
     const options & opt;
-    const int       n_rows;
     const data    & d;
 
     ggml_backend_ptr        backend;

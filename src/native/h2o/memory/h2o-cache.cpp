@@ -74,12 +74,20 @@ static std::vector<h2o_state> h2o_states(const h2o_policy & policy, uint32_t n_s
     return res;
 }
 
-h2o_cache::h2o_cache(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn) :
-    engine{
-        h2o_make_policy(cparams.h2o, cparams.n_ubatch),
-        h2o_store(h2o_store_layers(model, cparams, attn, *engine.policy), attn.get_n_stream(), model.hparams.no_alloc),
+static h2o_engine h2o_make_engine(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn) {
+    std::unique_ptr<h2o_policy> policy = h2o_make_policy(cparams.h2o, cparams.n_ubatch);
+
+    const std::vector<h2o_store_layer> layers = h2o_store_layers(model, cparams, attn, *policy);
+    return {
+        std::move(policy),
+        h2o_store(layers, attn.get_n_stream(), model.hparams.no_alloc),
         h2o_has_fused_attn(model, cparams, attn) ? h2o_fused_block() : h2o_composed_block(),
-        {} },
+        {},
+    };
+}
+
+h2o_cache::h2o_cache(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn) :
+    engine(h2o_make_engine(model, cparams, attn)),
     cparams(cparams), attn(attn),
     has_exact(h2o_has_exact(model, cparams, attn)),
     n_graph_chunks(h2o_n_graph_chunks(model, cparams)),

@@ -24,7 +24,7 @@ namespace {
 
 // what all threads read and write, and what one has
 struct h2o_sparse_work {
-    h2o_sparse_work(const h2o_decode_op & op, void * data, int ith) : at((char *) GGML_PAD((uintptr_t) data, 64)), op(op) {
+    h2o_sparse_work(const h2o_decode_op & op, void * data, int ith) : at((char *) GGML_PAD((uintptr_t) data, 64)) {
         chosen  = take<int32_t>(n_queries(op)*n_best(op));
         o       = take<float>(n_queries(op)*H2O_PIECES*op.d_v);
         max     = take<float>(n_queries(op)*H2O_PIECES);
@@ -79,8 +79,6 @@ struct h2o_sparse_work {
 
 private:
     char * at;
-
-    const h2o_decode_op & op;
 
     template <typename T>
     T * take(int64_t n) {
