@@ -10,7 +10,7 @@ import { grammarText, type JsonSchema, schemaText } from './grammar.js'
 import { abortable } from './native/abortable.js'
 import { native } from './native/binding.js'
 import type { NativeChat, NativeChatRequest, NativeModel, NativeReading } from './native/surface.js'
-import { namesOf } from './read-options.js'
+import { namesOf, readOptions } from './read-options.js'
 import { boolean, oneOf } from './validate.js'
 import { wellFormedJson } from './well-formed.js'
 
@@ -100,6 +100,13 @@ export interface MessageDelta {
   tool_calls?: { index: number; id?: string; type?: 'function'; function: Partial<ToolCall['function']> }[]
 }
 
+interface ParseOptions {
+  /** The answer was cut short: false */
+  partial?: boolean
+}
+
+const parseOptionNames = namesOf<ParseOptions>({ partial: true })
+
 const natives = new WeakMap<object, NativeChat>()
 
 /** For generations only: undefined for what is no chat of ours. */
@@ -128,12 +135,12 @@ export class Chat {
   }
 
   /**
-   * The text of an answer as a message: its calls of tools, the model's thoughts apart. `partial`: the answer was cut
-   * short. Throws ERR_H2O_CHAT_ANSWER for what is not in the model's format.
+   * The text of an answer as a message: its calls of tools, the model's thoughts apart. Throws ERR_H2O_CHAT_ANSWER for
+   * what is not in the model's format.
    */
-  parse(text: string, options: { partial?: boolean } = {}): AssistantMessage {
-    const partial = boolean('partial', options.partial, false)
-    return this.answer().read(text, partial).message
+  parse(text: string, given?: ParseOptions): AssistantMessage {
+    const { partial } = readOptions('parse', given, parseOptionNames)
+    return this.answer().read(text, boolean('partial', partial, false)).message
   }
 
   /** An answer that grows: what each text adds to the one before. */
@@ -194,10 +201,11 @@ export async function applyChatTemplateAsync(
   signal: AbortSignal | undefined,
 ): Promise<Chat> {
   const request = requestOf(messages, options)
+  const continued = continuedIn(messages, request) // they may be others when this has waited
   await nextTurn() // writing megabytes down and handing them over are two long turns
   const rendering = await abortable(() => model.startChat(request), signal)
   const chat = new (native().NativeChat)(rendering)
-  return new Chat(chat, await decodeInTurns(slicesOf(chat.text())), continuedIn(messages, request))
+  return new Chat(chat, await decodeInTurns(slicesOf(chat.text())), continued)
 }
 
 function requestOf(messages: readonly ChatMessage[], options: ChatOptions): NativeChatRequest {
@@ -240,7 +248,14 @@ function continues(messages: readonly ChatMessage[], options: ChatOptions): bool
 function continuedIn(messages: readonly ChatMessage[], { continueFinalMessage }: NativeChatRequest): number {
   if (!continueFinalMessage) return 0
   const { content, reasoning_content } = messages.at(-1) as ChatMessage
-  return String(content ?? '').length + String(reasoning_content ?? '').length
+  return lengthOf(content) + lengthOf(reasoning_content)
+}
+
+/** Of a text, or of its parts. */
+function lengthOf(content: unknown): number {
+  if (typeof content === 'string') return content.length
+  if (!Array.isArray(content)) return 0
+  return content.reduce<number>((sum, part) => sum + lengthOf(part?.text), 0)
 }
 
 /** A function that has to be called is the only one, and required: llama.cpp knows no other way. */

@@ -144,6 +144,21 @@ describe('applyChatTemplateAsync', () => {
     })
   })
 
+  it('takes the messages as they are when it is called', async () => {
+    const messages = [...user, { role: 'assistant', content: 'It is' }]
+    const chat = model.applyChatTemplateAsync(messages, { continueFinalMessage: true })
+    messages.length = 0
+    expect(await chat).toMatchObject({ prompt: expect.stringMatching(/It is$/), continued: 5 })
+  })
+
+  it('counts the parts of a text that an answer continues', async () => {
+    const part = Object.assign(Object.create(null), { type: 'text', text: 'It is' })
+    const content = [part, { type: 'text', text: 'so that' }]
+    const messages = [...user, { role: 'assistant', content }]
+    const chat = await model.applyChatTemplateAsync(messages, { continueFinalMessage: true })
+    expect(chat.continued).toBe(12)
+  })
+
   it('holds no event loop, and ends with its signal', async () => {
     const abort = new AbortController()
     const template = '{% for i in range(9999) %}{% for j in range(9999) %}{{ j }}{% endfor %}{% endfor %}'
@@ -159,6 +174,15 @@ describe('applyChatTemplateAsync', () => {
     expect(performance.now() - began).toBeLessThan(500)
     const late = model.applyChatTemplateAsync(user, { signal: AbortSignal.abort(new Error('before')) })
     await expect(late).rejects.toThrow('before')
+  })
+})
+
+describe('parse', () => {
+  it.each([[null], ['partial'], [{ partial: 1 }], [{ partail: true }]])('refuses %j', (options) => {
+    const chat = model.applyChatTemplate(user)
+    expect(() => chat.parse('{}', options as never)).toThrow(
+      expect.objectContaining({ code: 'ERR_H2O_INVALID_ARGUMENT' }),
+    )
   })
 })
 
