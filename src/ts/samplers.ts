@@ -44,7 +44,8 @@ export function samplerOrder(given: unknown): SamplerName[] {
     const plain = typeof name === 'string' ? name.toLowerCase().replaceAll(/[-_]/g, '') : ''
     const found = nicknames.get(plain) ?? names.find((known) => known.replaceAll('_', '') === plain)
     if (found === undefined) {
-      throw invalidArgument(`there is no sampler '${String(name)}'; there are ${names.join(', ')}`, {
+      const named = typeof name === 'string' ? `'${name}'` : `of type ${typeof name}`
+      throw invalidArgument(`there is no sampler ${named}; there are ${names.join(', ')}`, {
         sampler: name,
       })
     }

@@ -280,6 +280,7 @@ describe('an option out of bounds', () => {
     [{ samplers: ['__proto__'] }],
     [{ samplers: Array(17).fill('typ_p') }],
     [{ samplers: [Symbol('x')] }],
+    [{ samplers: [Object.create(null)] }],
     [{ samplers: 'top_k' }],
     [{ samplers: ['dry', 'top_k', 'dry'] }],
     [{ logitBias: [1] }],
