@@ -28,6 +28,7 @@ async function expectToFitJust(bytes: number, options: Partial<ContextOptions>):
   host.memory = bytes - 1
   await expect(opened(options)).rejects.toMatchObject({
     code: 'ERR_H2O_CONTEXT_MEMORY',
+    message: expect.stringMatching(/^the KV cache needs \d+ MiB and the machine leaves \d+ MiB$/),
     details: { bytes, memory: bytes - 1 },
   })
   host.memory = bytes

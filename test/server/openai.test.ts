@@ -340,6 +340,11 @@ describe('errors', () => {
     }
   })
 
+  it('names a field of h2o that there is not', async () => {
+    const asked = s.openai.chat.completions.create({ model, messages, h2o: { dense_tial: 8 } } as never)
+    await expect(asked).rejects.toThrow(/additional properties: dense_tial$/)
+  })
+
   it.each<[string, string, string, number, string]>([
     ['no JSON', '/v1/completions', '{"prompt":', 400, 'invalid_json'],
     ['no body', '/v1/completions', '', 400, 'invalid_json'],

@@ -92,7 +92,12 @@ function toApiErrorOfFastify(error: unknown): ApiError | undefined {
   const path = first?.instancePath.split('/').slice(1) ?? []
   const { additionalProperty, missingProperty } = first?.params ?? {}
   const param = [...path, additionalProperty ?? missingProperty ?? []].flat().join('.')
-  const said = statusCode === 415 ? 'a body is JSON, with the header content-type: application/json' : message
+  const said =
+    statusCode === 415
+      ? 'a body is JSON, with the header content-type: application/json'
+      : additionalProperty === undefined
+        ? message
+        : `${message}: ${additionalProperty}`
   return new ApiError(statusCode, codes[String(code)] ?? 'invalid_request', String(said), {
     ...(param && { param }),
   })

@@ -92,9 +92,8 @@ void context_open_job::check_memory(const llama_context_params & params) const {
     const double n_ctx = params.n_ctx > 0 ? params.n_ctx : llama_model_n_ctx_train(model);
     const double bytes = h2o_get_kv_size(model, &params) + n_ctx * 64.0;
 
-    if (options.memory_limit > 0.0 && bytes > options.memory_limit) {
-        throw failure("ERR_H2O_CONTEXT_MEMORY", "the KV cache does not fit into memory",
-            {{"nCtx", n_ctx}, {"bytes", bytes}, {"memory", options.memory_limit}});
+    if (options.memory_limit > 0.0) {
+        require_room("the KV cache", bytes, { options.memory_limit, "the machine" });
     }
     require_memory("the KV cache", bytes, bytes);
 }

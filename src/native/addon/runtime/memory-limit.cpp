@@ -1,7 +1,6 @@
 #include "memory-limit.h"
 
 #include "failure.h"
-#include "memory-room.h"
 
 #include <cmath>
 #include <cstdint>
@@ -11,7 +10,7 @@ namespace addon {
 // for V8's young generation, and for the 64 MiB that glibc reserves when a thread first allocates
 static constexpr double address_reserve = 128.0 * 1024 * 1024;
 
-static void require_room(const std::string & what, double n, const memory_room & room) {
+void require_room(const std::string & what, double n, const memory_room & room) {
     const auto mib = [](double bytes) { return std::to_string((int64_t) std::ceil(bytes / 1024 / 1024)) + " MiB"; };
 
     if (n > room.bytes) {

@@ -5,11 +5,16 @@
 
 #pragma once
 
+#include "memory-room.h"
+
 #include <string>
 
 namespace addon {
 
 // throws ERR_H2O_CONTEXT_MEMORY unless so many more bytes can be mapped, with something left for V8, and so many used
 void require_memory(const std::string & what, double n_map, double n_use);
+
+// throws it unless there is room for n bytes
+void require_room(const std::string & what, double n, const memory_room & room);
 
 } // namespace addon
