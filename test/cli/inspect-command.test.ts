@@ -225,6 +225,11 @@ describe('refusals', () => {
     expect([out, log.open, log.contexts]).toEqual(['', 0, []])
   })
 
+  it('promises no more chunks than there are tokens', async () => {
+    const { error } = await runWith('-ub 20 -b 60', {}, 3)
+    expect(error).toMatchObject({ code: 'ERR_CLI_USAGE', hint: 'give a longer prompt' })
+  })
+
   it.each([
     ['contextReason', /dense \(unsupported-memory: /],
     ['callReason', /dense \(unsupported-memory: /],

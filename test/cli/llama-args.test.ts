@@ -2,9 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { benchOptions } from '../../src/ts/cli/bench/options.js'
+import { compareOptions } from '../../src/ts/cli/compare/options.js'
 import { absent, absentReason, differences, namesIn, onlyServe } from '../../src/ts/cli/flags/llama-args.js'
 import type { OptionSpec } from '../../src/ts/cli/flags/option.js'
 import { runOptions } from '../../src/ts/cli/flags/options.js'
+import { inspectOptions } from '../../src/ts/cli/inspect/options.js'
+import { parityOptions } from '../../src/ts/cli/parity/options.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
 import { serveOptions } from '../../src/ts/cli/serve/options.js'
 import { root } from './support/spawn.js'
@@ -101,6 +105,14 @@ const ownTools = `
 \`llama-batched-bench\` fills batches of \`-b\` tokens with the prompts of its sequences, one behind the other. A part of a prompt that is one chunk or less is dense. With \`-kvu\` the first prompt alone is sparse.
 `.trim()
 
+const commands = {
+  serve: serveOptions,
+  compare: compareOptions,
+  parity: parityOptions,
+  inspect: inspectOptions,
+  bench: benchOptions,
+}
+
 const code = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(', ')
 const cell = (text: string) => text.replaceAll('|', '\\|')
 
@@ -113,7 +125,11 @@ function page(): string {
       const note = spec.withoutEffect ? spec.help : names.map((name) => differences[name] ?? '').join('')
       return [`| ${code(here)} | ${cell(note)} |`]
     })
-  const only = runOptions.filter(({ names }) => !names.some((name) => upstream.has(name)))
+  const only = (options: readonly OptionSpec[], besides: readonly OptionSpec[] = []) => {
+    const known = new Set(besides.flatMap(({ names }) => names))
+    const own = options.filter(({ names }) => !names.some((name) => upstream.has(name) || known.has(name)))
+    return own.map(({ names }) => code(names)).join(', ')
+  }
   return `${`
 # Flags of llama.cpp
 
@@ -145,7 +161,12 @@ ${absent.map(({ why, names }) => `| ${code(namesIn(names))} | ${cell(why)} |`).j
 
 ## Only here
 
-${only.map(({ names }) => `- ${code(names)}`).join('\n')}
+| command | flags |
+|---|---|
+| \`run\`; some of them in others | ${only(runOptions)} |
+${Object.entries(commands)
+  .map(([name, options]) => `| \`${name}\` | ${only(options, runOptions)} |`)
+  .join('\n')}
 
 ${ownTools}
 `.trim()}\n`

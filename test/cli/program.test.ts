@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { RunFlags } from '../../src/ts/cli/flags/options.js'
 import { runOptions } from '../../src/ts/cli/flags/options.js'
 import { parseArgv } from '../../src/ts/cli/program.js'
+import { serveOptions } from '../../src/ts/cli/serve/options.js'
 
 const spec = { usage: '', description: '', options: runOptions, version: '1.2.3', notes: 'the end' }
 const parse = (...argv: string[]) => parseArgv<RunFlags>(argv, spec)
@@ -92,6 +93,17 @@ describe('parseArgv', () => {
 
   it('suggests what may have been meant', () => {
     expect(() => parse('--jsn')).toThrow(expect.objectContaining({ hint: 'did you mean --json?' }))
+  })
+
+  it('says where the flags are listed', () => {
+    for (const name of ['--frobnicate', '-xyz'])
+      expect(() => parse(name)).toThrow(expect.objectContaining({ hint: '--help lists the flags' }))
+  })
+
+  it('lists --help with what has an effect', () => {
+    const { text } = parseArgv(['--help'], { ...spec, options: serveOptions })
+    const [, last] = text.split('\nOutput:\n')
+    expect(last).toMatch(/^ {2}-v, [\s\S]*\n {2}-h, --help/)
   })
 
   it("honours llama.cpp's environment variables, below the command line", () => {

@@ -2,7 +2,7 @@
 import { Command, CommanderError, Option } from 'commander'
 import { rewriteArgv } from './flags/argv.js'
 import { keyOf, longName, type OptionSpec } from './flags/option.js'
-import { UsageError } from './shell/usage-error.js'
+import { seeHelp, UsageError } from './shell/usage-error.js'
 
 export interface Parsed<Flags> {
   /** undefined: --help or --version was asked for, and `text` is the answer */
@@ -53,7 +53,7 @@ function buildCommand(spec: CommandSpec): Command {
     command.addOption(option)
   }
   return command
-    .optionsGroup(spec.options.at(-1)?.group ?? '')
+    .optionsGroup(spec.options.findLast(({ withoutEffect }) => !withoutEffect)?.group ?? '')
     .helpOption('-h, --help', 'this text')
     .version(spec.version, '--version', 'version of h2o-llama and of its llama.cpp')
     .addHelpText('after', `\n${spec.notes}\n${environment(spec.options)}`)
@@ -89,5 +89,6 @@ function environment(options: readonly OptionSpec[]): string {
 // "error: unknown option '--jsn'\n(Did you mean --json?)" in commander's words
 function usageErrorOf(error: CommanderError): UsageError {
   const [first = '', second] = error.message.replace(/^error: /, '').split('\n')
-  return new UsageError(first, second?.replace(/^\(D(.*)\)$/, 'd$1'))
+  const nearest = second?.replace(/^\(D(.*)\)$/, 'd$1')
+  return new UsageError(first, nearest ?? (error.code === 'commander.unknownOption' ? seeHelp : undefined))
 }

@@ -81,8 +81,8 @@ function checkLength(nTokens: number, ubatchSize: number): void {
   if (nTokens > ubatchSize) return
   throw new UsageError(
     `the prompt has ${nTokens} tokens, no more than one chunk (-ub ${ubatchSize}): dense attention reads it, and nothing is kept`,
-    nTokens > 2
-      ? `give a longer prompt, or a smaller -ub: -ub ${Math.max(1, Math.floor(nTokens / 4))} makes 4 chunks or more`
+    nTokens >= 4
+      ? `give a longer prompt, or a smaller -ub: -ub ${Math.floor(nTokens / 4)} makes 4 chunks or more`
       : 'give a longer prompt',
   )
 }

@@ -25,7 +25,7 @@ import { packageVersion } from '../version.js'
 
 const notes = `POST /v1/chat/completions, /v1/completions, /v1/responses; Anthropic's /v1/messages; GET /v1/models, /health, /ready,
 /metrics; llama.cpp's /completion, /props, /slots, /tokenize, /detokenize, /apply-template. SIGTERM and Ctrl-C let the
-requests that there are end, a second one kills. The exit code is 0 then, and 1 if the port cannot be had.`
+requests that there are end, and the exit code is 0; a second one kills. It is 1 if the port cannot be had.`
 
 export const main = commandMain<ServeFlags>(
   {

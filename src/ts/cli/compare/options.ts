@@ -51,7 +51,7 @@ export const compareOptions = [
   { group: context, names: ['-ctk', '--cache-type-k'], value: 'TYPE', env: 'LLAMA_ARG_CACHE_TYPE_K', parse: kvType,
     default: 'f16', help: 'type of K in the cache' },
   { group: context, names: ['-ctv', '--cache-type-v'], value: 'TYPE', env: 'LLAMA_ARG_CACHE_TYPE_V', parse: kvType,
-    default: 'f16', help: 'type of V in the cache; a quantised one needs -fa on' },
+    default: 'f16', help: 'type of V in the cache; a quantised one is refused with -fa off' },
 
   ...modelFlagOptions,
 

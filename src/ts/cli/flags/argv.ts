@@ -1,7 +1,7 @@
 // Stands before commander, which knows neither `-ub` nor two long names for one option: every option is rewritten to
 // its long name, with its value after "=". So `-n -1`, `-p --json` and `-ub=1024` mean what they look like.
 
-import { UsageError } from '../shell/usage-error.js'
+import { seeHelp, UsageError } from '../shell/usage-error.js'
 import { absentReason } from './llama-args.js'
 import { longName, type OptionSpec } from './option.js'
 
@@ -52,6 +52,6 @@ function unknownOption(name: string, known: ReadonlyMap<string, unknown>): Usage
     ? `did you mean ${long}?`
     : joined && known.has(joined)
       ? `did you mean ${joined} ${name.slice(joined.length)}?`
-      : undefined
+      : seeHelp
   return new UsageError(`unknown option '${name}'`, hint)
 }

@@ -49,7 +49,8 @@ export const absent: readonly Absent[] = [
     names: `--no-jinja --reasoning-format -rea --reasoning --reasoning-effort --reasoning-budget --reasoning-budget-message
       --reasoning-preserve --no-reasoning-preserve --skip-chat-parsing --no-skip-chat-parsing --chat-template-kwargs` },
   { why: 'a prompt that does not fit is an error: raise -c', names: '--keep --context-shift -gan --grp-attn-n -gaw --grp-attn-w' },
-  { why: 'the cache of one sequence needs no tuning', names: '-dt --defrag-thold -kvu --kv-unified -no-kvu --no-kv-unified --kv-unified-per-slot' },
+  { why: 'a cache needs no tuning, and each slot of serve has its own; questions to one document share it in the library: kvUnified',
+    names: '-dt --defrag-thold -kvu --kv-unified -no-kvu --no-kv-unified --kv-unified-per-slot' },
   { why: 'left as llama.cpp has it by default',
     names: '--repack -nr --no-repack --no-host --op-offload --no-op-offload -lzm --lazy-mode --check-tensors -bs --backend-sampling' },
   { why: 'give -ngl, -c and -b; h2o-prefill doctor says what fits', names: '-fitp --fit-print -fitt --fit-target -fitc --fit-ctx' },
@@ -91,10 +92,11 @@ export const absent: readonly Absent[] = [
       --fim-qwen-30b-default --gpt-oss-20b-default --gpt-oss-120b-default --vision-gemma-4b-default
       --vision-gemma-12b-default` },
   { why: 'embeddings are not computed', names: '--pooling --attention --embedding --embeddings --embd-normalize --embd-output-format --embd-separator --cls-separator' },
-  { why: 'quality is measured by h2o-prefill compare',
-    names: `--chunks --hellaswag --hellaswag-tasks --winogrande --winogrande-tasks --multiple-choice --multiple-choice-tasks
-      --kl-divergence --save-all-logits --kl-divergence-base --ppl-stride --ppl-output-type --ppl --no-ppl` },
-  { why: 'speed is measured by h2o-prefill bench', names: '-ns --sequences -pps -tgs -npp -ntg -npl --output-format' },
+  { why: 'a flag of h2o-prefill compare and parity', names: '--chunks --save-all-logits --kl-divergence-base' },
+  { why: 'h2o-prefill compare prints perplexity and KL divergence of a text, and needs no flag for it',
+    names: `--hellaswag --hellaswag-tasks --winogrande --winogrande-tasks --multiple-choice --multiple-choice-tasks
+      --kl-divergence --ppl-stride --ppl-output-type --ppl --no-ppl` },
+  { why: 'h2o-prefill bench measures speed: its -p, -n and -r take their place', names: '-ns --sequences -pps -tgs -npp -ntg -npl --output-format' },
   { why: "of llama.cpp's other tools",
     names: `-o --output --output-file -ofreq --output-frequency --save-frequency --process-output --chunk --from-chunk
       --show-statistics --parse-special --chunk-size --chunk-separator --junk --pos --ids --stdin --no-bos --no-parse-special

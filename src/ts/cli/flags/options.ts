@@ -59,7 +59,7 @@ export const batchRows = [
   { group: context, names: ['-ctk', '--cache-type-k'], to: 'typeK', value: 'TYPE', env: 'LLAMA_ARG_CACHE_TYPE_K', parse: kvType,
     default: 'f16', help: 'type of K in the cache: f32 f16 bf16 q8_0 q4_0 q4_1 iq4_nl q5_0 q5_1' },
   { group: context, names: ['-ctv', '--cache-type-v'], to: 'typeV', value: 'TYPE', env: 'LLAMA_ARG_CACHE_TYPE_V', parse: kvType,
-    default: 'f16', help: 'type of V in the cache; a quantised one needs -fa on' },
+    default: 'f16', help: 'type of V in the cache; a quantised one is refused with -fa off' },
 ] as const satisfies readonly OptionSpec[]
 
 // biome-ignore format: a table

@@ -24,7 +24,7 @@ export const parityOptions = [
   ...taken(compareOptions, ['--batch-size'], context),
   { group: context, names: ['-ub', '--ubatch-size'], value: 'N', env: 'LLAMA_ARG_UBATCH', parse: integer(1), default: 512,
     help: 'physical batch, and the chunk of H2O' },
-  ...taken(compareOptions, ['--threads', '--gpu-layers', '--flash-attn', '--cache-type-k', '--cache-type-v', '--mlock', '--no-mmap'], context),
+  ...taken(compareOptions, ['--threads', '--gpu-layers', '--flash-attn', '--cache-type-k', '--cache-type-v', '--load-mode', '--mlock', '--no-mmap'], context),
 
   ...taken(h2oRows, ['--h2o-local', '--h2o-heavy', '--h2o-schedule', '--h2o-select', '--h2o-dense-tail'], h2o),
   { group: h2o, names: ['--no-h2o'], help: 'only with H2O off' },

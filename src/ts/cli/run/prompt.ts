@@ -5,7 +5,7 @@ import type { FlagsOf } from '../flags/option.js'
 import type { promptRows } from '../flags/options.js'
 import type { InputStream } from '../shell/io.js'
 import { whyUnreadable } from '../shell/text-file.js'
-import { UsageError } from '../shell/usage-error.js'
+import { seeHelp, UsageError } from '../shell/usage-error.js'
 
 export type PromptFlags = Pick<FlagsOf<typeof promptRows>, 'prompt' | 'file' | 'escape'>
 
@@ -22,8 +22,7 @@ export async function readPrompt(
 ): Promise<string> {
   const raw = await readBytes(flags, openStdin)
   const bytes = flags.escape ? processEscapes(raw) : raw
-  if (bytes.length === 0)
-    throw new UsageError('the prompt is empty', 'give -p TEXT or -f FILE (--help lists the flags)')
+  if (bytes.length === 0) throw new UsageError('the prompt is empty', `give -p TEXT or -f FILE (${seeHelp})`)
   const text = bytes.toString('utf8')
   if (text.includes('\ufffd') && !bytes.equals(Buffer.from(text, 'utf8'))) {
     warn('the prompt is not all UTF-8; what could not be read became U+FFFD')
