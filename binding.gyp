@@ -1,4 +1,5 @@
-# A shim for tools that expect node-gyp: the build itself is CMakeLists.txt, reached through cmake-js.
+# A shim for tools that expect node-gyp: the build itself is CMakeLists.txt, reached through cmake-js. It is not in the
+# package: `npm ci` and `npm rebuild` would run it, as a lockfile does not keep `gypfile: false`.
 {
   'targets': [
     {
