@@ -1,8 +1,12 @@
 /** The bodies of all requests have a bound in common. */
 
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import { Bodies } from '../../src/ts/server/bodies.js'
 import { startServer, type TestServer, until } from './support.js'
 
 const largest = 2 ** 24
@@ -47,4 +51,22 @@ it('four of the largest have room at once, and the largest that has not arrived 
     client.destroy()
   }
   await held(0)
+})
+
+it('a body of chunks of a byte takes little more than its bytes', async () => {
+  const request = Object.assign(new PassThrough(), { headers: {} })
+  const received = new Bodies(2 ** 20).receive(request as unknown as IncomingMessage)
+  const memory = () => {
+    const { heapUsed, arrayBuffers } = process.memoryUsage()
+    return heapUsed + arrayBuffers
+  }
+  const before = memory()
+  for (let i = 0; i < 400_000; i++) {
+    request.write(Buffer.alloc(1, 97 + (i % 26)))
+    if (i % 1000 === 0) await nextTurn()
+  }
+  expect(memory() - before).toBeLessThan(2 ** 26) // 120 MB where each is kept
+  request.end()
+  const body = await received
+  expect([body.length, body.toString('latin1', 0, 30)]).toEqual([400_000, 'abcdefghijklmnopqrstuvwxyzabcd'])
 })
