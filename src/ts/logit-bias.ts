@@ -23,11 +23,11 @@ export function logitBias(
 }
 
 function tokenOf(id: string, nVocab: number): number {
-  const token = /^\d+$/.test(id) ? Number(id) : Number.NaN
+  const token = /^\d{1,20}$/.test(id) ? Number(id) : Number.NaN
   if (!(token < nVocab)) {
     throw new H2oError(
       'ERR_H2O_TOKEN_OUT_OF_RANGE',
-      `logitBias has token ${id}, which is not in the vocabulary`,
+      `logitBias has token ${id.slice(0, 80)}, which is not in the vocabulary`,
       {
         details: { token: id, nVocab },
       },

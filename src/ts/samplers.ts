@@ -30,6 +30,8 @@ const nicknames = new Map<string, SamplerName>([
 
 /** Each runs for every token, typ_p 0.6 milliseconds for 49,152 candidates. */
 const most = 16
+/** Characters of a name; a longer one is none, whatever is in it. */
+const longest = 80
 
 /**
  * Names as llama.cpp takes them: top_k, top-k or topk. Throws ERR_H2O_INVALID_ARGUMENT for one that it has not, and for a second
@@ -37,14 +39,13 @@ const most = 16
  */
 export function samplerOrder(given: unknown): SamplerName[] {
   if (!Array.isArray(given)) throw invalidArgument('samplers is a list of names', { samplers: given })
-  if (given.length > most) {
-    throw invalidArgument(`samplers has more than ${most} names`, { samplers: given.length })
-  }
+  refuseMany(given.length)
   const order = given.map((name) => {
-    const plain = typeof name === 'string' ? name.toLowerCase().replaceAll(/[-_]/g, '') : ''
+    const isShort = typeof name === 'string' && name.length <= longest
+    const plain = isShort ? name.toLowerCase().replaceAll(/[-_]/g, '') : ''
     const found = nicknames.get(plain) ?? names.find((known) => known.replaceAll('_', '') === plain)
     if (found === undefined) {
-      const named = typeof name === 'string' ? `'${name}'` : `of type ${typeof name}`
+      const named = typeof name === 'string' ? `'${name.slice(0, longest)}'` : `of type ${typeof name}`
       throw invalidArgument(`there is no sampler ${named}; there are ${names.join(', ')}`, {
         sampler: name,
       })
@@ -59,6 +60,7 @@ export function samplerOrder(given: unknown): SamplerName[] {
 
 /** What a sequence of letters means: 'edskypmxt' is the default. Throws as samplerOrder(). */
 export function samplersOfLetters(sequence: string): SamplerName[] {
+  refuseMany(sequence.length)
   return [...sequence].map((letter) => {
     const found = names.find((name) => letters[name] === letter)
     if (found === undefined) {
@@ -71,4 +73,8 @@ export function samplersOfLetters(sequence: string): SamplerName[] {
     }
     return found
   })
+}
+
+function refuseMany(samplers: number): void {
+  if (samplers > most) throw invalidArgument(`samplers has more than ${most} names`, { samplers })
 }

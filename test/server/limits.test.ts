@@ -225,6 +225,14 @@ describe('a request holds the event loop for no time', () => {
     ['nesting', 400, `{"messages": ${'['.repeat(2 ** 22)}`],
     ['many lists', 400, `{"prompt": "x", "a": [${'[],'.repeat(2 ** 21)}1]}`],
     ['many names', 400, `{"prompt": "x"${Array.from({ length: 200_000 }, (_, i) => `,"k${i}":1`).join('')}}`],
+    [
+      'many strings',
+      400,
+      `{"prompt": ["a"${Array.from({ length: 10 ** 6 }, (_, i) => `,"${i}"`).join('')}]}`,
+    ],
+    ['a name of JavaScript', 200, { messages, max_tokens: 1, a: Array(1_400_000).fill(1), constructor: 1 }],
+    ['many letters of samplers', 400, { messages, samplers: 'k'.repeat(2 ** 23) }],
+    ['a long name of a sampler', 400, { messages, samplers: ['x-'.repeat(2 ** 22)] }],
     ['a long text', 400, { messages: [{ role: 'user', content: 'é'.repeat(2 ** 23 - 100) }] }],
     ['halves of characters', 400, `{"messages":[{"role":"user","content":"${'\\ud800'.repeat(2 ** 19)}"}]}`],
   ])('%s', async (_, status, body) => {
@@ -261,6 +269,30 @@ it('counts the parts of a body across its slices', async () => {
   const lists = `${before.padEnd(2 ** 20, 'a')}","a":[${'[],'.repeat(60_000)}"${'a'.repeat(2 ** 20)}",${'[],'.repeat(60_000)}1]}`
   const refused = await s.post('/v1/completions', lists)
   expect(await refused.json()).toMatchObject({ error: { code: 'request_too_complex' } })
+})
+
+it('refuses a name that is the prototype of an object, in words of its own', async () => {
+  await using s = await startServer()
+  const ask = async (member: string) => (await s.post('/v1/completions', `{"prompt":"x",${member}}`)).json()
+  for (const name of ['__proto__', '\\u005f_prot\\u006F__']) {
+    const { error } = (await ask(`"a":[{"${name}" : 1}]`)) as { error: object }
+    expect(error).toMatchObject({ code: 'invalid_json', message: expect.stringContaining('__proto__') })
+  }
+  expect(await ask('"user":"__proto__","constructor":{"prototype":{}}')).toHaveProperty('choices')
+})
+
+it('refuses in a few words what was asked for in many', async () => {
+  await using s = await startServer()
+  const long = 'x'.repeat(2 ** 18)
+  for (const body of [
+    { samplers: [long] },
+    { logit_bias: { [long]: 1 } },
+    { logit_bias: [['9'.repeat(2 ** 18), 1]] },
+  ]) {
+    const refused = await s.post('/v1/completions', { prompt: 'x', ...body })
+    expect(refused.status).toBe(400)
+    expect((await refused.text()).length).toBeLessThan(1000)
+  }
 })
 
 it('refuses a body that is not UTF-8, in place of a prompt with other characters', async () => {
