@@ -68,7 +68,7 @@ const content = [
 
 describe('messages', () => {
   it('are whole', () => {
-    expect(messageShape(asked).whole(told, [])).toMatchObject({ content, stop_reason: 'tool_use' })
+    expect(messageShape(asked).whole(told)).toMatchObject({ content, stop_reason: 'tool_use' })
   })
 
   it('begin, go on and end, one block after the other', () => {
@@ -104,7 +104,7 @@ describe('responses', () => {
   ]
 
   it('are whole', () => {
-    expect(responseShape(asked).whole(told, [])).toMatchObject({ output, status: 'completed' })
+    expect(responseShape(asked).whole(told)).toMatchObject({ output, status: 'completed' })
   })
 
   it('begin, go on and end, one item after the other, and end with all of them', () => {

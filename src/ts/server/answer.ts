@@ -21,6 +21,7 @@ import { readingOf } from './reading.js'
 import type { Recall } from './recall.js'
 import type { RequestLog } from './request-log.js'
 import type { MakeShape, ServerEvent, Shape, Told } from './shapes/shape.js'
+import { jsonWith } from './written-list.js'
 
 export interface Service extends PromptSettings, LimitSettings {
   pool: SlotPool
@@ -68,7 +69,7 @@ export async function answer(
   asked: RequestBody,
   reply: FastifyReply,
   owner: unknown,
-): Promise<object | undefined> {
+): Promise<string | undefined> {
   const body = endpoint.translate?.(asked) ?? asked
   refuseFields(body)
   const options = withDefaults(optionsOf(body), service.defaults)
@@ -123,13 +124,15 @@ class Job {
     this.signal = limits.signal
   }
 
-  async whole(): Promise<object> {
-    const likely: LikelyToken[] = []
-    const answered = await this.#run(async (_, token) => {
-      likely.push(...token)
+  /** In JSON. */
+  async whole(): Promise<string> {
+    const { shape, prompt, reply } = this
+    const answered = await this.#run(async (_, likely) => {
+      for (const token of likely) shape.likely?.(token)
     })
-    const { message } = await readingOf(this.prompt).end(answered.summary)
-    return this.shape.whole(this.#told(answered, message), likely)
+    const { message } = await readingOf(prompt).end(answered.summary)
+    reply.type('application/json; charset=utf-8')
+    return jsonWith(shape.whole(this.#told(answered, message)))
   }
 
   /** Headers go out at once; what fails later is an event. */

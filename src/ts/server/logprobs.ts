@@ -1,6 +1,7 @@
 /** Log-probabilities of tokens in OpenAI's two shapes. */
 
 import type { GeneratedToken } from '../types.js'
+import { WrittenList } from './written-list.js'
 
 /** A token that was generated with logprobs. */
 export interface LikelyToken {
@@ -22,12 +23,14 @@ export function likelyToken(token: GeneratedToken, offset: number): LikelyToken 
   return { text: decoder.decode(bytes), bytes: [...bytes], logprob, top, offset }
 }
 
-/** null where there are none. */
-export function chatLogprobs(tokens: readonly LikelyToken[]) {
-  if (tokens.length === 0) return null
-  const content = tokens.map(({ top, ...token }) => ({ ...named(token), top_logprobs: top.map(named) }))
-  return { content, refusal: null }
+/** Of a whole answer, token by token. */
+export interface GrowingLogprobs {
+  add(token: LikelyToken): void
+  /** null where there are none. */
+  all(): object | null
 }
+
+const ofChat = ({ top, ...token }: LikelyToken) => ({ ...named(token), top_logprobs: top.map(named) })
 
 const named = ({ text, bytes, logprob }: Omit<LikelyToken, 'top' | 'offset'>) => ({
   token: text,
@@ -35,15 +38,49 @@ const named = ({ text, bytes, logprob }: Omit<LikelyToken, 'top' | 'offset'>) =>
   bytes,
 })
 
-/** null where there are none. The token itself is always one of the likely ones. */
+/** Of a piece of an answer; null where there are none. */
+export function chatLogprobs(tokens: readonly LikelyToken[]) {
+  return tokens.length === 0 ? null : { content: tokens.map(ofChat), refusal: null }
+}
+
+export class ChatLogprobs implements GrowingLogprobs {
+  #content: WrittenList | undefined
+
+  add(token: LikelyToken): void {
+    this.#content ??= new WrittenList()
+    this.#content.add(ofChat(token))
+  }
+
+  all() {
+    return this.#content ? { content: this.#content, refusal: null } : null
+  }
+}
+
+/** The token itself is always one of the likely ones. */
+const ofText: Readonly<Record<string, (token: LikelyToken) => unknown>> = {
+  tokens: ({ text }: LikelyToken) => text,
+  token_logprobs: ({ logprob }: LikelyToken) => logprob,
+  top_logprobs: ({ top, ...token }: LikelyToken) =>
+    Object.fromEntries([...top, token].map(({ text, logprob }) => [text, logprob])),
+  text_offset: ({ offset }: LikelyToken) => offset,
+}
+
+/** Of a piece of an answer; null where there are none. */
 export function textLogprobs(tokens: readonly LikelyToken[]): object | null {
   if (tokens.length === 0) return null
-  return {
-    tokens: tokens.map(({ text }) => text),
-    token_logprobs: tokens.map(({ logprob }) => logprob),
-    top_logprobs: tokens.map(({ top, ...token }) =>
-      Object.fromEntries([...top, token].map(({ text, logprob }) => [text, logprob])),
-    ),
-    text_offset: tokens.map(({ offset }) => offset),
+  return Object.fromEntries(Object.entries(ofText).map(([name, of]) => [name, tokens.map(of)]))
+}
+
+export class TextLogprobs implements GrowingLogprobs {
+  readonly #lists = Object.entries(ofText).map(([name, of]) => ({ name, of, list: new WrittenList() }))
+  #isEmpty = true
+
+  add(token: LikelyToken): void {
+    this.#isEmpty = false
+    for (const { of, list } of this.#lists) list.add(of(token))
+  }
+
+  all(): object | null {
+    return this.#isEmpty ? null : Object.fromEntries(this.#lists.map(({ name, list }) => [name, list]))
   }
 }

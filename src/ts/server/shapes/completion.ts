@@ -3,7 +3,7 @@
 import type { MessageDelta } from '../../chat.js'
 import type { GenerateSummary } from '../../types.js'
 import type { ApiError } from '../api-error.js'
-import { chatLogprobs, type LikelyToken } from '../logprobs.js'
+import { ChatLogprobs, chatLogprobs, type LikelyToken } from '../logprobs.js'
 import type { PromptProgress } from '../prompt-progress.js'
 import type { Asked, MakeShape, ServerEvent, Shape, Told } from './shape.js'
 
@@ -16,9 +16,15 @@ const stopTypes: Record<GenerateSummary['stop'], string> = {
 }
 
 class CompletionShape implements Shape {
+  readonly #logprobs = new ChatLogprobs()
+
   constructor(readonly asked: Asked) {}
 
-  whole({ summary, timings, slot }: Told, likely: readonly LikelyToken[]): object {
+  likely(token: LikelyToken): void {
+    this.#logprobs.add(token)
+  }
+
+  whole({ summary, timings, slot }: Told): object {
     const { prefill, text, predicted, stop, stopString } = summary
     return {
       index: 0,
@@ -32,7 +38,7 @@ class CompletionShape implements Shape {
       truncated: false,
       stop_type: stopTypes[stop],
       stopping_word: stopString ?? '',
-      ...probabilities(likely),
+      ...probabilities(this.#logprobs.all()),
       timings,
     }
   }
@@ -46,11 +52,11 @@ class CompletionShape implements Shape {
   }
 
   piece({ content = '' }: MessageDelta, likely: readonly LikelyToken[], predicted: number): ServerEvent[] {
-    return [{ data: { ...this.#piece(content, predicted), ...probabilities(likely) } }]
+    return [{ data: { ...this.#piece(content, predicted), ...probabilities(chatLogprobs(likely)) } }]
   }
 
   last(told: Told): ServerEvent[] {
-    return [{ data: { ...this.whole(told, []), content: '' } }]
+    return [{ data: { ...this.whole(told), content: '' } }]
   }
 
   failed({ body }: ApiError): ServerEvent[] {
@@ -63,8 +69,7 @@ class CompletionShape implements Shape {
   }
 }
 
-function probabilities(likely: readonly LikelyToken[]): object {
-  const told = chatLogprobs(likely)
+function probabilities(told: { content: unknown } | null): object {
   return told === null ? {} : { completion_probabilities: told.content }
 }
 

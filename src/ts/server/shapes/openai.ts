@@ -3,7 +3,14 @@
 import { randomUUID } from 'node:crypto'
 import type { MessageDelta } from '../../chat.js'
 import type { ApiError } from '../api-error.js'
-import { chatLogprobs, type LikelyToken, textLogprobs } from '../logprobs.js'
+import {
+  ChatLogprobs,
+  chatLogprobs,
+  type GrowingLogprobs,
+  type LikelyToken,
+  TextLogprobs,
+  textLogprobs,
+} from '../logprobs.js'
 import type { PromptProgress } from '../prompt-progress.js'
 import { isCutShort, type Read } from '../reading.js'
 import type { Asked, MakeShape, ServerEvent, Shape, Told } from './shape.js'
@@ -17,7 +24,9 @@ interface Kind {
   pieceObject: string
   /** The beginning of a stream, if it says anything. */
   opening?: MessageDelta & { role: 'assistant' }
-  whole(read: Read, likely: readonly LikelyToken[]): object
+  logprobs(): GrowingLogprobs
+  /** A choice of an answer, without its log-probabilities. */
+  whole(read: Read): object
   piece(delta: object, likely: readonly LikelyToken[]): object
 }
 
@@ -30,6 +39,7 @@ function finishReason(read: Read): string {
 class OpenAiShape implements Shape {
   readonly #head: object
   readonly #includeUsage: boolean
+  readonly #logprobs: GrowingLogprobs
 
   constructor(
     readonly kind: Kind,
@@ -39,11 +49,17 @@ class OpenAiShape implements Shape {
     this.#head = { id: `${kind.prefix}-${randomUUID()}`, created, model, system_fingerprint: fingerprint }
     const options = body.stream_options as { include_usage?: boolean } | undefined
     this.#includeUsage = options?.include_usage === true
+    this.#logprobs = kind.logprobs()
   }
 
-  whole({ usage, timings, ...read }: Told, likely: readonly LikelyToken[]): object {
+  likely(token: LikelyToken): void {
+    this.#logprobs.add(token)
+  }
+
+  whole({ usage, timings, ...read }: Told): object {
     const { object, whole } = this.kind
-    const choice = { index: 0, ...whole(read, likely), finish_reason: finishReason(read) }
+    const logprobs = this.#logprobs.all()
+    const choice = { index: 0, ...whole(read), logprobs, finish_reason: finishReason(read) }
     return { ...this.#head, object, choices: [choice], usage, timings }
   }
 
@@ -85,10 +101,8 @@ const chat: Kind = {
   object: 'chat.completion',
   pieceObject: 'chat.completion.chunk',
   opening: { role: 'assistant', content: '' },
-  whole: ({ message }, likely) => ({
-    message: { ...message, refusal: null },
-    logprobs: chatLogprobs(likely),
-  }),
+  logprobs: () => new ChatLogprobs(),
+  whole: ({ message }) => ({ message: { ...message, refusal: null } }),
   piece: (delta, likely) => ({ delta, logprobs: chatLogprobs(likely) }),
 }
 
@@ -96,7 +110,8 @@ const text: Kind = {
   prefix: 'cmpl',
   object: 'text_completion',
   pieceObject: 'text_completion',
-  whole: ({ summary }, likely) => ({ text: summary.text, logprobs: textLogprobs(likely) }),
+  logprobs: () => new TextLogprobs(),
+  whole: ({ summary }) => ({ text: summary.text }),
   piece: ({ content = '' }: MessageDelta, likely) => ({ text: content, logprobs: textLogprobs(likely) }),
 }
 

@@ -35,8 +35,10 @@ export interface ServerEvent {
 
 /** Of one answer: it may remember what it has said. */
 export interface Shape {
-  /** @param likely its tokens, where logprobs were asked for */
-  whole(told: Told, likely: readonly LikelyToken[]): object
+  /** A token of a whole answer, where logprobs were asked for. */
+  likely?(token: LikelyToken): void
+  /** For jsonWith(). */
+  whole(told: Told): object
   /** What a stream begins with. */
   first(): ServerEvent[]
   progress(progress: PromptProgress): ServerEvent[]
