@@ -1,7 +1,7 @@
 /** What bounds the server: clients that leave, the queue, the time, the body, keys, origins, and its end. */
 
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -180,6 +180,23 @@ it('ends a drain where a request never arrives', async () => {
   const began = performance.now()
   await s.server.drain()
   expect(performance.now() - began).toBeLessThan(3000)
+})
+
+it('ends a drain where others go on asking', async () => {
+  await using s = await startServer({ alias: 'a'.repeat(2 ** 23), stalledMs: 600 })
+  const clients: Socket[] = []
+  const ask = () => {
+    const client = connect(Number(new URL(s.url).port)).on('error', () => {})
+    client.pause().write('GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n') // and takes nothing of the answer
+    clients.push(client)
+  }
+  ask()
+  const asking = setInterval(ask, 100)
+  await sleep(150)
+  const drained = await Promise.race([s.server.drain().then(() => 'drained'), sleep(6000)])
+  clearInterval(asking)
+  for (const client of clients) client.destroy()
+  expect(drained).toBe('drained')
 })
 
 it('looks for the question of a chat in no time', async () => {

@@ -25,8 +25,10 @@ export class OpenResponses {
     throw new ApiError(429, 'too_many_requests', message, { headers: { connection: 'close' } })
   }
 
-  get count(): number {
-    return this.#open.size
+  /** Tells whether those that are open now have all been taken, whatever is asked later. */
+  watch(): () => boolean {
+    const begun = [...this.#open]
+    return () => !begun.some((response) => this.#open.has(response))
   }
 
   /** Ends those whose requests have not arrived by then. */

@@ -179,9 +179,10 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     slots: pool.slots,
     async drain() {
       draining = true
+      const areTaken = responses.watch() // who asks now is refused, and would hold the end as long as somebody asks
       responses.leaveUnasked(stalledMs)
       while (pool.processing + pool.deferred > 0) await sleep(50)
-      while (responses.count > 0) await sleep(50)
+      while (!areTaken()) await sleep(50)
       await app.close() // not before: Node takes a connection whose answer is still being sent for an idle one
     },
   }
