@@ -312,6 +312,24 @@ it('refuses in a few words what was asked for in many', async () => {
   }
 })
 
+it.each([
+  ['a method that there is not', 400, 'FOO / HTTP/1.1\r\nhost: x\r\n\r\n'],
+  [
+    'two framings',
+    400,
+    'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n',
+  ],
+  ['large headers', 431, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(2 ** 15)}\r\n\r\n`],
+])('%s is an error in the form of all', async (_, status, request) => {
+  await using s = await startServer()
+  const client = connect(Number(new URL(s.url).port)).on('error', () => {})
+  client.write(request)
+  const [answer] = await once(client, 'data')
+  const [head, body] = String(answer).split('\r\n\r\n')
+  expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  expect(JSON.parse(String(body))).toMatchObject({ error: { type: 'invalid_request_error', param: null } })
+})
+
 it('refuses a body that is not UTF-8, in place of a prompt with other characters', async () => {
   await using s = await startServer()
   const before = `{"max_tokens":1,"prompt":"${'a'.repeat(2 ** 10)}`

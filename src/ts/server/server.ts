@@ -13,6 +13,7 @@ import type { Service } from './answer.js'
 import { ApiError, toApiError } from './api-error.js'
 import { ApiKeys } from './api-keys.js'
 import { Bodies } from './bodies.js'
+import { answerClientError } from './client-error.js'
 import { stallTimeout } from './event-stream.js'
 import { type RequestBody, withoutNulls } from './fields.js'
 import { addJsonBody } from './json-body.js'
@@ -122,6 +123,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   const app = Fastify({
     requestTimeout: 60_000, // for a request to arrive
     forceCloseConnections: true,
+    clientErrorHandler: answerClientError,
     frameworkErrors: (error, _, reply) => void fail(reply, error, log),
     ajv: {
       customOptions: {
