@@ -21,7 +21,12 @@ describe.skipIf(!hasClang)('Clang', () => {
   let commands: Command[]
   beforeAll(async () => {
     folder = emptyFolder('clang')
-    const defines = ['C_COMPILER=clang', 'CXX_COMPILER=clang++', 'EXPORT_COMPILE_COMMANDS=ON', 'BUILD_TYPE=Release']
+    const defines = [
+      'C_COMPILER=clang',
+      'CXX_COMPILER=clang++',
+      'EXPORT_COMPILE_COMMANDS=ON',
+      'BUILD_TYPE=Release',
+    ]
     await run('cmake', ['-S', root, '-B', folder, ...defines.map((define) => `-DCMAKE_${define}`)], root)
     const all: Command[] = JSON.parse(readFileSync(join(folder, 'compile_commands.json'), 'utf8'))
     commands = all.filter(({ file }) => /(src|bench)\/native\/|vendor\/llama\.cpp\/(h2o|limits)\//.test(file))
@@ -33,7 +38,9 @@ describe.skipIf(!hasClang)('Clang', () => {
     const said: string[] = []
     const read = async () => {
       for (let next = commands.pop(); next; next = commands.pop()) {
-        await run('sh', ['-c', `exec ${next.command} -O0 -o /dev/null`], next.directory).catch((error) => said.push(String(error)))
+        await run('sh', ['-c', `exec ${next.command} -O0 -o /dev/null`], next.directory).catch((error) =>
+          said.push(String(error)),
+        )
       }
     }
     await Promise.all([read(), read()])
