@@ -373,6 +373,14 @@ describe('errors', () => {
     expect(error.message).toContain('content-type: application/json')
   })
 
+  it('of a body that is compressed', async () => {
+    const refused = await s.post('/v1/completions', { prompt: 'x' }, { 'content-encoding': 'gzip' })
+    expect(refused.status).toBe(415)
+    expect(await refused.json()).toMatchObject({
+      error: { message: expect.stringContaining('without content-encoding') },
+    })
+  })
+
   it('takes what clients send that changes nothing', async () => {
     const neutral = {
       ...{ n: 1, logprobs: false, presence_penalty: 0, response_format: { type: 'text' }, logit_bias: {} },

@@ -24,6 +24,11 @@ export function addJsonBody(app: FastifyInstance, bodies: Bodies): void {
   app.removeContentTypeParser(['application/json', 'text/plain'])
   app.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) => {
     const body = await bodies.receive(payload)
+    const encoding = request.headers['content-encoding'] ?? 'identity'
+    if (encoding !== 'identity') {
+      const message = 'a body is taken as it is: send it without content-encoding'
+      throw new ApiError(415, 'unsupported_media_type', message)
+    }
     if (!isUtf8(body)) throw new ApiError(400, 'invalid_json', 'the body is not UTF-8')
     const text = await decodeInTurns(counted(slicesOf(body)))
     if (prototypeName.test(text)) {
