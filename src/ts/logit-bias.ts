@@ -1,6 +1,7 @@
 /** What is added to the logits of tokens. */
 
 import { H2oError, invalidArgument } from './errors.js'
+import { isRecord } from './validate.js'
 
 /** By token id. */
 export type LogitBias = Readonly<Record<number, number | false>>
@@ -13,7 +14,7 @@ export function logitBias(
   nVocab: number,
 ): { biasTokens: Int32Array; biasValues: Float32Array } {
   if (given === undefined) return { biasTokens: new Int32Array(0), biasValues: new Float32Array(0) }
-  if (given === null || typeof given !== 'object' || Array.isArray(given)) {
+  if (!isRecord(given)) {
     throw invalidArgument('logitBias is an object: { [token id]: bias }', { logitBias: typeof given })
   }
   const entries = Object.entries(given)

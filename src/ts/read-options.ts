@@ -2,6 +2,7 @@
 
 import { closestMatch } from 'leven'
 import { invalidArgument } from './errors.js'
+import { isRecord } from './validate.js'
 
 /** The names of an options type: all of them and no other, or it does not compile. */
 export function namesOf<T>(names: { [name in keyof Required<T>]: true }): readonly (keyof T & string)[] {
@@ -20,7 +21,7 @@ export function readOptions<T extends object>(
   names: readonly (keyof T & string)[],
 ): T {
   if (given === undefined) return {} as T
-  if (given === null || typeof given !== 'object' || Array.isArray(given)) {
+  if (!isRecord(given)) {
     throw invalidArgument(`${what} takes an object of options`, { [what]: given })
   }
   for (const name of Object.keys(given)) {

@@ -11,6 +11,11 @@ export function not(value: unknown): string {
   return `, not ${isObject ? `of type ${typeof value}` : inspect(value, { maxStringLength: 80 })}`
 }
 
+/** An object with names. A list, a Map or another collection is none: what it holds would not be seen. */
+export function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !(Symbol.iterator in value)
+}
+
 /** An integer option within bounds, or its default when it was not given. */
 export function integer(name: string, value: unknown, otherwise: number, min: number, max: number): number {
   return value === undefined ? otherwise : count(name, value, min, max)

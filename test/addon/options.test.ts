@@ -53,6 +53,7 @@ describe('context options that make no sense', () => {
     ['an option of old in h2o', { h2o: { experiments: { sink: 4 } } }],
     ['an unknown name for the model', { model: { path: 'x', gpuLayers: 1 } }],
     ['h2o a list', { h2o: [] }],
+    ['h2o a Map', { h2o: new Map([['heavy', 4]]) }],
     ['trace unknown', { h2o: { trace: 'sets' } }],
     ['embeddings no boolean', { embeddings: 'yes' }],
     ['onWarning no function', { onWarning: 'log' }],

@@ -284,6 +284,7 @@ describe('an option out of bounds', () => {
     [{ samplers: 'top_k' }],
     [{ samplers: ['dry', 'top_k', 'dry'] }],
     [{ logitBias: [1] }],
+    [{ logitBias: new Map([[1, 2]]) }],
     [{ logitBias: { 65: Number.POSITIVE_INFINITY } }],
     [{ logitBias: { 65: true } }],
     [{ logitBias: { 99999: 1 } }, 'ERR_H2O_TOKEN_OUT_OF_RANGE'],
