@@ -1,6 +1,7 @@
 /** What a generation may say, as text for the native side, which parses it. */
 
 import { H2oError, invalidArgument } from './errors.js'
+import { isRecord } from './validate.js'
 import { wellFormedJson, wellFormedJsonText } from './well-formed.js'
 
 /** As an object, or as its text, in which all properties keep their order. */
@@ -27,7 +28,7 @@ export function schemaText(schema: unknown): string {
 
 function parsed(text: string): string {
   try {
-    if (isObject(JSON.parse(text))) return wellFormedJsonText(text)
+    if (isRecord(JSON.parse(text))) return wellFormedJsonText(text)
   } catch (cause) {
     throw refused((cause as Error).message, cause)
   }
@@ -35,16 +36,12 @@ function parsed(text: string): string {
 }
 
 function written(schema: unknown): string {
-  if (!isObject(schema)) throw refused('it is no object')
+  if (!isRecord(schema)) throw refused('it is no object')
   try {
     return wellFormedJson(schema)
   } catch (cause) {
     throw refused((cause as Error).message, cause)
   }
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function refused(why: string, cause?: unknown): H2oError {

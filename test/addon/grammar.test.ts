@@ -242,6 +242,7 @@ describe('jsonSchema', () => {
     ['no JSON', '{'],
     ['a list', '[]'],
     ['no object', 7 as never],
+    ['a Map', new Map() as never],
     ['an unknown type', { type: 'thing' }],
     ['a reference to nothing', { $ref: '#/$defs/a' }],
     ['a reference to elsewhere', { $ref: 'https://example.com/a' }],

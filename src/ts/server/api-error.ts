@@ -92,13 +92,12 @@ function toApiErrorOfFastify(error: unknown): ApiError | undefined {
   const path = first?.instancePath.split('/').slice(1) ?? []
   const { additionalProperty, missingProperty } = first?.params ?? {}
   const param = [...path, additionalProperty ?? missingProperty ?? []].flat().join('.')
+  const unknown = additionalProperty === undefined ? '' : `: ${additionalProperty}`
   const said =
     statusCode === 415
       ? 'a body is JSON, with the header content-type: application/json'
-      : additionalProperty === undefined
-        ? message
-        : `${message}: ${additionalProperty}`
-  return new ApiError(statusCode, codes[String(code)] ?? 'invalid_request', String(said), {
+      : `${message}${unknown}`
+  return new ApiError(statusCode, codes[String(code)] ?? 'invalid_request', said, {
     ...(param && { param }),
   })
 }

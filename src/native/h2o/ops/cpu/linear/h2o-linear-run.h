@@ -107,10 +107,11 @@ static void h2o_linear_run(
         const int64_t last  = h2o_linear_expert_of(op, slice.end() - 1);
 
         h2o_share_out(params, (last - first + 1)*n_panels, [&](int64_t i) {
-            const h2o_linear_rows rows = h2o_linear_rows_of(op, slice, first + i/n_panels);
+            const int64_t         expert = first + i/n_panels;
+            const int64_t         begin  = i%n_panels*n_panel;
+            const h2o_linear_rows rows   = h2o_linear_rows_of(op, slice, expert);
             if (rows.n > 0) {
-                const int64_t begin = i%n_panels*n_panel;
-                multiply(h2o_linear_panel { slice, rows, first + i/n_panels, begin, std::min(op.n_out, begin + n_panel) });
+                multiply(h2o_linear_panel { slice, rows, expert, begin, std::min(op.n_out, begin + n_panel) });
             }
         });
         if (slice.end() < op.n_rows) { // behind the last one the graph's own barrier is next
