@@ -10,6 +10,7 @@ set(H2O_SOURCES
     ${H2O_DIR}/ops/cpu/h2o-cpu.cpp
     ${H2O_DIR}/ops/cpu/h2o-index.cpp
     ${H2O_DIR}/ops/cpu/h2o-query.cpp
+    ${H2O_DIR}/ops/cpu/h2o-query-channels.cpp
     ${H2O_DIR}/ops/cpu/h2o-query-score.cpp
     ${H2O_DIR}/ops/cpu/h2o-query-search.cpp
     ${H2O_DIR}/ops/cpu/h2o-select.cpp

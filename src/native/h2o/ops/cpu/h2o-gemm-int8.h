@@ -30,14 +30,14 @@ static inline bool h2o_int8_available() {
     return res;
 }
 
-// n values of x less `mean` (null: 0) to at most `top`; times what is returned, which is NaN if one of them is no number
-static inline float h2o_round_int8(const float * x, const float * mean, int64_t n, int top, int8_t * out) {
+// n values of x to at most `top`; times what is returned, which is NaN if one of them is no number
+static inline float h2o_round_int8(const float * x, int64_t n, int top, int8_t * out) {
     float most[H2O_INT8_STEP] = {};
     float nan [H2O_INT8_STEP] = {};
 
     for (int64_t i = 0; i < n; i += H2O_INT8_STEP) {
         for (int j = 0; j < H2O_INT8_STEP; ++j) {
-            const float y = fabsf(mean ? x[i + j] - mean[i + j] : x[i + j]);
+            const float y = fabsf(x[i + j]);
             most[j] = y > most[j] ? y : most[j];
             nan [j] += y*0.0f;
         }
@@ -52,7 +52,7 @@ static inline float h2o_round_int8(const float * x, const float * mean, int64_t 
     const float inverse = max > 0.0f ? top/max : 0.0f;
     for (int64_t i = 0; i < n; ++i) {
         // the lowest bits of the sum with a number whose own are zeros
-        const float y = (mean ? x[i] - mean[i] : x[i])*inverse + (3 << 22);
+        const float y = x[i]*inverse + (3 << 22);
 
         uint32_t bits;
         memcpy(&bits, &y, sizeof(bits));
@@ -61,37 +61,38 @@ static inline float h2o_round_int8(const float * x, const float * mean, int64_t 
     return max/top + bad;
 }
 
-static inline h2o_int8_scale h2o_round_key(const float * x, const float * mean, int64_t d, int8_t * out) {
-    const float scale = h2o_round_int8(x, mean, d, H2O_INT8_KEY, out);
+static inline h2o_int8_scale h2o_round_key(const float * x, int64_t n, int8_t * out) {
+    const float scale = h2o_round_int8(x, n, H2O_INT8_KEY, out);
 
     int32_t sum = 0;
-    for (int64_t i = 0; i < d; ++i) {
+    for (int64_t i = 0; i < n; ++i) {
         sum += out[i];
     }
     return { scale, -scale*H2O_INT8_OFFSET*sum };
 }
 
-// queries [H2O_PANEL][d] packed as columns, d*H2O_PANEL values with the offset; scales [H2O_PANEL].
-// rows [H2O_PANEL][d] is working memory.
-static inline void h2o_pack_int8(const float * queries, int64_t d, int8_t * rows, uint8_t * packed, float * scales) {
+// Queries packed as columns of n values, n*H2O_PANEL with the offset; scales [H2O_PANEL].
+// row(i): the values of query i, until the next is asked for. rows [H2O_PANEL][n] is working memory.
+template <typename F>
+static inline void h2o_pack_int8(int64_t n, F row, int8_t * rows, uint8_t * packed, float * scales) {
     for (int64_t i = 0; i < H2O_PANEL; ++i) {
-        scales[i] = h2o_round_int8(queries + i*d, nullptr, d, H2O_INT8_QUERY, rows + i*d);
+        scales[i] = h2o_round_int8(row(i), n, H2O_INT8_QUERY, rows + i*n);
     }
-    for (int64_t i = 0; i < H2O_PANEL*d; ++i) {
+    for (int64_t i = 0; i < H2O_PANEL*n; ++i) {
         rows[i] = (int8_t) (rows[i] + H2O_INT8_OFFSET);
     }
-    h2o_int8_turn(rows, d, packed);
+    h2o_int8_turn(rows, n, packed);
 }
 
 // The logits of the keys of a page, GGML_H2O_PAGE of them:
-//   keys    [GGML_H2O_PAGE][d], scale [GGML_H2O_PAGE]
+//   keys    [GGML_H2O_PAGE][n], scale [GGML_H2O_PAGE]
 //   queries as h2o_pack_int8 packs them, scale_q [H2O_PANEL]
 //   base    [H2O_PANEL] logits of the page's mean
 //   logits  [GGML_H2O_PAGE][H2O_PANEL]
 //   most    [H2O_PANEL] the largest of each column; NaN does not count
 static H2O_NOINLINE void h2o_int8_score_page(
         const int8_t * keys, const h2o_int8_scale * scale, const uint8_t * queries, const float * scale_q,
-        const float * base, int64_t d, float * logits, float * most) {
+        const float * base, int64_t n, float * logits, float * most) {
     for (int64_t col = 0; col < H2O_PANEL; col += H2O_INT8_RN*H2O_VEC_N) {
         h2o_vec max[H2O_INT8_RN];
         for (h2o_vec & x : max) {
@@ -100,7 +101,7 @@ static H2O_NOINLINE void h2o_int8_score_page(
 
         for (int64_t row = 0; row < GGML_H2O_PAGE; row += H2O_INT8_RM) {
             h2o_vec sums[H2O_INT8_RM][H2O_INT8_RN];
-            h2o_int8_tile(keys + row*d, queries, col, d, sums);
+            h2o_int8_tile(keys + row*n, queries, col, n, sums);
 
             for (int i = 0; i < H2O_INT8_RM; ++i) {
                 const h2o_vec s = h2o_vec_set1(scale[row + i].scale);

@@ -36,6 +36,17 @@ static inline h2o_scoring h2o_choose_scoring(int64_t d) {
     return H2O_SCORING_F32;
 }
 
+// channels by which keys are scored one by one: h2o-query-channels.h
+static inline int64_t h2o_count_channels(int64_t d, h2o_scoring scoring) {
+#ifdef H2O_HAS_INT8_SEARCH
+    if (scoring == H2O_SCORING_INT8 && d >= 64) {
+        return GGML_PAD(d/2, H2O_INT8_STEP);
+    }
+#endif
+    GGML_UNUSED(scoring);
+    return d;
+}
+
 struct h2o_query_op {
     explicit h2o_query_op(const ggml_tensor * dst) :
         p(*ggml_h2o_get_query_params(dst)),
@@ -43,7 +54,8 @@ struct h2o_query_op {
         d(q->ne[0]), n_head(q->ne[1]), n_group(n_head/k->ne[2]), n_queries(q->ne[2]), n_blocks(dst->ne[2]),
         n_set(dst->ne[0]),
         n_searched(p.n_picked*GGML_H2O_PAGE + p.n_cand - p.n_pages*GGML_H2O_PAGE),
-        scoring(h2o_choose_scoring(d)) {}
+        scoring(h2o_choose_scoring(d)),
+        n_channels(h2o_count_channels(d, scoring)) {}
 
     const ggml_h2o_query_params & p;
 
@@ -62,12 +74,13 @@ struct h2o_query_op {
     const int64_t n_searched; // candidates that are scored key by key
 
     const h2o_scoring scoring;
+    const int64_t     n_channels; // of d, that a key is scored by
 
     static constexpr int64_t n_needy_cols = (GGML_H2O_NEEDY + H2O_COL_STEP - 1)/H2O_COL_STEP*H2O_COL_STEP;
 
     // bytes that all threads share, of one KV head at a time: keys of the candidates as they are scored, and landmarks
     int64_t n_keys()         const { return GGML_PAD(p.n_cand, GGML_H2O_PAGE); }
-    size_t  size_rows()      const { return n_keys()*d*size_value(); }
+    size_t  size_rows()      const { return n_keys()*n_channels*size_value(); }
     size_t  size_scales()    const { return n_keys()*sizeof(h2o_int8_scale); }
     size_t  size_landmarks() const { return p.n_landmarks*d*sizeof(float); }
     size_t  size_shared()    const { return size_rows() + size_scales() + GGML_PAD(size_landmarks(), align); }
@@ -84,18 +97,19 @@ struct h2o_query_op {
     // floats per thread
     int64_t size_queries() const { return d*H2O_PANEL; }
     int64_t size_scaled()  const { return GGML_H2O_BLOCK*d; }
+    int64_t size_part()    const { return n_channels; }
     int64_t size_means()   const { return p.n_pages*H2O_PANEL; }
     int64_t size_logits()  const {
         return std::max<int64_t>(GGML_PAD(n_searched, GGML_H2O_PAGE)*H2O_PANEL, p.n_landmarks*n_needy_cols);
     }
 
     int64_t n_searched_pages() const { return (n_searched + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE; }
-    int64_t n_ranked()         const { return std::max<int64_t>({ p.n_landmarks, p.n_pages, n_searched }); }
+    int64_t n_ranked()         const { return std::max<int64_t>({ p.n_landmarks, p.n_pages, n_searched, d }); }
 
     size_t size_thread() const {
         const size_t n =
-            (size_queries() + size_scaled() + size_means() + size_logits())*sizeof(float) +
-            n_ranked()*(sizeof(float) + 2*sizeof(int32_t)) + n_searched_pages()*sizeof(int32_t);
+            (size_queries() + size_scaled() + size_part() + size_means() + size_logits())*sizeof(float) +
+            n_ranked()*(sizeof(float) + 2*sizeof(int32_t)) + (n_searched_pages() + n_channels)*sizeof(int32_t);
 
         return GGML_PAD(n, align);
     }
@@ -136,7 +150,7 @@ struct h2o_query_keys {
         landmarks = (float *) ((char *) scales + op.size_scales());
     }
 
-    char           * rows;      // [n_keys][d], as h2o_scoring has them
+    char           * rows;      // [n_keys][n_channels], as h2o_scoring has them
     h2o_int8_scale * scales;    // [n_keys], of H2O_SCORING_INT8
     float          * landmarks; // [n_landmarks][d]
 };
@@ -146,24 +160,28 @@ struct h2o_query_work {
         char * base = (char *) GGML_PAD((uintptr_t) params->wdata, h2o_query_op::align) +
             op.size_shared() + params->ith*op.size_thread();
 
-        queries = (float *) base;
-        scaled  = queries + op.size_queries();
-        means   = scaled  + op.size_scaled();
-        logits  = means   + op.size_means();
-        scores  = logits  + op.size_logits();
-        keys    = (int32_t *) (scores + op.n_ranked());
-        best    = keys + op.n_ranked();
-        pages   = best + op.n_ranked();
+        queries  = (float *) base;
+        scaled   = queries + op.size_queries();
+        part     = scaled  + op.size_scaled();
+        means    = part    + op.size_part();
+        logits   = means   + op.size_means();
+        scores   = logits  + op.size_logits();
+        keys     = (int32_t *) (scores + op.n_ranked());
+        best     = keys  + op.n_ranked();
+        pages    = best  + op.n_ranked();
+        channels = pages + op.n_searched_pages();
     }
 
-    float   * queries; // as columns
-    float   * scaled;  // [GGML_H2O_BLOCK][d] queries
-    float   * means;   // [n_pages][H2O_PANEL] logits of the pages' mean keys
+    float   * queries;  // as columns
+    float   * scaled;   // [GGML_H2O_BLOCK][d] queries
+    float   * part;     // [n_channels] of a key or query
+    float   * means;    // [n_pages][H2O_PANEL] logits of the pages' mean keys
     float   * logits;
-    float   * scores;  // of what is ranked
+    float   * scores;   // of what is ranked
     int32_t * keys;
-    int32_t * best;    // of it, by index
-    int32_t * pages;   // that are searched key by key; the last may be none but what is left behind all whole ones
+    int32_t * best;     // of it, by index
+    int32_t * pages;    // that are searched key by key; the last may be none but what is left behind all whole ones
+    int32_t * channels; // [n_channels] of the KV head, ascending
 };
 
 // queries [begin, begin + n) of a head

@@ -1,30 +1,14 @@
 #include "h2o-query-score.h"
 
 #include "h2o-amx.h"
+#include "h2o-query-channels.h"
 #include "h2o-rows.h"
 
-#ifdef H2O_HAS_INT8_SEARCH
-// The page whose mean stands for what the keys of `page` share, or -1: for those behind the last whole page it is the
-// last. A mean that is no number says nothing of the other keys.
-static int64_t h2o_page_of_mean(const h2o_query_op & op, int64_t ih_kv, int64_t page) {
-    if (op.p.n_pages == 0) {
-        return -1;
-    }
-    const int64_t res  = std::min<int64_t>(page, op.p.n_pages - 1);
-    const float * mean = op.pages_of(ih_kv) + res*op.d;
-
-    float bad = 0.0f;
-    for (int64_t i = 0; i < op.d; ++i) {
-        bad += mean[i]*0.0f;
-    }
-    return bad == 0.0f ? res : -1;
-}
-#endif
-
 static void h2o_copy_key(
-        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_cells & cells, int64_t at, const float * mean, float * row) {
-    GGML_UNUSED(mean);
-    GGML_UNUSED(row); // where F32 is all there is
+        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, const h2o_cells & cells, int64_t at,
+        const float * mean) {
+    GGML_UNUSED(w);
+    GGML_UNUSED(mean); // where F32 is all there is
 
     switch (op.scoring) {
         case H2O_SCORING_F32:
@@ -32,23 +16,36 @@ static void h2o_copy_key(
             break;
 #ifdef H2O_HAS_INT8_SEARCH
         case H2O_SCORING_INT8:
-            cells.read(at, row);
-            keys.scales[at] = h2o_round_key(row, mean, op.d, (int8_t *) keys.rows + at*op.d);
-            break;
+            {
+                cells.read(at, w.scaled);
+                for (int64_t i = 0; mean && i < op.d; ++i) {
+                    w.scaled[i] -= mean[i];
+                }
+                const float bad = h2o_take_channels(op, w, w.scaled);
+
+                keys.scales[at] = h2o_round_key(w.part, op.n_channels, (int8_t *) keys.rows + at*op.n_channels);
+                keys.scales[at].scale += bad;
+            } break;
 #endif
 #ifdef H2O_HAS_AMX
         case H2O_SCORING_TILES:
-            cells.read(at, row);
-            h2o_amx_round(row, (uint16_t *) keys.rows + at*op.d, op.d);
+            cells.read(at, w.scaled);
+            h2o_amx_round(w.scaled, (uint16_t *) keys.rows + at*op.d, op.d);
             break;
 #endif
         default: GGML_ABORT("unknown scoring of GGML_H2O_OP_QUERY");
     }
 }
 
-void h2o_round_keys(const h2o_query_op & op, const h2o_query_keys & keys, int64_t ih_kv, int64_t begin, int64_t end, float * row) {
+void h2o_round_keys(
+        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, int64_t ih_kv, int64_t begin, int64_t end) {
     const h2o_cells cells(op.k, ih_kv);
 
+#ifdef H2O_HAS_INT8_SEARCH
+    if (op.scoring == H2O_SCORING_INT8) {
+        h2o_choose_channels(op, w, ih_kv);
+    }
+#endif
     for (int64_t page = begin; page < end; ++page) {
         const float * mean = nullptr;
 #ifdef H2O_HAS_INT8_SEARCH
@@ -61,13 +58,13 @@ void h2o_round_keys(const h2o_query_op & op, const h2o_query_keys & keys, int64_
 
         for (int64_t i = first; i < last; ++i) {
             cells.prefetch(std::min<int64_t>(i + H2O_AHEAD, op.p.n_cand - 1));
-            h2o_copy_key(op, keys, cells, i, mean, row);
+            h2o_copy_key(op, keys, w, cells, i, mean);
         }
 #ifdef H2O_HAS_INT8_SEARCH
         if (op.scoring == H2O_SCORING_INT8) { // a page is scored whole: what is behind the last key counts nowhere
             for (int64_t i = last; i < first + GGML_H2O_PAGE; ++i) {
                 keys.scales[i] = { NAN, NAN };
-                std::fill_n((int8_t *) keys.rows + i*op.d, op.d, 0);
+                std::fill_n((int8_t *) keys.rows + i*op.n_channels, op.n_channels, 0);
             }
         }
 #endif
@@ -102,13 +99,22 @@ static void h2o_score_int8(
         const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, int64_t ih_kv, h2o_column_sums & sums) {
     static const float zeros[H2O_PANEL] = {};
 
+    const int64_t n = op.n_channels;
+
     uint8_t * queries = (uint8_t *) w.queries;
-    int8_t  * rows    = (int8_t *) queries + op.d*H2O_PANEL;
+    int8_t  * rows    = (int8_t *) queries + n*H2O_PANEL;
 
     float scale_q[H2O_PANEL];
     float most   [H2O_PANEL];
 
-    h2o_pack_int8(w.scaled, op.d, rows, queries, scale_q);
+    float bad[H2O_PANEL];
+    h2o_pack_int8(n, [&](int64_t i) {
+        bad[i] = h2o_take_channels(op, w, w.scaled + i*op.d);
+        return w.part;
+    }, rows, queries, scale_q);
+    for (int64_t i = 0; i < H2O_PANEL; ++i) {
+        scale_q[i] += bad[i];
+    }
 
     for (int64_t i = 0; i < op.n_searched_pages(); ++i) {
         const int64_t page  = w.pages[i];
@@ -116,8 +122,8 @@ static void h2o_score_int8(
         const int64_t of    = h2o_page_of_mean(op, ih_kv, page);
         const float * base  = of < 0 ? zeros : w.means + of*H2O_PANEL;
 
-        h2o_int8_score_page((const int8_t *) keys.rows + first*op.d, keys.scales + first,
-                queries, scale_q, base, op.d, w.logits + i*GGML_H2O_PAGE*H2O_PANEL, most);
+        h2o_int8_score_page((const int8_t *) keys.rows + first*n, keys.scales + first,
+                queries, scale_q, base, n, w.logits + i*GGML_H2O_PAGE*H2O_PANEL, most);
         h2o_sums_add(most, sums);
     }
 }

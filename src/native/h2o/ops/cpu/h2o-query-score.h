@@ -4,8 +4,10 @@
 
 #include "h2o-query-op.h"
 
-// the keys of pages [begin, end) of a KV head into those that its searches share; row [d] is working memory
-void h2o_round_keys(const h2o_query_op & op, const h2o_query_keys & keys, int64_t ih_kv, int64_t begin, int64_t end, float * row);
+// The keys of pages [begin, end) of a KV head into those that its searches share. By 8 bits each thread chooses the same
+// channels for itself, into w.channels. w.scaled is working memory.
+void h2o_round_keys(
+        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, int64_t ih_kv, int64_t begin, int64_t end);
 
 // The logits of the keys of w.pages for w.scaled, the block's queries: w.logits [n_searched][H2O_PANEL]. By 8 bits w.means
 // holds those of the pages' means. The largest of each page is added to the sums.

@@ -78,7 +78,7 @@ static void h2o_query_of_block(
 static void h2o_read_keys(
         const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, int64_t ih_kv, int64_t ith, int64_t nth) {
     const int64_t n_pages = op.n_keys()/GGML_H2O_PAGE;
-    h2o_round_keys(op, keys, ih_kv, n_pages*ith/nth, n_pages*(ith + 1)/nth, w.scaled);
+    h2o_round_keys(op, keys, w, ih_kv, n_pages*ith/nth, n_pages*(ith + 1)/nth);
 
     const h2o_cells cells(op.k, ih_kv);
     const int32_t * at = op.landmarks_of(ih_kv);
