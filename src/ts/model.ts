@@ -214,11 +214,11 @@ export async function loadModel(options: string | ModelOptions): Promise<Model> 
     signal?.throwIfAborted()
     const info = await model.open(checked.native)
     listener.tell(1)
-    if (listener.thrown !== undefined || signal?.aborted) await model.dispose()
     throwIfEnded()
     for (const warning of deviceWarnings(checked, info.nDevices)) onWarning(warning)
     return new Model(path, model, info)
   } catch (error) {
+    await model.dispose()
     throwIfEnded()
     throw fromNative(error)
   } finally {

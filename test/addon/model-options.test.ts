@@ -1,6 +1,6 @@
 /** Where a model goes and what is read in place of its metadata. */
 
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it, vi } from 'vitest'
 import {
@@ -54,6 +54,19 @@ it('warns where there is no device to split among', async () => {
   })
   expect(context.position).toBe(0)
   expect(onWarning).toHaveBeenCalledTimes(2)
+})
+
+it.skipIf(process.platform !== 'linux')('what onWarning throws leaves nothing loaded', async () => {
+  const path = await tinyModel({}, 'warned')
+  const isMapped = () => readFileSync('/proc/self/maps', 'utf8').includes(path)
+  const model = await loadModel(path)
+  expect(isMapped()).toBe(true)
+  await model.dispose()
+  const onWarning = () => {
+    throw new Error('no warnings, please')
+  }
+  await expect(loadModel({ path, tensorSplit: [1], onWarning })).rejects.toThrow('no warnings, please')
+  expect(isMapped()).toBe(false)
 })
 
 const bad: [string, Record<string, unknown>][] = [

@@ -45,7 +45,7 @@ export const promptCacheRows = [
 // biome-ignore format: a table
 export const batchRows = [
   { group: context, names: ['-c', '--ctx-size'], value: 'N', env: 'LLAMA_ARG_CTX_SIZE', parse: integer(0),
-    help: 'context in tokens, 0 = what the model was trained for (default: enough for the prompt and -n)' },
+    help: 'context in tokens, 0 = what the model was trained for (default: enough for the prompt and its answer)' },
   { group: context, names: ['-b', '--batch-size'], to: 'nBatch', value: 'N', env: 'LLAMA_ARG_BATCH', parse: integer(1), default: 2048,
     help: 'logical batch: tokens per decode call' },
   { group: context, names: ['-ub', '--ubatch-size'], to: 'nUbatch', value: 'N', env: 'LLAMA_ARG_UBATCH', parse: integer(1), default: 512,
