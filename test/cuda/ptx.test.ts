@@ -53,8 +53,8 @@ async function launched(program: string, args: (string | number)[], name: string
   const result = await run(program, args, {
     ...{ DRY_RUN_LOG: log, DRY_RUN_CHIP: `${chip}` },
     GGML_CUDA_DISABLE_GRAPHS: '1', // a graph would be launched without what is in it
-    // what the CPU computes is in F32, but for keys, which tensor cores round to F16
-    ...{ H2O_AMX: '0', H2O_INT16: '0', H2O_INT8: '1' },
+    // keys may be rounded, as tensor cores do to F16, but all channels count: inputs for a search by 8 bits have quiet ones
+    ...{ H2O_AMX: '1', H2O_INT16: '0', H2O_INT8: '0' },
   })
   const kernels = [...readFileSync(log, 'utf8').matchAll(/^launch\t(?:void )?(\w+)/gm)].map(
     (m) => m[1] as string,
