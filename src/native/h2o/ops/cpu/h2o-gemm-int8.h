@@ -30,23 +30,19 @@ static inline bool h2o_int8_available() {
     return res;
 }
 
-// n values of x to at most `top`; times what is returned, which is NaN if one of them is no number
+// n values of x to at most `top`; times what is returned. What is no number the caller finds (h2o_take_channels).
 static inline float h2o_round_int8(const float * x, int64_t n, int top, int8_t * out) {
     float most[H2O_INT8_STEP] = {};
-    float nan [H2O_INT8_STEP] = {};
 
     for (int64_t i = 0; i < n; i += H2O_INT8_STEP) {
         for (int j = 0; j < H2O_INT8_STEP; ++j) {
             const float y = fabsf(x[i + j]);
             most[j] = y > most[j] ? y : most[j];
-            nan [j] += y*0.0f;
         }
     }
     float max = 0.0f;
-    float bad = 0.0f;
-    for (int j = 0; j < H2O_INT8_STEP; ++j) {
-        max  = most[j] > max ? most[j] : max;
-        bad += nan[j];
+    for (const float y : most) {
+        max = y > max ? y : max;
     }
 
     const float inverse = max > 0.0f ? top/max : 0.0f;
@@ -58,7 +54,7 @@ static inline float h2o_round_int8(const float * x, int64_t n, int top, int8_t *
         memcpy(&bits, &y, sizeof(bits));
         out[i] = (int8_t) bits;
     }
-    return max/top + bad;
+    return max/top;
 }
 
 static inline h2o_int8_scale h2o_round_key(const float * x, int64_t n, int8_t * out) {
