@@ -114,6 +114,28 @@ it('a client that sends several requests at once and leaves ends all of them', a
   await s.server.drain()
 })
 
+it('a client that sends a stream behind what waits for its slot gets both', async () => {
+  await using s = await startServer({ queue: 1 })
+  const asked = (path: string, given: object) => {
+    const body = JSON.stringify(given)
+    const head = `host: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
+    return `POST ${path} HTTP/1.1\r\n${head}\r\n\r\n${body}`
+  }
+  const properties = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`p${i}`, { type: 'string' }]))
+  const slow = { messages: [{ role: 'user', content: 'x' }], json_schema: { properties } }
+  const client = connect(Number(new URL(s.url).port))
+  let text = ''
+  client.on('data', (part) => {
+    text += part
+  })
+  // its events are more than is kept for a client
+  const stream = { prompt: 'x', stream: true, max_tokens: 500 }
+  client.write(asked('/v1/chat/completions', slow) + asked('/v1/completions', stream))
+  await until(() => text.includes('[DONE]'))
+  expect(text.indexOf('chat.completion')).toBeLessThan(text.indexOf('text_completion'))
+  client.destroy()
+})
+
 it('a client that sends thousands at once gets answers to a few', async () => {
   await using s = await startServer()
   const client = connect(Number(new URL(s.url).port)).on('error', () => {})

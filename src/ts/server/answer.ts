@@ -9,7 +9,7 @@ import { checkSampling } from '../sampling.js'
 import type { GeneratedToken, GenerateSummary, PrefillProgress } from '../types.js'
 import { ApiError, ClientLeft, toApiError } from './api-error.js'
 import { Course } from './course.js'
-import { EventStream } from './event-stream.js'
+import { EventStream, emitted } from './event-stream.js'
 import { optionsOf, type RequestBody, refuseFields } from './fields.js'
 import { timingsOf, usageOf } from './figures.js'
 import { type LimitSettings, type Limits, limited } from './limits.js'
@@ -138,6 +138,8 @@ class Job {
   /** Headers go out at once; what fails later is an event. */
   async stream(): Promise<undefined> {
     const { shape, signal, body, prompt, reply } = this
+    // behind another request of its connection nothing can be sent, and that one may wait for the slot that this one would keep
+    if (!reply.raw.socket) await emitted(reply.raw, 'socket', signal)
     const reading = readingOf(prompt)
     const events = new EventStream(reply, this.service.stalledMs)
     const send = async (some: ServerEvent[]) => {

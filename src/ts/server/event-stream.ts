@@ -40,10 +40,7 @@ export class EventStream {
     if (this.#raw.write(written(event)) || this.#raw.destroyed) return
     this.#raw.setTimeout(stallTimeout(this.stalledMs))
     try {
-      await once(this.#raw, 'drain', { signal })
-    } catch (error) {
-      signal.throwIfAborted()
-      throw error
+      await emitted(this.#raw, 'drain', signal)
     } finally {
       this.#raw.setTimeout(0)
     }
@@ -58,6 +55,16 @@ export class EventStream {
     clearInterval(this.#ping)
     this.#raw.setTimeout(stallTimeout(this.stalledMs))
     this.#raw.end()
+  }
+}
+
+/** Rejects with the signal's reason. */
+export async function emitted(raw: FastifyReply['raw'], event: string, signal: AbortSignal): Promise<void> {
+  try {
+    await once(raw, event, { signal })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error
   }
 }
 
