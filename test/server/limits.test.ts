@@ -10,6 +10,7 @@ import { someText, startServer, type TestServer, type TestServerOptions, until }
 
 const long = someText(7000, 3)
 const short = { prompt: someText(40), max_tokens: 2 }
+const posted = 'POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'
 
 /** Slow enough that a long prompt is in the middle for a while. */
 async function slowServer(options: TestServerOptions = {}): Promise<TestServer> {
@@ -191,6 +192,22 @@ describe('a client that stops reading', () => {
     }
     expect(Buffer.concat(parts).toString()).toContain('[DONE]')
   })
+})
+
+it('waits for an answer behind another one of its connection', async () => {
+  await using s = await slowServer({ stalledMs: 100 })
+  const client = connect(Number(new URL(s.url).port)).on('error', () => {})
+  let text = ''
+  client.on('data', (part) => {
+    text += part
+  })
+  const body = JSON.stringify({ prompt: long, max_tokens: 2 })
+  client.write(
+    `GET /health HTTP/1.1\r\nhost: x\r\n\r\n${posted}content-length: ${body.length}\r\n\r\n${body}`,
+  )
+  await until(() => client.destroyed || text.includes('text_completion'))
+  expect(client.destroyed).toBe(false)
+  client.destroy()
 })
 
 it('ends a drain where a request never arrives', async () => {

@@ -149,6 +149,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     log.follow(request, raw)
     responses.add(raw)
     raw.once('close', () => bodies.left(request.raw))
+    raw.setTimeout(0) // what the answer before it had, where both were asked for at once
     if (options.apiKeys.length === 0) refuseRebound(request, options.corsOrigins)
     const key = keys.keyOf(headers)
     if (key !== undefined && options.separateKeys) owners.set(request, key)
