@@ -358,6 +358,8 @@ it.each([
     400,
     'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n',
   ],
+  ['no host', 400, 'GET /health HTTP/1.1\r\n\r\n'],
+  ['a compressed body, before it comes', 415, `${posted}content-length: 9\r\ncontent-encoding: gzip\r\n\r\n`],
   ['large headers', 431, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(2 ** 15)}\r\n\r\n`],
 ])('%s is an error in the form of all', async (_, status, request) => {
   await using s = await startServer()
@@ -367,6 +369,43 @@ it.each([
   const [head, body] = String(answer).split('\r\n\r\n')
   expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
   expect(JSON.parse(String(body))).toMatchObject({ error: { type: 'invalid_request_error', param: null } })
+})
+
+it('tells a client that sends all before it listens that its body is too large', async () => {
+  await using s = await startServer()
+  const client = connect(Number(new URL(s.url).port)).pause()
+  const body = Buffer.alloc(2 ** 24, 'a')
+  client.write(`${posted}content-length: ${body.length}\r\n\r\n`)
+  await new Promise<void>((resolve, reject) =>
+    client.write(body, (error) => (error ? reject(error) : resolve())),
+  )
+  client.write('GET /health HTTP/1.1\r\nhost: x\r\n\r\n')
+  let text = ''
+  client.on('data', (part) => {
+    text += part
+  })
+  client.resume()
+  await until(() => text.includes('"ok"'))
+  expect(text).toMatch(/^HTTP\/1.1 413 /)
+  client.destroy()
+})
+
+it.each([
+  ['an address with a host', 'GET http://x/health HTTP/1.1\r\nhost: x\r\n\r\n'],
+  ['what is expected and not known', 'GET /health HTTP/1.1\r\nhost: x\r\nexpect: tea\r\n\r\n'],
+])('takes %s', async (_, request) => {
+  const lines: string[] = []
+  await using s = await startServer({ apiKeys: ['k'], onRequest: (line) => lines.push(line) })
+  const ask = async (text: string) => {
+    const client = connect(Number(new URL(s.url).port))
+    client.write(text)
+    const [answer] = await once(client, 'data')
+    client.destroy()
+    return String(answer).slice(0, 12)
+  }
+  expect(await ask(request)).toBe('HTTP/1.1 200')
+  expect(await ask(request.replace('health', 'props').replace('//x', '//name:word@x'))).toBe('HTTP/1.1 401')
+  expect(lines[0]).toMatch(/^GET \/props, 401, /)
 })
 
 it('refuses a body that is not UTF-8, in place of a prompt with other characters', async () => {

@@ -115,6 +115,7 @@ describe('/tokenize and /detokenize', () => {
     expect(body.tokens).toHaveLength(200_000)
     expect((await post('/detokenize', body)).body.content).toBe(content)
     expect((await post('/tokenize', {})).body).toEqual({ tokens: [] })
+    expect((await post('/tokenize', [1])).body).toHaveProperty('error')
     expect((await post('/detokenize', {})).body).toEqual({ content: '' })
   })
 

@@ -23,12 +23,12 @@ export function addJsonBody(app: FastifyInstance, bodies: Bodies): void {
   const parse = app.getDefaultJsonParser('ignore', 'ignore') // it would look for such names in each item of a list
   app.removeContentTypeParser(['application/json', 'text/plain'])
   app.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) => {
-    const body = await bodies.receive(payload)
     const encoding = request.headers['content-encoding'] ?? 'identity'
     if (encoding !== 'identity') {
       const message = 'a body is taken as it is: send it without content-encoding'
       throw new ApiError(415, 'unsupported_media_type', message)
     }
+    const body = await bodies.receive(payload)
     if (!isUtf8(body)) throw new ApiError(400, 'invalid_json', 'the body is not UTF-8')
     const text = await decodeInTurns(counted(slicesOf(body)))
     if (prototypeName.test(text)) {

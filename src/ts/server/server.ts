@@ -123,6 +123,8 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   const app = Fastify({
     requestTimeout: 60_000, // for a request to arrive
     forceCloseConnections: true,
+    http: { requireHostHeader: false }, // Node's answer has no body
+    rewriteUrl: ({ url = '/' }) => url.replace(/^https?:\/\/[^/?]*\/?/i, '/'), // as of a proxy, where it begins with a host
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, _, reply) => void fail(reply, error, log),
     ajv: {
@@ -134,6 +136,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
       },
     },
   })
+  app.server.on('checkExpectation', app.routing) // what is expected but 100-continue is nothing: Node's 417 has no body
   addJsonBody(app, bodies)
   const responses = new OpenResponses()
   app.setErrorHandler((error, _, reply) => fail(reply, error, log, onFailure))
@@ -148,8 +151,9 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     const { routeOptions, headers } = request
     log.follow(request, raw)
     responses.add(raw)
-    raw.once('close', () => bodies.left(request.raw))
     raw.setTimeout(0) // what the answer before it had, where both were asked for at once
+    if (headers.host === undefined && request.raw.httpVersion === '1.1') throw withoutHost()
+    raw.once('close', () => bodies.left(request.raw))
     if (options.apiKeys.length === 0) refuseRebound(request, options.corsOrigins)
     const key = keys.keyOf(headers)
     if (key !== undefined && options.separateKeys) owners.set(request, key)
@@ -158,7 +162,8 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   })
   app.addHook('preValidation', async (request) => {
     const { body } = request
-    if (typeof body === 'object' && body !== null) request.body = withoutNulls(body as RequestBody)
+    if (typeof body === 'object' && body !== null && !Array.isArray(body))
+      request.body = withoutNulls(body as RequestBody)
   })
   app.addHook('onSend', async (_, { raw }) => {
     raw.setTimeout(stallTimeout(stalledMs)) // Node closes the connection then, and has its own limits for the next request
@@ -195,6 +200,8 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
 const isLost = (error: unknown) =>
   error instanceof H2oError && error.code === 'ERR_H2O_DECODE_FAILED' && error.details.position === undefined
 
+const withoutHost = () => new ApiError(400, 'invalid_request', 'a request of HTTP/1.1 has the header host')
+
 /** With keys, a page needs one. */
 function refuseRebound({ raw }: FastifyRequest, corsOrigins: readonly string[]): void {
   const origin = reboundOrigin(raw)
@@ -214,6 +221,7 @@ function fail(
   if (known.status === 500) onFailure?.(error)
   const isAnthropic = reply.request.url.startsWith('/v1/messages')
   return reply
+    .removeHeader('connection') // fastify would close it while a body is sent, and the client would see a broken pipe
     .headers(known.options.headers ?? {})
     .code(known.status)
     .send(isAnthropic ? messageError(known) : known.body)
