@@ -191,6 +191,11 @@ describe('what cannot be', () => {
       expect([code, err]).toEqual([2, expect.stringContaining('An address is')])
   })
 
+  it('an address that is none, as of a socket of Unix', async () => {
+    const { code, err } = await spawnCli(['serve', '--host', '/tmp/x.sock', '-m', f.model])
+    expect([code, err.includes('--host HOST is an address')], err).toEqual([1, true])
+  })
+
   it('a port that is taken', async () => {
     const other = createServer()
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))

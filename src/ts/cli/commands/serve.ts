@@ -109,7 +109,9 @@ async function serve(
       onFailure: (error) => say(`error: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
     })
     const address = await server.app.listen({ host: flags.host, port: flags.port }).catch((error) => {
-      if (error.code === 'EADDRINUSE') error.hint = '--port N names another port'
+      if (['EADDRINUSE', 'EACCES'].includes(error.code)) error.hint = '--port N names another port'
+      if (['ENOTFOUND', 'EADDRNOTAVAIL'].includes(error.code))
+        error.hint = '--host HOST is an address of this machine'
       throw error
     })
     say(`listening on ${address}`)
