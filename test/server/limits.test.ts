@@ -371,6 +371,20 @@ it.each([
   expect(JSON.parse(String(body))).toMatchObject({ error: { type: 'invalid_request_error', param: null } })
 })
 
+it('writes no error into an answer that has begun', async () => {
+  await using s = await startServer()
+  const body = JSON.stringify({ prompt: 'x', max_tokens: 8000, stream: true })
+  const client = connect(Number(new URL(s.url).port)).on('error', () => {})
+  client.write(`${posted}content-length: ${body.length}\r\n\r\n${body}`)
+  let text = ''
+  client.on('data', (part) => {
+    if (text === '') client.write('no request\r\n\r\n')
+    text += part
+  })
+  await new Promise((closed) => client.on('close', closed))
+  expect(text.match(/HTTP\/1.1 .*/g)).toEqual(['HTTP/1.1 200 OK'])
+})
+
 it('tells a client that sends all before it listens that its body is too large', async () => {
   await using s = await startServer()
   const client = connect(Number(new URL(s.url).port)).pause()

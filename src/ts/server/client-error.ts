@@ -4,7 +4,8 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ApiError } from './api-error.js'
 
-export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+/** @param isBegun an answer to another request is on its way: what is written would be a part of it */
+export function answerClientError(error: NodeJS.ErrnoException, socket: Socket, isBegun: boolean): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const { status, body } = known(error.code)
   const text = JSON.stringify(body)
@@ -14,7 +15,7 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(text)}`,
   ]
-  if (socket.writable) socket.write(`${head.join('\r\n')}\r\n\r\n${text}`)
+  if (socket.writable && !isBegun) socket.write(`${head.join('\r\n')}\r\n\r\n${text}`)
   socket.destroy(error)
 }
 

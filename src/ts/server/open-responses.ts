@@ -25,6 +25,11 @@ export class OpenResponses {
     throw new ApiError(429, 'too_many_requests', message, { headers: { connection: 'close' } })
   }
 
+  /** Whether a part of one has been sent, and the rest has not. */
+  isBegun(socket: Socket): boolean {
+    return [...(this.#of.get(socket) ?? [])].some(({ headersSent }) => headersSent)
+  }
+
   /** Tells whether those that are open now have all been taken, whatever is asked later. */
   watch(): () => boolean {
     const begun = [...this.#open]

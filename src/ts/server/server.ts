@@ -118,6 +118,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     ...(options.template !== undefined && { template: options.template }),
   }
   const owners = new WeakMap<FastifyRequest, number>()
+  const responses = new OpenResponses()
   let draining = false
 
   const app = Fastify({
@@ -125,7 +126,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     forceCloseConnections: true,
     http: { requireHostHeader: false }, // Node's answer has no body
     rewriteUrl: ({ url = '/' }) => url.replace(/^https?:\/\/[^/?]*\/?/i, '/'), // as of a proxy, where it begins with a host
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, responses.isBegun(socket)),
     frameworkErrors: (error, _, reply) => void fail(reply, error, log),
     ajv: {
       customOptions: {
@@ -138,7 +139,6 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
   })
   app.server.on('checkExpectation', app.routing) // what is expected but 100-continue is nothing: Node's 417 has no body
   addJsonBody(app, bodies)
-  const responses = new OpenResponses()
   app.setErrorHandler((error, _, reply) => fail(reply, error, log, onFailure))
   app.setNotFoundHandler(({ method, url }, reply) =>
     fail(reply, new ApiError(404, 'not_found', `there is no ${method} ${url.slice(0, 200)}`), log),
