@@ -17,6 +17,12 @@ const AMX = {}
 const INTEGERS = { H2O_AMX: '0' }
 const F32 = { H2O_AMX: '0', H2O_INT8: '0', H2O_INT16: '0' }
 
+/** Exact and sparse decoding. */
+const DECODING = [
+  ['test-h2o-decode-op', ['20'], [AMX, INTEGERS]],
+  ['test-h2o-sparse-decode-op', ['1'], [F32]],
+]
+
 /**
  * Test, its arguments, and the kernels that its ops have. The first argument is how many random cases: sanitized code is
  * ten times slower. Numbers of rows have kernels of their own, which the address sanitizer sees all of, and races need not.
@@ -27,6 +33,7 @@ const testsOf = (kind) => [
   ['test-h2o-linear-op', ['1', kind === 'thread' ? '5' : '1'], [AMX, F32]],
   ['test-h2o-experts-op', ['1'], [AMX]],
   ['test-h2o-select-op', ['500'], [F32]],
+  ...(kind === 'thread' ? [] : DECODING),
 ]
 
 await main(async () => {
