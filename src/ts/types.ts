@@ -187,9 +187,9 @@ export interface H2oTraceEntry {
   nNear: number
   /** Memory sets of the chunk: 1, or with 'query' one for each block of 64 queries; 0 if none. */
   nSets: number
-  /** Positions in a memory set that the chunk attended to, per head. */
+  /** Positions in a memory set that the chunk attended to, per head: at most so many with 'query'. */
   nMem: number
-  /** Set after set. */
+  /** Set after set, ascending. A set of fewer positions ends with its last one again and again. */
   memPos: Int32Array
   /** Scores after this chunk's votes; empty with 'query'. */
   memScore: Float32Array

@@ -116,7 +116,7 @@ class Session:
         entry = self.engine[layer, p]
         n = entry["nMem"]
         at = (block * entry["nHeads"] + head) * n
-        return np.array(entry["memPos"][at : at + n], dtype=int)
+        return np.unique(np.array(entry["memPos"][at : at + n], dtype=int))  # a smaller set ends with repeats
 
     def count(self, own, engine):
         if engine is not None:

@@ -8,17 +8,29 @@ export interface Choice {
   margin: number
 }
 
-/** The n candidates of the highest score; ties go to the lower candidate, NaN counts as -Infinity. */
-export function best(candidates: readonly number[], n: number, score: (candidate: number) => number): Choice {
+/**
+ * The n candidates of the highest score; ties go to the lower candidate, NaN counts as -Infinity. Fewer, but never none, where
+ * others have less than `least`.
+ */
+export function best(
+  candidates: readonly number[],
+  most: number,
+  score: (candidate: number) => number,
+  least = -Infinity,
+): Choice {
   const scored = candidates.map((candidate) => ({ candidate, score: numberOf(score(candidate)) }))
   scored.sort((a, b) => compare(b.score, a.score) || a.candidate - b.candidate)
+  const wanted = Math.max(1, scored.filter((x) => x.score >= least).length)
+  const n = Math.min(most, wanted)
   const [worst, next] = [scored[n - 1], scored[n]]
+  const ofRank = !worst || !next ? Infinity : worst.score === next.score ? 0 : worst.score - next.score
+  const ofLeast = [worst, next].map((x) => (x ? Math.abs(x.score - least) : Infinity))
   return {
     taken: scored
       .slice(0, n)
       .map(({ candidate }) => candidate)
       .sort((a, b) => a - b),
-    margin: !worst || !next ? Infinity : worst.score === next.score ? 0 : worst.score - next.score,
+    margin: wanted >= most ? Math.min(ofRank, ofLeast[0]!) : Math.min(...ofLeast),
   }
 }
 

@@ -2,7 +2,7 @@
 
 import type { BlockTrace, ForcedSets } from './query-pass.js'
 
-/** One layer of one chunk as the engine reports it; memPos is [nSets][nHeads][nMem], flat. */
+/** One layer of one chunk as the engine reports it; memPos is [nSets][nHeads][nMem], flat. What equals its neighbour is no member. */
 export interface EngineBlocks {
   layer: number
   nHeads: number
@@ -17,7 +17,8 @@ export function blocksOf(entries: readonly EngineBlocks[]): ForcedSets {
     const entry = entries.filter((e) => e.layer === layer)[chunk]
     if (!entry) throw new RangeError(`no entry for layer ${layer}, chunk ${chunk}`)
     const at = (block * entry.nHeads + head) * entry.nMem
-    return Array.from(entry.memPos).slice(at, at + entry.nMem)
+    const cells = Array.from(entry.memPos).slice(at, at + entry.nMem)
+    return cells.filter((p, i) => p !== cells[i - 1])
   }
 }
 

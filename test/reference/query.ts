@@ -12,6 +12,8 @@ import { dot } from './ops.js'
 export const BLOCK = 64
 /** needy queries of a block */
 export const NEEDY = 4
+/** the log of the share that some query gives a key of the second search */
+const LEAST_SHARE = Math.log(1 / 512)
 
 /** One query. */
 export interface Row {
@@ -81,18 +83,18 @@ function wantOf(rows: readonly Row[], key: Float64Array): number {
   return highest(rows.map(({ q, lse }) => logit(q, key) - lse))
 }
 
-/** The second search: all queries, key by key in the best pages. What is left of H. */
+/** The second search: all queries, key by key in the best pages. What is left of H, as far as a query gives it enough. */
 function chooseByAll(ask: Question, taken: readonly number[]): Choice {
   const searched = searchedPositions(ask)
   const weight = weights(ask.keys, ask.rows, searched.taken)
   const before = new Set(taken)
   const left = searched.taken.filter((x) => !before.has(x))
-  const chosen = best(left, ask.H - taken.length, (x) => weight.get(x)!)
+  const chosen = best(left, ask.H - taken.length, (x) => weight.get(x)!, LEAST_SHARE)
   return { taken: chosen.taken, margin: Math.min(searched.margin, chosen.margin) }
 }
 
 /**
- * The positions of the best max(32, H / 6) whole pages of candidates, the first one always among them, and those
+ * The positions of the best max(32, H / 12) whole pages of candidates, the first one always among them, and those
  * behind the last whole page. b(P) = max over i of (q_i . kbar_P - max over all pages P' of q_i . kbar_P') / sqrt(d)
  */
 function searchedPositions({ rows, keys, nCandidates, H }: Question): Choice {
@@ -102,7 +104,7 @@ function searchedPositions({ rows, keys, nCandidates, H }: Question): Choice {
     const found = means.map((key) => logit(q, key))
     return found.map((x) => x - highest(found))
   })
-  const pages = best(range(0, nPages), Math.max(32, Math.ceil(H / 6)), (page) =>
+  const pages = best(range(0, nPages), Math.max(32, Math.ceil(H / 12)), (page) =>
     page === 0 ? Infinity : highest(regrets.map((row) => row[page]!)),
   )
   const taken = [

@@ -28,11 +28,13 @@ h2o_attn_block h2o_build_attn_block(
         ggml_tensor       * v_t,
         ggml_tensor       * mask,
         ggml_tensor       * ones,
-        const h2o_softmax & softmax) {
+        const h2o_softmax & softmax,
+        ggml_tensor       * hidden) {
     ggml_tensor * kq = ggml_mul_mat(ctx, k, q); // [n_keys, rows, n_head_kv, n_chunks]
     ggml_prec_set_acc(kq, GGML_PREC_F32);
 
     kq = h2o_build_cap(ctx, kq, softmax);
+    kq = hidden ? ggml_add(ctx, kq, hidden) : kq;
 
     const float scale = h2o_scale(softmax);
 
@@ -86,6 +88,22 @@ static ggml_tensor * h2o_build_lse(ggml_context * ctx, ggml_tensor * lse_a, ggml
     return ggml_add(ctx, lse_a, ggml_softplus(ctx, ggml_sub(ctx, lse_b, lse_a)));
 }
 
+// F32 [n_mem, 1, n, n_head_kv] of contiguous sets: -inf for a member that comes once more, 0 for the others; null if none can
+static ggml_tensor * h2o_build_repeats(ggml_context * ctx, ggml_tensor * set, int64_t n, int64_t n_head_kv) {
+    const int64_t n_mem = set->ne[0];
+
+    if (n_mem == 1) {
+        return nullptr;
+    }
+    ggml_tensor * pos = ggml_cast(ctx, ggml_reshape_2d(ctx, set, n_mem, n*n_head_kv), GGML_TYPE_F32); // exact below 2^24
+
+    const auto from = [&](int64_t i) { return ggml_cont(ctx, ggml_view_2d(ctx, pos, n_mem - 1, n*n_head_kv, pos->nb[1], i*pos->nb[0])); };
+
+    ggml_tensor * res = ggml_pad(ctx, ggml_log(ctx, ggml_step(ctx, ggml_sub(ctx, from(1), from(0)))), 1, 0, 0, 0);
+
+    return ggml_reshape_4d(ctx, res, n_mem, 1, n, n_head_kv);
+}
+
 // A set for each head and block: both become a dimension of the products, and the last block's missing queries zeros.
 static h2o_attn_block h2o_build_blocks(const h2o_layer & l, ggml_tensor * q, ggml_tensor * set) {
     const int64_t n_mem     = set->ne[0];
@@ -96,6 +114,9 @@ static h2o_attn_block h2o_build_blocks(const h2o_layer & l, ggml_tensor * q, ggm
     const int64_t n_rows    = q->ne[1];
 
     set = ggml_cont(l.ctx, ggml_permute(l.ctx, set, 0, 2, 1, 3)); // [n_mem, n_sets, n_head]
+
+    ggml_tensor * repeats = h2o_build_repeats(l.ctx, set, n_sets*n_group, n_head_kv);
+
     set = ggml_reshape_2d(l.ctx, set, n_mem*n_sets*n_group, n_head_kv);
 
     if (n_rows < n_padded*n_group) {
@@ -115,7 +136,7 @@ static h2o_attn_block h2o_build_blocks(const h2o_layer & l, ggml_tensor * q, ggm
     const h2o_attn_block b = h2o_build_attn_block(l.ctx,
             ggml_reshape_4d(l.ctx, swap(q, n_group, n_padded), q->ne[0], GGML_H2O_BLOCK, n_sets*n_group, n_head_kv),
             ggml_reshape_4d(l.ctx, k, k->ne[0], n_mem, n_sets*n_group, n_head_kv),
-            v_t, nullptr, nullptr, h2o_without_sinks(l.softmax));
+            v_t, nullptr, nullptr, h2o_without_sinks(l.softmax), repeats);
 
     // drops the rows of padding
     const auto join = [&](ggml_tensor * t) {
@@ -168,7 +189,7 @@ public:
         h2o_attn_block res = is_of_all
             ? h2o_build_attn_block(l.ctx, q,
                     h2o_gather_k(l.ctx, l.k, set), h2o_gather_v_t(l.ctx, l.v, set), nullptr, l.ones,
-                    h2o_without_sinks(l.softmax))
+                    h2o_without_sinks(l.softmax), l.ones ? nullptr : h2o_build_repeats(l.ctx, set, 1, set->ne[1]))
             : h2o_build_blocks(l, q, set);
 
         res.o = h2o_build_fuse(l.ctx, o, lse, res.o, res.lse);

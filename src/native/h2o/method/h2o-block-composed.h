@@ -9,7 +9,7 @@ ggml_tensor * h2o_build_cap(ggml_context * ctx, ggml_tensor * kq, const h2o_soft
 float         h2o_scale(const h2o_softmax & softmax);
 
 // q [d_k, rows, n_head_kv, n_chunks], k [d_k, n_keys, ...], v_t [n_keys, d_v, ...], mask [n_keys, rows] or null
-// ones: null leaves votes null
+// ones: null leaves votes null; hidden: null, or F32 that is added to the logits before they are scaled, of every row alike
 h2o_attn_block h2o_build_attn_block(
         ggml_context      * ctx,
         ggml_tensor       * q,
@@ -17,7 +17,8 @@ h2o_attn_block h2o_build_attn_block(
         ggml_tensor       * v_t,
         ggml_tensor       * mask,
         ggml_tensor       * ones,
-        const h2o_softmax & softmax);
+        const h2o_softmax & softmax,
+        ggml_tensor       * hidden = nullptr);
 
 // exact merge of two normalised outputs over disjoint keys (README.md, rule 6); a side with lse = -inf does not count
 ggml_tensor * h2o_build_fuse(

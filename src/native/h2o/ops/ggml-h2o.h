@@ -82,7 +82,7 @@ GGML_API struct ggml_tensor * ggml_h2o_lookup(
 //            quantised type
 //   set      I32 [n_mem, n_head_kv], or [n_mem, n_head, n_sets], or null: the keys are rows set[.] of k and v; n_chunks = 1
 //            then. One set for a KV head's group and all queries, or one for each query head and block of
-//            GGML_H2O_BLOCK queries, and no votes
+//            GGML_H2O_BLOCK queries, and no votes. It ascends; what equals the last member counts once
 //   o, lse   F32 [d_v, n_head, n_queries, n_chunks] and [n_head, n_queries, n_chunks], contiguous: the state of the
 //            same queries over other keys, or both null. The output is then that of all keys together, while lse and
 //            votes are of this block alone
@@ -135,7 +135,8 @@ GGML_API struct ggml_tensor * ggml_h2o_landmarks(
 //   q   F32 [d_k, n_head, n_queries] contiguous
 //   lse F32 [n_head, n_queries] contiguous: of the same queries over Local and their own chunk
 //   pages, landmarks: complete up to pos
-// -> I32 [min(n_heavy, candidates), n_head, n_sets], ascending per head and set
+// -> I32 [min(n_heavy, candidates), n_head, n_sets], ascending per head and set; where a set has fewer members, its last
+//    one stands behind them again (ggml_h2o_n_members)
 GGML_API struct ggml_tensor * ggml_h2o_query(
         struct ggml_context * ctx,
         struct ggml_tensor  * q,
@@ -147,6 +148,24 @@ GGML_API struct ggml_tensor * ggml_h2o_query(
         int32_t               n_local,
         int32_t               n_heavy,
         float                 scale);
+
+// The log of the share of a query's attention that a key must have for some query of a block, to be in its set: 1/512.
+#define GGML_H2O_LEAST_SHARE -6.2383246f
+
+// members of a set of `query`, which has room for n: it ends with its last one, again and again
+static inline int64_t ggml_h2o_n_members(const int32_t * set, int64_t n) {
+    int64_t begin = 0;
+    int64_t end   = n - 1;
+    while (begin < end) {
+        const int64_t mid = begin + (end - begin)/2;
+        if (set[mid] < set[n - 1]) {
+            begin = mid + 1;
+        } else {
+            end = mid;
+        }
+    }
+    return begin + 1;
+}
 
 // Exact attention of few queries over the whole cache: every query of every head sees the keys that the mask shows it.
 // K and V of a stream are read once for all of its queries, whose bits depend on no other stream. On the CPU only: elsewhere

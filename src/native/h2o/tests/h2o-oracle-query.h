@@ -12,16 +12,21 @@ static const int h2o_oracle_span      = 256;
 static const int h2o_oracle_landmarks = 16;  // of a span
 static const int h2o_oracle_needy     = 4;   // queries of a block
 
-// A choice of the best n of some scores, ties to the lower index, NaN last. A backend rounds: it may decide otherwise
-// where a score is within `tolerance` of the cut, which lies between the worst that is in and the best that is out.
+// A choice of the best n of some scores, ties to the lower index, NaN last; or of fewer: those of `least` and more, but the
+// best one always. A backend rounds: it may decide otherwise where a score is within `tolerance` of the cut, which lies at
+// `least`, or between the worst that is in and the best that is out.
 struct h2o_oracle_choice {
     std::vector<double> scores;
     std::vector<char>   is_in;
 
+    size_t n_most;
+    double least;
+
     double worst_in = INFINITY;
     double best_out = -INFINITY;
 
-    h2o_oracle_choice(std::vector<double> all, size_t n) : scores(std::move(all)), is_in(scores.size(), 0) {
+    h2o_oracle_choice(std::vector<double> all, size_t n_most, double least = -INFINITY)
+        : scores(std::move(all)), is_in(scores.size(), 0), n_most(std::min(n_most, scores.size())), least(least) {
         for (double & x : scores) {
             x = std::isnan(x) ? -INFINITY : x;
         }
@@ -29,12 +34,18 @@ struct h2o_oracle_choice {
         std::iota(order.begin(), order.end(), 0);
         std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] > scores[b]; });
 
-        n = std::min(n, order.size());
+        const size_t n = n_from(least);
         for (size_t i = 0; i < order.size(); i++) {
             is_in[order[i]] = i < n;
         }
         worst_in = n > 0            ? scores[order[n - 1]] : worst_in;
         best_out = n < order.size() ? scores[order[n]]     : best_out;
+    }
+
+    // so many are in if the least score was this one
+    size_t n_from(double least) const {
+        const size_t n = std::count_if(scores.begin(), scores.end(), [&](double x) { return x >= least; });
+        return std::min(n_most, std::max<size_t>(n, 1));
     }
 
     std::vector<int32_t> chosen() const {
@@ -52,14 +63,17 @@ struct h2o_oracle_choice {
         return worst_in == best_out || worst_in - best_out > tolerance;
     }
 
-    // as many others are in; those that differ are near the cut; of equal ones the first are in
+    // as many others are in, as far as that is clear; those that differ are near the cut; of equal ones the first are in
     bool allows(const std::vector<char> & other, double tolerance) const {
-        if (std::count(other.begin(), other.end(), 1) != std::count(is_in.begin(), is_in.end(), 1)) {
+        const size_t n = std::count(other.begin(), other.end(), 1);
+        if (n < n_from(least + tolerance) || n > n_from(least - tolerance)) {
             return false;
         }
+        const double lowest  = std::min(worst_in, std::max(best_out, least)); // of what is in, and
+        const double highest = std::max(best_out, least);                     // of what is out
         std::set<double> left; // scores of which one is out
         for (size_t i = 0; i < scores.size(); i++) {
-            const bool is_near = is_in[i] ? scores[i] < best_out + tolerance : scores[i] > worst_in - tolerance;
+            const bool is_near = is_in[i] ? scores[i] < highest + tolerance : scores[i] > lowest - tolerance;
 
             if ((other[i] != is_in[i] && !is_near) || (other[i] && left.count(scores[i]))) {
                 return false;
@@ -175,7 +189,7 @@ h2o_oracle_decision h2o_oracle_query(const h2o_oracle_search & s, Query query, N
     if (n_whole > 0) {
         of_pages[0] = INFINITY; // always
     }
-    const h2o_oracle_choice picked(of_pages, std::max(32, (s.n_heavy + 5)/6));
+    const h2o_oracle_choice picked(of_pages, std::max(32, (s.n_heavy + 11)/12));
 
     std::vector<int32_t> searched;
     for (int32_t x = 0; x < s.n_cand; x++) {
@@ -220,5 +234,5 @@ h2o_oracle_decision h2o_oracle_query(const h2o_oracle_search & s, Query query, N
     }
     const size_t n_rest = std::min(s.n_cand, s.n_heavy) - taken.size();
 
-    return { taken, others, h2o_oracle_choice(scores, n_rest), needy, wanted, picked };
+    return { taken, others, h2o_oracle_choice(scores, n_rest, std::log(1.0/512)), needy, wanted, picked };
 }

@@ -138,7 +138,7 @@ export class Recording {
 function setsOf({ memPos, nMem, nHeads, nSets }: H2oTraceEntry, head: number): Int32Array[] {
   return Array.from({ length: nSets }, (_, set) => {
     const at = (set * nHeads + head) * nMem
-    return memPos.slice(at, at + nMem)
+    return memPos.slice(at, at + nMem).filter((position, i, all) => position !== all[i - 1])
   })
 }
 

@@ -91,14 +91,18 @@ struct h2o_amx_keys {
     int64_t         ic;
     int64_t         ih;
     const int32_t * set; // null: neighbouring cells
+    int64_t         n;   // of them
     float         * kv;  // packed
+
+    // those that the rows before row_end can see
+    int64_t n_visible(const h2o_amx_op & op, int64_t row_end) const { return set ? n : op.n_visible(row_end); }
 };
 
 }
 
 // 32 of the keys and their values; zeros past the last one
 static void h2o_pack_32(const h2o_amx_op & op, const h2o_amx_work & w, const h2o_amx_keys & keys, int64_t key0) {
-    const int64_t n = std::min<int64_t>(32, op.n_keys - key0);
+    const int64_t n = std::min<int64_t>(32, keys.n - key0);
 
     const auto cell = [&](int64_t i) -> int64_t { return keys.set ? keys.set[key0 + i] : key0 + i; };
 
@@ -142,7 +146,7 @@ static void h2o_pack_32(const h2o_amx_op & op, const h2o_amx_work & w, const h2o
 static void h2o_amx_rows(
         const h2o_amx_op & op, const h2o_amx_work & w, const h2o_amx_keys & keys, ggml_tensor * dst, int64_t row0, int64_t n) {
     const int64_t ld    = op.ld_logits();
-    const int64_t n_vis = op.n_visible(row0 + n);
+    const int64_t n_vis = keys.n_visible(op, row0 + n);
     const int64_t n_pad = GGML_PAD(n_vis, 32);
 
     for (int64_t i = 0; i < H2O_TILE; ++i) {
@@ -171,7 +175,7 @@ static void h2o_amx_rows(
         if (i >= n) {
             std::fill(x, x + n_pad, 0.0f);
         } else {
-            std::fill(x + op.n_visible(row0 + i + 1), x + n_pad, -INFINITY);
+            std::fill(x + keys.n_visible(op, row0 + i + 1), x + n_pad, -INFINITY);
 
             const float max = h2o_row_max(x, n_pad);
             sum[i] = h2o_row_exp(x, n_pad, max);
@@ -198,10 +202,8 @@ static void h2o_amx_over_sets(const h2o_amx_op & op, const h2o_amx_work & w, con
         const int64_t ih = i/n_sets;
         const int64_t is = i%n_sets;
 
-        const h2o_amx_keys keys = {
-            0, ih, (const int32_t *) ((const char *) op.set->data + ih*op.set->nb[1] + is*op.set->nb[2]), w.own,
-        };
-        for (int64_t key = 0; key < op.n_keys; key += 32) {
+        const h2o_amx_keys keys = { 0, ih, op.set_at(ih, is), op.n_members(ih, is), w.own };
+        for (int64_t key = 0; key < keys.n; key += 32) {
             h2o_pack_32(op, w, keys, key);
         }
 
@@ -218,7 +220,7 @@ static void h2o_amx_over_cells(const h2o_amx_op & op, const h2o_amx_work & w, co
     const int64_t n_tiles = (op.n_rows + H2O_TILE - 1)/H2O_TILE;
 
     for (int64_t ic = 0; ic < op.n_chunks; ++ic) {
-        const auto keys = [&](int64_t ih) -> h2o_amx_keys { return { ic, ih, nullptr, w.shared + ih*op.size_kv() }; };
+        const auto keys = [&](int64_t ih) -> h2o_amx_keys { return { ic, ih, nullptr, op.n_keys, w.shared + ih*op.size_kv() }; };
 
         if (ic > 0) {
             ggml_barrier(params->threadpool); // the chunk before is still read

@@ -92,6 +92,7 @@ static void h2o_attn_to_keys(
 static void h2o_attn_of_block(const h2o_blocks_op & op, const h2o_blocks_work & w, ggml_tensor * dst, int64_t ih, int64_t ib) {
     const h2o_attn_cells cells = h2o_attn_cells::of_set(op, ih, ib);
 
+    const int64_t n_keys  = op.n_members(ih, ib);
     const int64_t row_end = std::min((ib + 1)*GGML_H2O_BLOCK, op.n_queries)*op.n_group;
 
     for (int64_t row0 = ib*GGML_H2O_BLOCK*op.n_group; row0 < row_end; row0 += H2O_PANEL) {
@@ -105,8 +106,8 @@ static void h2o_attn_of_block(const h2o_blocks_op & op, const h2o_blocks_work & 
         std::fill(state.max, state.max + H2O_PANEL, -INFINITY);
         std::fill(state.sum, state.sum + H2O_PANEL, 0.0f);
 
-        for (int64_t key = 0; key < op.n_keys; key += H2O_KEYS) {
-            h2o_attn_to_keys(op, w, cells, key, std::min(H2O_KEYS, op.n_keys - key), n, state);
+        for (int64_t key = 0; key < n_keys; key += H2O_KEYS) {
+            h2o_attn_to_keys(op, w, cells, key, std::min(H2O_KEYS, n_keys - key), n, state);
         }
         for (int64_t i = 0; i < n; ++i) {
             h2o_write_row(op, dst, op.index(0, ih, row0 + i), w.o + i*op.ld_v, 1.0f/state.sum[i],

@@ -17,7 +17,7 @@ struct h2o_attn_cells {
     const int32_t * set; // null: neighbours
 
     static h2o_attn_cells of_set(const h2o_attn_inputs & op, int64_t ih, int64_t is) {
-        return { 0, ih, (const int32_t *) ((const char *) op.set->data + ih*op.set->nb[1] + is*op.set->nb[2]) };
+        return { 0, ih, op.set_at(ih, is) };
     }
 
     int64_t at(int64_t key) const { return set ? set[key] : key; }

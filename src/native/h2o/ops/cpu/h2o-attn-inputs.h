@@ -36,6 +36,12 @@ struct h2o_attn_inputs {
     // keys that the rows before row_end can see: those before the queries, and those up to the last row's own
     int64_t n_visible(int64_t row_end) const { return p.causal ? n_keys - n_queries + (row_end - 1)/n_group + 1 : n_keys; }
 
+    // the is-th set of a head, and how many members it has
+    const int32_t * set_at(int64_t ih, int64_t is) const {
+        return (const int32_t *) ((const char *) set->data + ih*set->nb[1] + is*set->nb[2]);
+    }
+    int64_t n_members(int64_t ih, int64_t is) const { return ggml_h2o_n_members(set_at(ih, is), n_keys); }
+
     int64_t kv_head(int64_t ih) const { return ih/n_per_kv; }
 
     // a row's place in q, o and lse

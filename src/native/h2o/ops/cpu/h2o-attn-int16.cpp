@@ -326,7 +326,7 @@ static void h2o_mark_members(const h2o_int16_op & op, int64_t ih_kv, const ggml_
     for (int64_t i = params->ith; i < op.n_per_kv*n_sets; i += params->nth) {
         const h2o_attn_cells cells = h2o_attn_cells::of_set(op, ih_kv*op.n_per_kv + i/n_sets, i%n_sets);
 
-        for (int64_t key = 0; key < op.n_keys; ++key) {
+        for (int64_t key = 0; key < op.n_keys; ++key) { // repeats, too
             marks[cells.at(key)] = 1;
         }
     }
@@ -358,6 +358,7 @@ static void h2o_over_set(
     const h2o_int16_piece piece(op, w.own);
 
     const h2o_attn_cells cells   = h2o_attn_cells::of_set(op, ih, is);
+    const int64_t        n_all   = op.n_members(ih, is);
     const int64_t        row_end = std::min((is + 1)*op.n_rows_of_set(), op.n_rows);
 
     for (int64_t row = is*op.n_rows_of_set(); row < row_end; row += H2O_PANEL) {
@@ -365,10 +366,10 @@ static void h2o_over_set(
 
         h2o_int16_state state;
         h2o_pack_panel(op, w, cells, row, n, state);
-        for (int64_t key = 0; key < op.n_keys; key += H2O_PIECE) {
-            const int64_t n_keys = std::min(H2O_PIECE, op.n_keys - key);
+        for (int64_t key = 0; key < n_all; key += H2O_PIECE) {
+            const int64_t n_keys = std::min(H2O_PIECE, n_all - key);
 
-            h2o_pack_piece(op, rounded, n_keys, op.n_keys - key, [&](int64_t i) { return cells.at(key + i); }, piece);
+            h2o_pack_piece(op, rounded, n_keys, n_all - key, [&](int64_t i) { return cells.at(key + i); }, piece);
             h2o_attn_to_piece(op, w, piece, key, n_keys, row, n, state);
         }
         h2o_write_panel(op, w, cells, dst, row, n, state);

@@ -43,6 +43,15 @@ static void h2o_find_searched(const h2o_query_op & op, const h2o_query_work & w,
     }
 }
 
+// keys that some query of the block gives the least share, but never none
+static int64_t h2o_count_wanted(const h2o_query_op & op, const h2o_query_work & w) {
+    const float share = GGML_H2O_LEAST_SHARE;
+    int32_t     least;
+    h2o_order_keys(&share, 1, &least);
+
+    return std::max<int64_t>(h2o_count_from(w.keys, op.n_searched, least), 1);
+}
+
 int64_t h2o_choose_by_all(
         const h2o_query_op    & op,
         const h2o_query_keys  & keys,
@@ -87,7 +96,7 @@ int64_t h2o_choose_by_all(
         }
     }
 
-    const int64_t n = h2o_take_best(w.keys, op.n_searched, op.n_set - n_taken, w.best);
+    const int64_t n = h2o_take_best(w.keys, op.n_searched, std::min(op.n_set - n_taken, h2o_count_wanted(op, w)), w.best);
     for (int64_t i = 0; i < n; ++i) {
         w.best[i] = w.pages[w.best[i]/GGML_H2O_PAGE]*GGML_H2O_PAGE + w.best[i]%GGML_H2O_PAGE;
     }

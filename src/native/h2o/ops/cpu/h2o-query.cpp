@@ -72,6 +72,7 @@ static void h2o_query_of_block(
 
     std::copy(w.best, w.best + n_by_all, out + n_by_need);
     std::inplace_merge(out, out + n_by_need, out + n_by_need + n_by_all);
+    std::fill(out + n_by_need + n_by_all, out + op.n_set, out[n_by_need + n_by_all - 1]);
 }
 
 // the keys of a KV head, a share of a thread

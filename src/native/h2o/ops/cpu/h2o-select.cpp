@@ -19,7 +19,7 @@ void h2o_order_keys(const float * scores, int64_t n, int32_t * keys) {
     }
 }
 
-static int64_t h2o_count_from(const int32_t * keys, int64_t n, int32_t least) {
+int64_t h2o_count_from(const int32_t * keys, int64_t n, int32_t least) {
     int32_t res = 0;
     for (int64_t i = 0; i < n; ++i) {
         res += keys[i] >= least;

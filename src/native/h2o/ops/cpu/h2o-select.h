@@ -22,6 +22,9 @@ void h2o_order_keys(const float * scores, int64_t n, int32_t * keys);
 // less than the key of any score
 static constexpr int32_t H2O_KEY_NEVER = INT32_MIN;
 
+// how many of n keys are `least` or more
+int64_t h2o_count_from(const int32_t * keys, int64_t n, int32_t least);
+
 // the largest key that n_take of n keys reach; 0 < n_take < n
 int32_t h2o_least_of_best(const int32_t * keys, int64_t n, int64_t n_take);
 

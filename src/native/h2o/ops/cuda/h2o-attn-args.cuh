@@ -3,6 +3,7 @@
 #pragma once
 
 #include "h2o-kv.cuh"
+#include "h2o-top.cuh"
 
 // A row is a query and a head of the group: row = query*n_group + head of the group. Heads that share their keys are a
 // group: those of a KV head, or each for itself where every query head has a set. A block of queries that has a set of
@@ -67,9 +68,16 @@ static __device__ __forceinline__ int h2o_n_rows(const h2o_attn_args & args, int
     return min(args.n_rows, args.n_rows_all - chunk*args.n_rows);
 }
 
-// keys that rows before row_end see
-static __host__ __device__ __forceinline__ int h2o_n_visible(const h2o_attn_args & args, int row_end) {
-    return args.causal ? min(args.n_keys, args.n_near + (row_end - 1)/args.n_group + 1) : args.n_keys;
+// keys of a head and chunk: what equals the last member of a set counts once (ggml_h2o_n_members)
+static __device__ __forceinline__ int h2o_n_keys(const h2o_attn_args & args, int head, int chunk) {
+    const int32_t * set = h2o_set_at(args, head, chunk);
+
+    return set ? h2o_lower_bound(set, args.n_keys - 1, set[args.n_keys - 1]) + 1 : args.n_keys;
+}
+
+// of n_keys those that rows before row_end see
+static __device__ __forceinline__ int h2o_n_visible(const h2o_attn_args & args, int n_keys, int row_end) {
+    return args.causal ? min(n_keys, args.n_near + (row_end - 1)/args.n_group + 1) : n_keys;
 }
 
 // the first row that sees this key

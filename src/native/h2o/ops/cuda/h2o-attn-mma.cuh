@@ -140,8 +140,9 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
     const h2o_kv_head k(args.k, blockIdx.x, chunk, h2o_set_at(args, head, chunk));
     const h2o_kv_head v(args.v, blockIdx.x, chunk, h2o_set_at(args, head, chunk));
 
-    const int n_vis     = h2o_n_visible(args, row0 + n_rows); // of the last row
-    const int n_vis_all = h2o_n_visible(args, row0 + 1);      // of every row
+    const int n_keys    = h2o_n_keys(args, head, chunk);
+    const int n_vis     = h2o_n_visible(args, n_keys, row0 + n_rows); // of the last row
+    const int n_vis_all = h2o_n_visible(args, n_keys, row0 + 1);      // of every row
 
     h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_k, args.k, k, 0, n_vis, tid);
     h2o_load_tile_q <D, shape::n_rows, shape::n_threads>(
@@ -193,7 +194,7 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
             for (int im = 0; im < shape::n_m; ++im) {
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
-                    const int n_seen = h2o_n_visible(args, row0 + row_warp + im*16 + i*8 + lane/4 + 1);
+                    const int n_seen = h2o_n_visible(args, n_keys, row0 + row_warp + im*16 + i*8 + lane/4 + 1);
 #pragma unroll
                     for (int n = 0; n < shape::n_keys/16; ++n) {
 #pragma unroll

@@ -104,7 +104,8 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_attn
     if (n_rows <= 0) {
         return; // behind a short chunk
     }
-    const int n_vis  = h2o_n_visible(args, row0 + n_rows);
+    const int n_keys = h2o_n_keys(args, head, chunk);
+    const int n_vis  = h2o_n_visible(args, n_keys, row0 + n_rows);
 
     const h2o_rows    rows(args, head, chunk);
     const h2o_kv_head k(args.k, head/args.n_per_kv, chunk, h2o_set_at(args, head, chunk));
@@ -133,7 +134,7 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_attn
 #pragma unroll
         for (int i = 0; i < shape::rows_of_thread; ++i) {
             const int row    = y + i*shape::n_y;
-            const int n_seen = h2o_n_visible(args, row0 + row + 1);
+            const int n_seen = h2o_n_visible(args, n_keys, row0 + row + 1);
 
             float m_new = m[i];
 #pragma unroll

@@ -36,7 +36,7 @@ static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_pa
             [&](int i, int place) { picked[place] = i; });
 }
 
-// the best of what is searched fill the set up; both parts in one order
+// the best of what is searched, if some query gives them enough; both parts in one order
 static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_set(const h2o_query_args args) {
     __shared__ int warp_sums[WARP_SIZE];
 
@@ -45,12 +45,16 @@ static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_se
     const int32_t * picked    = args.picked ? args.picked + part.at*args.p.n_picked : nullptr;
     const int32_t * by_need   = args.by_need + part.at*args.p.n_by_need;
     const int       n_by_need = args.n_by_need[part.at];
-    const int       n_by_all  = args.n_set - n_by_need; // as many are left: at least 2 H are searched, or all candidates
+    const int       n_left    = args.n_set - n_by_need; // as many are searched: at least 2 H, or all candidates
+
+    const uint32_t * keys     = args.key_scores + part.at*args.n_searched;
+    const int        n_wanted = h2o_count_at_least(keys, args.n_searched, h2o_order_key(GGML_H2O_LEAST_SHARE));
+    const int        n_by_all = min(n_left, max(1, n_wanted));
 
     int32_t * by_all = args.by_all + part.at*args.n_set;
     int32_t * out    = args.out + part.head*args.out_stride + blockIdx.z*args.out_stride_block;
 
-    h2o_for_top(args.key_scores + part.at*args.n_searched, args.n_searched, n_by_all, warp_sums,
+    h2o_for_top(keys, args.n_searched, n_by_all, warp_sums,
             [&](int i, int place) { by_all[place] = h2o_searched_at(args, picked, i); });
     __syncthreads();
 
@@ -59,6 +63,11 @@ static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_se
     }
     for (int i = threadIdx.x; i < n_by_need; i += H2O_TOP_THREADS) {
         out[i + h2o_lower_bound(by_all, n_by_all, by_need[i])] = by_need[i];
+    }
+
+    const int32_t last = max(by_all[n_by_all - 1], n_by_need > 0 ? by_need[n_by_need - 1] : 0);
+    for (int i = n_by_need + n_by_all + threadIdx.x; i < args.n_set; i += H2O_TOP_THREADS) {
+        out[i] = last;
     }
 }
 
