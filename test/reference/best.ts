@@ -24,7 +24,7 @@ export function best(
   const n = Math.min(most, wanted)
   const [worst, next] = [scored[n - 1], scored[n]]
   const ofRank = !worst || !next ? Infinity : worst.score === next.score ? 0 : worst.score - next.score
-  const ofLeast = [worst, next].map((x) => (x ? Math.abs(x.score - least) : Infinity))
+  const ofLeast = [worst, next].map((x) => (x && least > -Infinity ? Math.abs(x.score - least) : Infinity))
   return {
     taken: scored
       .slice(0, n)

@@ -189,7 +189,7 @@ public:
         h2o_attn_block res = is_of_all
             ? h2o_build_attn_block(l.ctx, q,
                     h2o_gather_k(l.ctx, l.k, set), h2o_gather_v_t(l.ctx, l.v, set), nullptr, l.ones,
-                    h2o_without_sinks(l.softmax), l.ones ? nullptr : h2o_build_repeats(l.ctx, set, 1, set->ne[1]))
+                    h2o_without_sinks(l.softmax), l.ones ? nullptr : h2o_build_repeats(l.ctx, set, set->ne[1], 1))
             : h2o_build_blocks(l, q, set);
 
         res.o = h2o_build_fuse(l.ctx, o, lse, res.o, res.lse);

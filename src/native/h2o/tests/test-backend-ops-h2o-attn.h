@@ -99,6 +99,11 @@ struct test_h2o_attn : public test_h2o_case {
         std::vector<int32_t> idxs;
         if (set) {
             idxs = ascending_per_head(gen, n_mem, n_cells, n_set_heads*n_sets);
+            // every second set has fewer members, and its last one again behind them
+            for (size_t i = n_mem; has_blocks && i < idxs.size(); i += 2*n_mem) {
+                const int n = 1 + gen() % n_mem;
+                std::fill(idxs.begin() + i + n, idxs.begin() + i + n_mem, idxs[i + n - 1]);
+            }
             set_data(set, idxs);
         }
         if (lse) {
@@ -118,6 +123,7 @@ struct test_h2o_attn : public test_h2o_case {
             for (size_t j = 0; j < res.size(); j++) {
                 res[j] = n_mem ? idxs[i_set*n_mem + j] : pos + c*n_queries + (int) j;
             }
+            res.erase(std::unique(res.begin(), res.end()), res.end());
             return res;
         };
         const std::vector<double> result = h2o_oracle_attn(
