@@ -29,7 +29,7 @@ static const int N_HEAVY = 256;
 
 // of the policy query
 static const int N_LOCAL_QUERY = 128;
-static const int N_HEAVY_QUERY = 1280;
+static const int N_HEAVY_QUERY = 640;
 
 static int n_head  = 8;
 static int n_group = 4;

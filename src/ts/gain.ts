@@ -73,7 +73,7 @@ export function predictGainOf(
   return gainOf(calls, h2o, attention)
 }
 
-type Settings = Pick<ContextH2o, 'cost' | 'chunk' | 'local' | 'heavy' | 'heavyGrows' | 'select'>
+type Settings = Pick<ContextH2o, 'cost' | 'chunk' | 'local' | 'heavy' | 'heavyGrows'>
 
 function gainOf(
   calls: readonly Pick<Call, 'pos' | 'n' | 'path'>[],
@@ -91,10 +91,9 @@ function gainOf(
 }
 
 /** That a token of a sparse call reads on average: half of its own chunk, and the memory in all chunks but the first. */
-function keysOf({ chunk, local, heavy, heavyGrows, select }: Settings, pos: number, n: number): number {
+function keysOf({ chunk, local, heavy, heavyGrows }: Settings, pos: number, n: number): number {
   const before = pos + n / 2
-  const most = native().heavyAmong(heavy, heavyGrows, Math.max(0, before - local))
-  const set = policyOf(select).hasMemory ? most : most / 2 // of texts
+  const set = native().heavyAmong(heavy, heavyGrows, Math.max(0, before - local))
   return chunk / 2 + Math.min(local + set, before) * (pos === 0 ? 1 - chunk / n : 1)
 }
 

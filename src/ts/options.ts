@@ -29,7 +29,7 @@ export interface H2oOptions {
   /** L, the last positions before a chunk: 128, at most a quarter of it; with 'votes' 256, at most a half */
   local?: number
   /**
-   * H, the positions that `select` chooses at most: 1280, growing with the prompt where three query heads or more share a KV head;
+   * H, the positions that `select` chooses: 640, growing with the prompt where three query heads or more share a KV head;
    * 256 with 'votes', less where L + H would not be below a chunk.
    */
   heavy?: number

@@ -8,7 +8,7 @@ export const policies = [
     name: 'query',
     about: "the chunk's own queries; single-pass only",
     local: 128,
-    heavy: 1280,
+    heavy: 640,
     heavyGrows: true,
     denseTail: 64,
     runsTwoPass: false,

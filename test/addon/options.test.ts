@@ -102,9 +102,9 @@ describe('the sizes of H2O', () => {
   it.each<
     [ContextOptions['h2o'], number, { local: number; heavy: number; denseTail: number; select: string }]
   >([
-    [{}, 512, { local: 128, heavy: 1280, denseTail: 64, select: 'query' }],
-    [{}, 1024, { local: 128, heavy: 1280, denseTail: 64, select: 'query' }],
-    [{}, 64, { local: 16, heavy: 1280, denseTail: 64, select: 'query' }],
+    [{}, 512, { local: 128, heavy: 640, denseTail: 64, select: 'query' }],
+    [{}, 1024, { local: 128, heavy: 640, denseTail: 64, select: 'query' }],
+    [{}, 64, { local: 16, heavy: 640, denseTail: 64, select: 'query' }],
     [{ heavy: 8 }, 512, { local: 128, heavy: 8, denseTail: 64, select: 'query' }],
     [{ select: 'votes' }, 1024, { local: 256, heavy: 256, denseTail: 0, select: 'votes' }],
     [{ schedule: 'two-pass' }, 512, { local: 256, heavy: 255, denseTail: 0, select: 'votes' }],
@@ -118,14 +118,14 @@ describe('the sizes of H2O', () => {
 it('grow with what they choose from for groups of three heads and more', async () => {
   const wide = await tinyModel({ heads: 3, kvHeads: 1, hidden: 48, layers: 1, context: 8192 })
   await using context = await createContext({ model: wide, nCtx: 8192, nThreads: 1, h2o: { trace: true } })
-  expect(context.h2o).toMatchObject({ heavy: 1280, heavyGrows: true })
+  expect(context.h2o).toMatchObject({ heavy: 640, heavyGrows: true })
   const { calls } = await context.prefill(someTokens(6100), { logits: 'none' })
   expect(calls.every(({ path }) => path === 'h2o' || path === 'dense')).toBe(true)
   const sizes = context.takeTrace().map(({ pos, nMem }) => [pos, nMem])
   expect(sizes.length).toBeGreaterThan(0)
   for (const [pos = 0, nMem] of sizes) {
     const candidates = Math.max(0, pos - 128)
-    const most = Math.floor(1280 * Math.max(1, candidates / 4096))
+    const most = Math.floor(640 * Math.max(1, candidates / 4096))
     expect(nMem).toBe(Math.min(candidates, most))
   }
   expect(Math.max(...sizes.map(([, nMem = 0]) => nMem))).toBeGreaterThan(700)

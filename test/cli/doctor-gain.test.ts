@@ -23,7 +23,7 @@ const gemma = {
   window: 512,
 }
 
-const defaults = { covered: true, select: 'query', heavy: 1280, heavyGrows: false } as const
+const defaults = { covered: true, select: 'query', heavy: 640, heavyGrows: false } as const
 const vnni = attentionCosts('CPU : AVX2 = 1 | AVX512_VNNI = 1 | ')
 const upstream = attentionCosts('CPU : AVX512_VNNI = 1 | ', true)
 
@@ -36,7 +36,7 @@ it('knows the kinds of processors', () => {
 
 /** Of docs/models.md, which has the commands. */
 it.each([
-  ["llama.cpp's own products", demo, upstream, { heavy: 768 }, [2.59, 8.26]],
+  ["llama.cpp's own products", demo, upstream, { heavy: 384 }, [2.59, 8.26]],
   ['AMX', demo, vnni, {}, [4.14, 15.2]],
   ['AMX, with windows', gemma, vnni, {}, [1.26, 1.99]],
 ])('is near what was measured: %s', (_, cost, attention, sets, measured) => {

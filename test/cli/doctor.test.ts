@@ -68,7 +68,7 @@ describe('doctor', () => {
     expect(code, err).toBe(0)
     expect(out).toMatch(/^layers +6: 1 sparse \(5\), 5 with a sliding window$/m)
     expect(out).toMatch(
-      /^gain +predicted for -ub 1024, L=128 H=1280, against dense: [\d.]+ at 8192, [\d.]+ at 32768, [\d.]+ at 131072 tokens$/m,
+      /^gain +predicted for -ub 1024, L=128 H=640, against dense: [\d.]+ at 8192, [\d.]+ at 32768, [\d.]+ at 131072 tokens$/m,
     )
     expect(out).toMatch(/^quality +\d+ query heads? to a KV head; inside of \d+ tokens /m)
     expect(out).toMatch(

@@ -194,14 +194,14 @@ static void test_budget() {
     // sets may be larger than chunks
     CHECK(!clamp(query, 500, 900,      512, 500, 900));
     CHECK( clamp(query, 600, 900,      512, 511, 900));
-    CHECK(!clamp(query, 500, H2O_AUTO, 512, 500, 1280));
+    CHECK(!clamp(query, 500, H2O_AUTO, 512, 500, 640));
     CHECK( clamp(query, 1, UINT32_MAX - 1, 512, 1, 1 << 30));
 
-    default_of(query,              0, 2, 128, 1280, 64);
-    default_of(query,            512, 1, 128, 1280, 64);
-    default_of(query,            512, 3, 128, 1280, 64);
-    default_of(query,             64, 2,  16, 1280, 64);
-    default_of(H2O_POLICY_AUTO,  512, 2, 128, 1280, 64);
+    default_of(query,              0, 2, 128, 640, 64);
+    default_of(query,            512, 1, 128, 640, 64);
+    default_of(query,            512, 3, 128, 640, 64);
+    default_of(query,             64, 2,  16, 640, 64);
+    default_of(H2O_POLICY_AUTO,  512, 2, 128, 640, 64);
     default_of(votes,           1024, 8, 256, 256,  0);
     default_of(votes,            512, 8, 256, 255,  0);
     default_of(votes,             64, 8,  32,  31,  0);

@@ -18,7 +18,7 @@ test('runs with H2O unless told otherwise, and says what was sparse', async () =
   for (const result of results) {
     expect(result).toMatchObject({
       h2o_local: 128,
-      h2o_heavy: 1280,
+      h2o_heavy: 640,
       h2o_schedule: 'single-pass',
       h2o_select: 'query',
     })

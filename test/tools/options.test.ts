@@ -13,7 +13,7 @@ test.each<Tool>(['llama-completion', 'llama-perplexity', 'llama-bench'])('%s --h
   const { status, stdout } = await run(tool, ['--help'])
   expect(status).toBe(0)
   expect(stdout).toMatch(/--h2o-local[\s\S]*?\(default:\s+128,\s+256\s+with\s+votes/)
-  expect(stdout).toMatch(/--h2o-heavy[\s\S]*?\(default:\s+1280,\s+256\s+with\s+votes/)
+  expect(stdout).toMatch(/--h2o-heavy[\s\S]*?\(default:\s+640,\s+256\s+with\s+votes/)
   expect(stdout).toMatch(/--h2o-schedule[\s\S]*?\(default: single-pass\)/)
   expect(stdout).toMatch(/--h2o-select[\s\S]*?\(default: query, votes with two-pass\)/)
 })
@@ -36,7 +36,7 @@ test('the line at start names what applies and how to turn it off', async () => 
   const model = ['-m', await modelFile()]
 
   expect(h2oLines(await run('llama-completion', [...model, ...completion()]))).toEqual([
-    `h2o: prompts of more than 512 tokens (-ub) are prefilled sparsely: local = 128, heavy = 1280, schedule = single-pass, select = query ${HINT}`,
+    `h2o: prompts of more than 512 tokens (-ub) are prefilled sparsely: local = 128, heavy = 640, schedule = single-pass, select = query ${HINT}`,
   ])
 
   const asked = ['-ub', '64', '--h2o-local', '7', '--h2o-heavy', '3', '--h2o-schedule', 'two-pass']
@@ -73,7 +73,7 @@ test('a context that cannot be sparse says why', async () => {
     h2oLines(await run('llama-completion', ['-m', await modelFile(spec), ...completion(...args)]))
 
   const line = (reason: string) =>
-    `h2o: asked for (local = 128, heavy = 1280), but no prompt of this context can be sparse: ${reason} ${HINT}`
+    `h2o: asked for (local = 128, heavy = 640), but no prompt of this context can be sparse: ${reason} ${HINT}`
   expect(await why({ arch: 'qwen3' }, '-b', '512')).toEqual([line('batch-too-small')])
   expect(await why({ arch: 'qwen3' }, '--h2o-select', 'query', '--h2o-schedule', 'two-pass')).toEqual([
     line('unsupported-schedule'),

@@ -18,7 +18,7 @@ class Policy:
         return ["--h2o-select", self.name, "--h2o-local", str(self.local), "--h2o-heavy", str(self.heavy)]
 
 
-QUERY = Policy("query", local=128, heavy=1280, tail=64)
+QUERY = Policy("query", local=128, heavy=640, tail=64)
 VOTES = Policy("votes", local=256, heavy=256, tail=0)
 POLICIES = [QUERY, VOTES]
 
