@@ -93,7 +93,8 @@ function gainOf(
 /** That a token of a sparse call reads on average: half of its own chunk, and the memory in all chunks but the first. */
 function keysOf({ chunk, local, heavy, heavyGrows }: Settings, pos: number, n: number): number {
   const before = pos + n / 2
-  const set = native().heavyAmong(heavy, heavyGrows, Math.max(0, before - local))
+  const most = native().heavyAmong(heavy, heavyGrows, Math.max(0, before - local))
+  const set = Math.max(heavy, heavyGrows ? most / 2 : 0) // of texts
   return chunk / 2 + Math.min(local + set, before) * (pos === 0 ? 1 - chunk / n : 1)
 }
 

@@ -82,7 +82,7 @@ def choose(q, lse, k, p, a, begin, H):
     found = q @ k[: n_pages * 64].reshape(n_pages, 64, -1).mean(1).T
     scores = (found - found.max(1, initial=-np.inf)[:, None]).max(0)
     scores[:1] = np.inf  # page 0
-    searched = np.sort(best(scores, max(32, -(-H // 12))))[:, None] * 64 + np.arange(64)
+    searched = np.sort(best(scores, max(32, -(-H // 6))))[:, None] * 64 + np.arange(64)
     searched = np.concatenate([searched.ravel(), np.arange(n_pages * 64, C)])
     z = s[:, searched]
     starts = np.flatnonzero(np.diff(searched // 64, prepend=-1))  # of pages

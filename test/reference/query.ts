@@ -94,7 +94,7 @@ function chooseByAll(ask: Question, taken: readonly number[]): Choice {
 }
 
 /**
- * The positions of the best max(32, H / 12) whole pages of candidates, the first one always among them, and those
+ * The positions of the best max(32, H / 6) whole pages of candidates, the first one always among them, and those
  * behind the last whole page. b(P) = max over i of (q_i . kbar_P - max over all pages P' of q_i . kbar_P') / sqrt(d)
  */
 function searchedPositions({ rows, keys, nCandidates, H }: Question): Choice {
@@ -104,7 +104,7 @@ function searchedPositions({ rows, keys, nCandidates, H }: Question): Choice {
     const found = means.map((key) => logit(q, key))
     return found.map((x) => x - highest(found))
   })
-  const pages = best(range(0, nPages), Math.max(32, Math.ceil(H / 12)), (page) =>
+  const pages = best(range(0, nPages), Math.max(32, Math.ceil(H / 6)), (page) =>
     page === 0 ? Infinity : highest(regrets.map((row) => row[page]!)),
   )
   const taken = [

@@ -182,7 +182,7 @@ ggml_tensor * ggml_h2o_query(
     params.n_by_need   = MIN(64, n_heavy/8);
     params.n_landmarks = MIN((n_cand + GGML_H2O_SPAN - 1)/GGML_H2O_SPAN, pos/GGML_H2O_SPAN)*GGML_H2O_LANDMARKS;
     params.n_pages     = n_cand/GGML_H2O_PAGE;
-    params.n_picked    = MIN(params.n_pages, MAX(32, (n_heavy + 11)/12));
+    params.n_picked    = MIN(params.n_pages, MAX(32, (n_heavy + 5)/6));
     params.scale       = scale;
 
     GGML_ASSERT(params.n_pages <= pages->ne[1] && params.n_landmarks <= landmarks->ne[0]);

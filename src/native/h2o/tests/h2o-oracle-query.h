@@ -189,7 +189,7 @@ h2o_oracle_decision h2o_oracle_query(const h2o_oracle_search & s, Query query, N
     if (n_whole > 0) {
         of_pages[0] = INFINITY; // always
     }
-    const h2o_oracle_choice picked(of_pages, std::max(32, (s.n_heavy + 11)/12));
+    const h2o_oracle_choice picked(of_pages, std::max(32, (s.n_heavy + 5)/6));
 
     std::vector<int32_t> searched;
     for (int32_t x = 0; x < s.n_cand; x++) {
