@@ -12,8 +12,6 @@ import { dot } from './ops.js'
 export const BLOCK = 64
 /** needy queries of a block */
 export const NEEDY = 4
-/** the log of the share that some query gives a key of the second search */
-const LEAST_SHARE = Math.log(1 / 512)
 
 /** One query. */
 export interface Row {
@@ -89,7 +87,7 @@ function chooseByAll(ask: Question, taken: readonly number[]): Choice {
   const weight = weights(ask.keys, ask.rows, searched.taken)
   const before = new Set(taken)
   const left = searched.taken.filter((x) => !before.has(x))
-  const chosen = best(left, ask.H - taken.length, (x) => weight.get(x)!, LEAST_SHARE)
+  const chosen = best(left, ask.H - taken.length, (x) => weight.get(x)!, Math.log(4 / ask.nCandidates))
   return { taken: chosen.taken, margin: Math.min(searched.margin, chosen.margin) }
 }
 

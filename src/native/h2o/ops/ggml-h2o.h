@@ -149,9 +149,6 @@ GGML_API struct ggml_tensor * ggml_h2o_query(
         int32_t               n_heavy,
         float                 scale);
 
-// The log of the share of a query's attention that a key must have for some query of a block, to be in its set: 1/512.
-#define GGML_H2O_LEAST_SHARE -6.2383246f
-
 // members of a set of `query`, which has room for n: it ends with its last one, again and again
 static inline int64_t ggml_h2o_n_members(const int32_t * set, int64_t n) {
     int64_t begin = 0;
@@ -261,6 +258,7 @@ struct ggml_h2o_query_params {
     int32_t n_pages;     // whole pages of candidates
     int32_t n_picked;    // of these, how many are searched key by key, with what is left behind the last of them
     float   scale;
+    float   least;       // the log of the share of a query's attention below which a key that was searched is not taken: 4/n_cand
 };
 
 struct ggml_h2o_decode_params {

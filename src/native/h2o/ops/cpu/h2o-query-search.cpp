@@ -45,9 +45,8 @@ static void h2o_find_searched(const h2o_query_op & op, const h2o_query_work & w,
 
 // keys that some query of the block gives the least share, but never none
 static int64_t h2o_count_wanted(const h2o_query_op & op, const h2o_query_work & w) {
-    const float share = GGML_H2O_LEAST_SHARE;
-    int32_t     least;
-    h2o_order_keys(&share, 1, &least);
+    int32_t least;
+    h2o_order_keys(&op.p.least, 1, &least);
 
     return std::max<int64_t>(h2o_count_from(w.keys, op.n_searched, least), 1);
 }

@@ -48,7 +48,7 @@ static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_se
     const int       n_left    = args.n_set - n_by_need; // as many are searched: at least 2 H, or all candidates
 
     const uint32_t * keys     = args.key_scores + part.at*args.n_searched;
-    const int        n_wanted = h2o_count_at_least(keys, args.n_searched, h2o_order_key(GGML_H2O_LEAST_SHARE));
+    const int        n_wanted = h2o_count_at_least(keys, args.n_searched, h2o_order_key(args.p.least));
     const int        n_by_all = min(n_left, max(1, n_wanted));
 
     int32_t * by_all = args.by_all + part.at*args.n_set;
