@@ -1,6 +1,5 @@
 // Graph constructors of GGML_OP_H2O; part of the ggml-base target.
 
-#include <cmath>
 #include "ggml-h2o.h"
 
 #include "ggml-impl.h"
