@@ -206,9 +206,9 @@ static void test_budget() {
     default_of(votes,            512, 8, 256, 255,  0);
     default_of(votes,             64, 8,  32,  31,  0);
 
-    CHECK(h2o_heavy_among(640, true,  2048)    == 640);
-    CHECK(h2o_heavy_among(640, true,  4096)    == 1280);
-    CHECK(h2o_heavy_among(640, true,  2500)    == 781);
+    CHECK(h2o_heavy_among(640, true,  1024)    == 640);
+    CHECK(h2o_heavy_among(640, true,  2048)    == 1280);
+    CHECK(h2o_heavy_among(640, true,  1250)    == 781);
     CHECK(h2o_heavy_among(640, false, 4*4096)  == 640);
     CHECK(h2o_heavy_among(1 << 30, true, 5000) == 5000);
 }

@@ -89,7 +89,7 @@ def choose(q, lse, k, p, a, begin, H):
     peaks = np.maximum.reduceat(z, starts, axis=1)
     scores = (z - np.logaddexp(lse, np.logaddexp.reduce(peaks, -1))[:, None]).max(0)
     left = ~np.isin(searched, taken)
-    wanted = max(1, np.count_nonzero(scores[left] >= np.log(4 / C)))
+    wanted = max(1, np.count_nonzero(scores[left] >= np.log(4 / max(C, 8192))))
     rest = searched[left][best(scores[left], min(H - len(taken), wanted))]
     return np.sort(np.concatenate([taken, rest]))
 

@@ -258,7 +258,7 @@ struct ggml_h2o_query_params {
     int32_t n_pages;     // whole pages of candidates
     int32_t n_picked;    // of these, how many are searched key by key, with what is left behind the last of them
     float   scale;
-    float   least;       // the log of the share of a query's attention below which a key that was searched is not taken: 4/n_cand
+    float   least;       // the log of the share of a query's attention below which a key that was searched is not taken
 };
 
 struct ggml_h2o_decode_params {

@@ -508,6 +508,9 @@ inline void h2o_add_test_cases_query(std::vector<std::unique_ptr<test_case>> & c
     // more landmarks and pages than a tile of a GPU's products has, and than it has threads
     add(f16, 96, 2, 1, 66, 16900, 64, 64);
     add(f16, 96, 1, 1, 66, 66000, 64, 64);
+    // sets that end where no query gives a key enough
+    add(f16, 64, 2, 1, 100, 3000, 64, 2400);
+    add(f16, 64, 2, 1,  66, 9900, 64, 6000);
     // more pages to search than 32; a chunk of a real size
     add(f16, 64, 2, 1, 100, 3400,  64, 240);
     add(f16, 64, 2, 1, 512, 3000, 256, 256);
