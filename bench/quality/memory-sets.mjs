@@ -12,7 +12,8 @@ export const turnover = (before, now) => sets.turnover(now, before) ?? 0
 
 /** Set by set, the memory of each head at an entry of the trace, without the local positions. */
 export function heavySets({ pos, nMem, nHeads, nSets, memPos }, local) {
-  const part = (i) => memPos.subarray(i * nMem, (i + 1) * nMem).filter((position, j, all) => position !== all[j - 1])
+  const part = (i) =>
+    memPos.subarray(i * nMem, (i + 1) * nMem).filter((position, j, all) => position !== all[j - 1])
   return Array.from({ length: nSets }, (_, set) =>
     Array.from({ length: nHeads }, (_, head) =>
       Array.from(sets.heavyOf(part(set * nHeads + head), pos, local)),

@@ -87,7 +87,12 @@ function chooseByAll(ask: Question, taken: readonly number[]): Choice {
   const weight = weights(ask.keys, ask.rows, searched.taken)
   const before = new Set(taken)
   const left = searched.taken.filter((x) => !before.has(x))
-  const chosen = best(left, ask.H - taken.length, (x) => weight.get(x)!, Math.log(4 / Math.max(ask.nCandidates, 8192)))
+  const chosen = best(
+    left,
+    ask.H - taken.length,
+    (x) => weight.get(x)!,
+    Math.log(4 / Math.max(ask.nCandidates, 8192)),
+  )
   return { taken: chosen.taken, margin: Math.min(searched.margin, chosen.margin) }
 }
 
