@@ -114,6 +114,9 @@ static outcome decode(llama_context * ctx, const agreement_setup & s, const agre
             h2o_get_trace(ctx, i, &t);
             for (int j = 0; j < t.n_sets*t.n_heads; ++j) {
                 res.sets.emplace_back(t.mem_pos + j*t.n_mem, t.mem_pos + (j + 1)*t.n_mem);
+
+                std::vector<int32_t> & set = res.sets.back();
+                set.erase(std::unique(set.begin(), set.end()), set.end()); // a smaller one ends with repeats
             }
             if (t.chunk_score) {
                 res.votes.insert(res.votes.end(), t.chunk_score, t.chunk_score + t.n_chunk*t.n_heads);

@@ -47,7 +47,7 @@ export interface Call {
   path: Path
   /** null iff the path is 'h2o'. */
   reason: Reason | null
-  /** Positions of the memory set that it inherited from earlier calls. */
+  /** Room of the memory set that it inherited from earlier calls. */
   inherited: number
   /** Chunks of nUbatch tokens, a partial tail included; 0 if dense. */
   chunks: number

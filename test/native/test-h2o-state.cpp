@@ -209,6 +209,7 @@ static void test_budget() {
     CHECK(h2o_heavy_among(640, true,  1024)    == 640);
     CHECK(h2o_heavy_among(640, true,  2048)    == 1280);
     CHECK(h2o_heavy_among(640, true,  1250)    == 781);
+    CHECK(h2o_heavy_among(640, true,  1 << 17) == 16384);
     CHECK(h2o_heavy_among(640, false, 4*4096)  == 640);
     CHECK(h2o_heavy_among(1 << 30, true, 5000) == 5000);
 }

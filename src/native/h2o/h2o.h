@@ -84,7 +84,7 @@ struct h2o_params {
     uint32_t n_local; // L, the last positions before a chunk, per KV head
     uint32_t n_heavy; // H, positions that the policy chooses, per head; L = H = 0 is off
 
-    // H is that of a set among 1024 positions and fewer, and grows as their number does: `query` only
+    // H is that of a set among 1024 positions and fewer, and grows as their number does, to 16384: `query` only
     bool heavy_grows;
 
     // the last tokens of a prompt that are dense: for whoever cuts prompts into calls, llama_decode takes no notice
@@ -159,7 +159,7 @@ struct h2o_call {
     enum h2o_path   path;
     enum h2o_reason reason;      // H2O_REASON_NONE iff path is sparse
     int32_t         n_chunks;    // chunks of S tokens, a partial tail included; 0 if dense
-    int32_t         n_inherited; // positions before the call that its first chunk attended to; 0 if there was no memory
+    int32_t         n_inherited; // positions before the call that its first chunk could attend to; 0 if there was no memory
     bool            is_exact;    // dense: attention took H2O's exact kernel, where K and V are on the CPU, and not stock's
     int32_t         n_decode;    // dense: keys that each query head chose; 0 if it read all of them
     enum h2o_reason decode_reason; // H2O_REASON_NONE iff n_decode > 0
@@ -280,9 +280,9 @@ struct h2o_trace {
     int32_t         n_chunk;     // tokens in the chunk
     int32_t         n_heads;     // with sets of their own: KV heads by votes, query heads by query
     int32_t         n_near;      // positions before the chunk that it attended to besides: Local, where no set holds it
-    int32_t         n_mem;       // positions in a memory set that the chunk attended to, 0 if none
+    int32_t         n_mem;       // positions in a memory set that the chunk attended to, by query at most; 0 if none
     int32_t         n_sets;      // sets of a head, one for each block of 64 queries of the chunk; 1: for all of them
-    const int32_t * mem_pos;     // [n_mem,   n_heads, n_sets] ascending per head
+    const int32_t * mem_pos;     // [n_mem,   n_heads, n_sets] ascending per set; a smaller one ends with its last position again and again
     const float   * mem_score;   // [n_mem,   n_heads] scores after this chunk's votes; null without votes
     const float   * chunk_score; // [n_chunk, n_heads] initial scores of the chunk's own positions; null without votes
     const float   * mass;        // [pos + n_chunk, n_heads, max(n_sets, 1)] column sums of the full causal softmax of

@@ -100,11 +100,14 @@ bool h2o_lowers_params(h2o_params asked, uint32_t n_chunk) {
 
 int32_t h2o_heavy_among(int32_t n_heavy, bool heavy_grows, int32_t n_cand) {
     constexpr int32_t n_grows_from = 1024;
+    constexpr int32_t n_most       = 16384; // a thread with AMX has all members of a set in its working memory
 
     if (!heavy_grows || n_cand <= n_grows_from) {
         return n_heavy;
     }
-    return std::min<int64_t>((int64_t) n_heavy*n_cand/n_grows_from, n_cand);
+    const int64_t n_grown = std::min<int64_t>((int64_t) n_heavy*n_cand/n_grows_from, std::max(n_heavy, n_most));
+
+    return std::min<int64_t>(n_grown, n_cand);
 }
 
 const char * h2o_reason_name(h2o_reason reason) {

@@ -82,7 +82,8 @@ GGML_API struct ggml_tensor * ggml_h2o_lookup(
 //            quantised type
 //   set      I32 [n_mem, n_head_kv], or [n_mem, n_head, n_sets], or null: the keys are rows set[.] of k and v; n_chunks = 1
 //            then. One set for a KV head's group and all queries, or one for each query head and block of
-//            GGML_H2O_BLOCK queries, and no votes. It ascends; what equals the last member counts once
+//            GGML_H2O_BLOCK queries, and no votes. It ascends; one of a block may end with its last member again and
+//            again, which count once
 //   o, lse   F32 [d_v, n_head, n_queries, n_chunks] and [n_head, n_queries, n_chunks], contiguous: the state of the
 //            same queries over other keys, or both null. The output is then that of all keys together, while lse and
 //            votes are of this block alone

@@ -201,6 +201,8 @@ inline void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & ca
             add(type, type, d, 3,  33, 2, 1, set(70),    true,  false);
             add(type, type, d, 3, 170, 2, 1, blocks(90), false, true);
             add(type, type, d, 4, 129, 1, 1, blocks(1),  true,  false);
+            add(type, type, d, 4,  64, 2, 1, blocks(700), false, true);
+            add(type, type, d, 3,  70, 2, 1, blocks(700), true,  false);
         }
     }
     add(q8_0, q8_0,  96, 4,  50, 3, 2, chunk,     false, true);

@@ -403,7 +403,7 @@ struct test_h2o_query : public test_h2o_indexed {
     bool is_right(const float * got, const h2o_oracle_decision & e) const {
         std::vector<char> is_in(n_cand, 0);
         for (int i = 0; i < n_set; i++) {
-            const bool is_repeated = i > 0 && got[i] == got[n_set - 1];
+            const bool is_repeated = i > 0 && got[i] == got[i - 1] && got[i] == got[n_set - 1];
 
             if ((i > 0 && got[i] <= got[i - 1] && !is_repeated) || got[i] < 0 || got[i] >= n_cand) {
                 return false;

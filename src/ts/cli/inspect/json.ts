@@ -50,7 +50,7 @@ function chunkOf({ pos, n, sets, shares, heavyTurnover, chunkJaccard, runJaccard
   return {
     pos,
     n,
-    n_mem: sets[0]?.length ?? 0,
+    n_mem: Math.max(0, ...sets.map((set) => set.length)),
     n_sets: sets.length,
     ...sharesOf(shares),
     heavy_turnover: round(heavyTurnover),

@@ -50,9 +50,12 @@ struct h2o_attn_inputs {
     }
 };
 
-// every block of queries has a set of its own
+// every block of queries of every head has a set of its own
 static inline bool h2o_has_blocks(const ggml_tensor * dst) {
-    return dst->src[3] && dst->src[3]->ne[2] > 1;
+    const ggml_tensor * q   = dst->src[0];
+    const ggml_tensor * set = dst->src[3];
+
+    return set && set->ne[1] == q->ne[1] && set->ne[2]*GGML_H2O_BLOCK >= q->ne[2] && !ggml_h2o_get_attn_params(dst)->votes;
 }
 
 // neighbouring keys or a set for each block of queries, and no votes: what kernels take that know panels of queries alone

@@ -37,9 +37,6 @@ struct h2o_attn_op : h2o_attn_inputs {
 
     const int64_t n_tiles;
 
-    // of a head's keys, those that the rows before row_end can see
-    int64_t n_seen(int64_t ih, int64_t row_end) const { return set ? n_members(ih, 0) : n_visible(row_end); }
-
     // sizes of the parts of the work buffer, in floats
     int64_t size_k()      const { return h2o_pad(n_keys)*d_k; }                 // per head: [panel of keys][d_k][H2O_PANEL]
     int64_t size_v()      const { return h2o_pad(d_v)*n_keys; }                 // per head: [panel of d_v][n_keys][H2O_PANEL]
@@ -90,10 +87,14 @@ static const float * h2o_to_float(ggml_type type, const void * src, float * buf,
     return buf;
 }
 
+static const int32_t * h2o_set_at(const h2o_attn_op & op, int64_t ih) {
+    return op.set ? (const int32_t *) ((const char *) op.set->data + ih*op.set->nb[1]) : nullptr;
+}
+
 // a panel of keys of one head: [d_k][H2O_PANEL], zeros past the last key
 static void h2o_pack_k(const h2o_attn_op & op, const h2o_attn_work & w, int64_t ic, int64_t ih, int64_t key0) {
     const char    * src = (const char *) op.k->data + op.kv_head(ih)*op.k->nb[2] + ic*op.k->nb[3];
-    const int32_t * set = op.set ? op.set_at(ih, 0) : nullptr;
+    const int32_t * set = h2o_set_at(op, ih);
 
     float * dst = w.k + ih*op.size_k() + key0*op.d_k;
 
@@ -117,7 +118,7 @@ static void h2o_pack_k(const h2o_attn_op & op, const h2o_attn_work & w, int64_t 
 // the same keys' values: rows key0.. of each panel of d_v, zeros past d_v
 static void h2o_pack_v(const h2o_attn_op & op, const h2o_attn_work & w, int64_t ic, int64_t ih, int64_t key0) {
     const char    * src = (const char *) op.v->data + op.kv_head(ih)*op.v->nb[2] + ic*op.v->nb[3];
-    const int32_t * set = op.set ? op.set_at(ih, 0) : nullptr;
+    const int32_t * set = h2o_set_at(op, ih);
 
     const int64_t n = std::min<int64_t>(H2O_PANEL, op.n_keys - key0);
 
@@ -179,7 +180,7 @@ static void h2o_attn_tile(const h2o_attn_op & op, const h2o_attn_work & w, ggml_
     std::fill(w.q + n*op.d_k, w.q + n_gemm*op.d_k, 0.0f);
 
     // logits, only up to the last key that a row of the tile sees
-    const int64_t n_vis = op.n_seen(ih, row0 + n);
+    const int64_t n_vis = op.n_visible(row0 + n);
 
     for (int64_t key = 0; key < n_vis; key += H2O_PANEL) {
         h2o_gemm_panel(n_gemm, op.d_k, w.q, op.d_k, w.k + ih*op.size_k() + key*op.d_k, w.logits + key, ld);
@@ -198,7 +199,7 @@ static void h2o_attn_tile(const h2o_attn_op & op, const h2o_attn_work & w, ggml_
     for (int64_t i = 0; i < n; ++i) {
         float * x = w.logits + i*ld;
 
-        const int64_t n_row = op.n_seen(ih, row0 + i + 1);
+        const int64_t n_row = op.n_visible(row0 + i + 1);
         const int64_t n_pad = h2o_row_pad(n_row);
 
         std::fill(x + n_row, x + n_pad, -INFINITY);
