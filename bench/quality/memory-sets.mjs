@@ -11,12 +11,11 @@ export const jaccard = (a, b) => sets.jaccard(a, b) ?? 1
 export const turnover = (before, now) => sets.turnover(now, before) ?? 0
 
 /** Set by set, the memory of each head at an entry of the trace, without the local positions. */
-export function heavySets({ pos, nMem, nHeads, nSets, memPos }, local) {
-  const part = (i) =>
-    memPos.subarray(i * nMem, (i + 1) * nMem).filter((position, j, all) => position !== all[j - 1])
+export function heavySets(entry, local) {
+  const { pos, nHeads, nSets } = entry
   return Array.from({ length: nSets }, (_, set) =>
     Array.from({ length: nHeads }, (_, head) =>
-      Array.from(sets.heavyOf(part(set * nHeads + head), pos, local)),
+      Array.from(sets.heavyOf(sets.membersOf(entry, set * nHeads + head), pos, local)),
     ),
   )
 }

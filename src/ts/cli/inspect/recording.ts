@@ -5,7 +5,7 @@ import { mean } from '../statistics.js'
 import type { Columns } from './columns.js'
 import { combined, coverage, type Shares } from './coverage.js'
 import { type KindRow, kindRow } from './kinds.js'
-import { heavyOf, jaccard, turnover, union } from './sets.js'
+import { heavyOf, jaccard, membersOf, turnover, union } from './sets.js'
 
 /** Queries that share a memory set, where a chunk has several. */
 const BLOCK = 64
@@ -135,11 +135,8 @@ export class Recording {
   }
 }
 
-function setsOf({ memPos, nMem, nHeads, nSets }: H2oTraceEntry, head: number): Int32Array[] {
-  return Array.from({ length: nSets }, (_, set) => {
-    const at = (set * nHeads + head) * nMem
-    return memPos.slice(at, at + nMem).filter((position, i, all) => position !== all[i - 1])
-  })
+function setsOf(entry: H2oTraceEntry, head: number): Int32Array[] {
+  return Array.from({ length: entry.nSets }, (_, set) => membersOf(entry, set * entry.nHeads + head))
 }
 
 /** Of the queries of each set; of all, where there is none. */

@@ -1,8 +1,14 @@
 // Memory sets as ascending lists of positions: their parts, how much two of them share, how much of one is new.
 
+import type { H2oTraceEntry } from '../../index.js'
 import { mean } from '../statistics.js'
 
 export type Positions = ArrayLike<number>
+
+/** The members of the i-th set of a trace entry, which ends with its last one again and again where it has fewer than nMem. */
+export function membersOf({ memPos, nMem }: Pick<H2oTraceEntry, 'memPos' | 'nMem'>, i: number): Int32Array {
+  return memPos.subarray(i * nMem, (i + 1) * nMem).filter((position, j, all) => position !== all[j - 1])
+}
 
 /** The members that are there by score: all but the last `local` positions before `pos`, where the chunk begins. */
 export function heavyOf(memory: Int32Array, pos: number, local: number): Int32Array {
