@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 // npm run sanitize: builds the op tests (test/native) with the sanitizers of the compiler, ggml and our kernels
-// included, and runs them. `npm test` does it too. Without OpenMP: the thread sanitizer does not see its barriers.
+// included, and runs them; then without one for the kernels of AVX-512 and AMX, whose instructions are functions there.
+// `npm test` does it too. Without OpenMP: the thread sanitizer does not see its barriers.
 
+import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { main } from './lib/fail.mjs'
 import { layout } from './lib/layout.mjs'
@@ -10,7 +12,16 @@ import { run } from './lib/run.mjs'
 import { compilerEnv, generator, jobs, requireToolchain } from './lib/toolchain.mjs'
 import { vendor } from './lib/vendor.mjs'
 
-const KINDS = ['address,undefined', 'thread']
+const HASWELL = ['NATIVE=OFF', 'SSE42=ON', 'AVX=ON', 'AVX2=ON', 'FMA=ON', 'F16C=ON', 'BMI2=ON']
+
+const sanitized = (kinds) => `-fsanitize=${kinds} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g1`
+
+/** Folder, flags, what else CMake is told. */
+const BUILDS = [
+  ['address', sanitized('address,undefined'), []],
+  ['thread', sanitized('thread'), []],
+  ['avx512', '-O2 -g1', ['H2O_SOFTWARE_AVX512=ON', ...HASWELL.map((flag) => `GGML_${flag}`)]],
+]
 
 /** All kernels of a processor with AMX: its tiles, products of integers, F32. Another one has fewer, and runs those again. */
 const AMX = {}
@@ -27,14 +38,23 @@ const DECODING = [
  * Test, its arguments, and the kernels that its ops have. The first argument is how many random cases: sanitized code is
  * ten times slower. Numbers of rows have kernels of their own, which the address sanitizer sees all of, and races need not.
  */
-const testsOf = (kind) => [
+const testsOf = (build) => [
   ['test-h2o-fused-attn', ['40'], [AMX, INTEGERS, F32]],
   ['test-h2o-query-op', ['20'], [AMX, INTEGERS, F32]],
-  ['test-h2o-linear-op', ['1', kind === 'thread' ? '5' : '1'], [AMX, F32]],
+  ['test-h2o-linear-op', ['1', build === 'address' ? '1' : '5'], [AMX, build === 'avx512' ? INTEGERS : F32]],
   ['test-h2o-experts-op', ['1'], [AMX]],
   ['test-h2o-select-op', ['500'], [F32]],
-  ...(kind === 'thread' ? [] : DECODING),
+  ...(build === 'thread' ? [] : DECODING),
 ]
+
+/** Whose own headers test/native/software-avx512.h leaves out. */
+function hasGccForX64() {
+  const isX64 = process.platform === 'linux' && process.arch === 'x64'
+  return (
+    isX64 &&
+    execFileSync(process.env.CXX ?? 'c++', ['--version'], { encoding: 'utf8' }).includes('Free Software')
+  )
+}
 
 await main(async () => {
   if (process.platform === 'win32') return console.log('sanitizers: skipped, not on Windows')
@@ -43,9 +63,12 @@ await main(async () => {
   vendor(paths, { say: (line) => console.error(line) })
 
   const env = compilerEnv()
-  for (const kind of KINDS) {
-    const out = join(paths.root, 'build-sanitize', kind.split(',')[0])
-    const flags = `-fsanitize=${kind} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g1`
+  for (const [name, flags, more] of BUILDS) {
+    if (name === 'avx512' && !hasGccForX64()) {
+      console.log(`op tests (${name}): skipped, which takes GCC on Linux x64`)
+      continue
+    }
+    const out = join(paths.root, 'build-sanitize', name)
     const defines = {
       CMAKE_BUILD_TYPE: 'None',
       CMAKE_C_FLAGS: flags,
@@ -56,14 +79,16 @@ await main(async () => {
       H2O_BUILD_ADDON: 'OFF',
       H2O_BUILD_TESTS: 'ON',
     }
-    const cached = Object.entries(defines).map(([name, value]) => `-D${name}=${value}`)
-    const build = new LoggedBuild(`sanitized tests (${kind})`, join(out, 'build.log'))
+    const cached = [...Object.entries(defines).map(([key, value]) => `${key}=${value}`), ...more].map(
+      (define) => `-D${define}`,
+    )
+    const build = new LoggedBuild(`op tests (${name})`, join(out, 'build.log'))
     await build.run('cmake', ['-S', paths.root, '-B', out, ...generator(out), ...cached], { env })
     await build.run('cmake', ['--build', out, '--parallel', jobs(), '--target', 'h2o-op-tests'], { env })
     build.done()
-    for (const [test, args, kernels] of testsOf(kind)) {
+    for (const [test, args, kernels] of testsOf(name)) {
       for (const kernel of kernels) run(join(out, 'test/native', test), args, { env: kernel })
     }
-    console.log(`sanitizers (${kind}): clean`)
+    console.log(`op tests (${name}): clean`)
   }
 })

@@ -1,5 +1,7 @@
 #include "h2o-amx.h"
 
+#include "h2o-inline.h"
+
 #ifndef H2O_HAS_AMX
 
 bool h2o_amx_available() {
@@ -38,6 +40,7 @@ bool h2o_amx_available() {
     return res;
 }
 
+#ifdef H2O_HAS_ASM
 // the intrinsics of GCC 12 do not say that they read and write memory
 #define H2O_TILE_LOAD(t, p, stride) \
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t :: "r"(p), "r"((int64_t) (stride)) : "memory")
@@ -45,6 +48,16 @@ bool h2o_amx_available() {
     __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" :: "r"(p), "r"((int64_t) (stride)) : "memory")
 #define H2O_TILE_ZERO(t)      __asm__ volatile("tilezero %%tmm" #t ::)
 #define H2O_TILE_DOT(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
+#define H2O_TILE_SAVE(p)      __asm__ volatile("sttilecfg %0" : "=m"(p))
+#define H2O_TILE_SET(p)       __asm__ volatile("ldtilecfg %0" :: "m"(p))
+#else
+#define H2O_TILE_LOAD(t, p, stride)  _tile_loadd(t, p, stride)
+#define H2O_TILE_STORE(t, p, stride) _tile_stored(t, p, stride)
+#define H2O_TILE_ZERO(t)             _tile_zero(t)
+#define H2O_TILE_DOT(c, a, b)        _tile_dpbf16ps(c, a, b)
+#define H2O_TILE_SAVE(p)             _tile_storeconfig(&(p))
+#define H2O_TILE_SET(p)              _tile_loadconfig(&(p))
+#endif
 
 // eight tiles of 16 rows of 64 bytes
 struct h2o_tile_config {
@@ -60,12 +73,12 @@ static_assert(sizeof(h2o_tile_config) == 64, "the processor reads 64 bytes");
 h2o_amx_scope::h2o_amx_scope() {
     alignas(64) static const h2o_tile_config config;
 
-    __asm__ volatile("sttilecfg %0" : "=m"(saved));
-    __asm__ volatile("ldtilecfg %0" :: "m"(config));
+    H2O_TILE_SAVE(saved);
+    H2O_TILE_SET(config);
 }
 
 h2o_amx_scope::~h2o_amx_scope() {
-    __asm__ volatile("ldtilecfg %0" :: "m"(saved));
+    H2O_TILE_SET(saved);
 }
 
 static inline __m512 h2o_widen(__m256i bf16) {

@@ -96,12 +96,12 @@ struct h2o_int16_rows {
 };
 
 static inline __m512i h2o_int16_dot(__m512i sum, __m512i a, __m512i b) {
-#if defined(_MSC_VER)
-    return _mm512_dpwssd_epi32(sum, a, b);
-#else
+#ifdef H2O_HAS_ASM
     // GCC moves the sums of the intrinsic from register to register; both dialects, as -masm wants
     asm("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(sum) : "v"(a), "v"(b));
     return sum;
+#else
+    return _mm512_dpwssd_epi32(sum, a, b);
 #endif
 }
 

@@ -137,10 +137,10 @@ struct h2o_int8_dot {
 
     // in a register from here on: GCC reads it again for each row, or keeps a sum in memory
     static H2O_INLINE void keep(ints & x) {
-#if defined(_MSC_VER)
-        (void) x;
-#else
+#ifdef H2O_HAS_ASM
         asm("" : "+v"(x));
+#else
+        (void) x;
 #endif
     }
 };

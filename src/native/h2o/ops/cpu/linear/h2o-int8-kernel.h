@@ -10,10 +10,10 @@
 #ifdef H2O_HAS_INT8
 
 // a sum as it is now: compilers turn chains of integer sums into trees, whose terms do not fit the registers
-#if defined(_MSC_VER) || defined(H2O_HAS_VNNI)
-#define H2O_PIN(x)
-#else
+#if defined(H2O_HAS_ASM) && !defined(H2O_HAS_VNNI)
 #define H2O_PIN(x) asm volatile("" : "+v"(x))
+#else
+#define H2O_PIN(x)
 #endif
 
 // rows of activations from some block on

@@ -75,7 +75,7 @@ struct h2o_int8_lanes {
     static floats fma   (floats a, floats b, floats c)  { return _mm512_fmadd_ps(a, b, c); }
     static void   store (float * p, floats x)           { _mm512_storeu_ps(p, x); }
     static void   store (uint8_t * p, ints x)           { _mm512_storeu_si512(p, x); }
-#if defined(H2O_HAS_VNNI) && defined(_MSC_VER)
+#if defined(H2O_HAS_VNNI) && !defined(H2O_HAS_ASM)
     static ints   dot8  (ints acc, ints u, ints s)      { return _mm512_dpbusd_epi32(acc, u, s); }
 #elif defined(H2O_HAS_VNNI)
     // GCC moves the sums of the intrinsic from register to register; both dialects, as -masm wants
