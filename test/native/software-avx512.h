@@ -52,10 +52,8 @@
 #define __AVX512CD__   1
 #define __AVX512DQ__   1
 #define __AVX512VL__   1
-#ifndef H2O_WITHOUT_VNNI
 #define __AVX512VNNI__ 1
 #define __AVX512BF16__ 1
-#endif
 #define H2O_NO_ASM
 
 typedef float     __m512  __attribute__((vector_size(64), may_alias));
@@ -66,8 +64,8 @@ typedef uint64_t __mmask64;
 
 namespace avx512 {
 
-// for sums, differences, products and shifts; GCC 12 reads lanes of such vectors wrongly beside -fsanitize=shift
-typedef int8_t   i8  __attribute__((vector_size(64)));
+// for sums, differences, products and shifts of lanes; a lane alone is read from memory, as GCC 12 reads casts wrongly
+// with -fsanitize=shift
 typedef uint8_t  u8  __attribute__((vector_size(64)));
 typedef uint16_t u16 __attribute__((vector_size(64)));
 typedef int32_t  i32 __attribute__((vector_size(64)));
@@ -441,34 +439,44 @@ static inline __m512 _mm512_dpbf16_ps(__m512 sum, __m512bh a, __m512bh b) {
     return sum + avx512::floats([&](int i) { return product(2*i + 1); }) + avx512::floats([&](int i) { return product(2*i); });
 }
 
-// tiles: 16 rows of 64 bytes, as all are configured
+// tiles: 16 rows of 64 bytes, once they are configured, which clears them
 struct avx512_tile {
     uint16_t row[16][32];
 };
+static thread_local uint8_t     avx512_tile_config[64];
 static thread_local avx512_tile avx512_tiles[8];
 
-static inline void _tile_loadconfig(const void *)  {}
-static inline void _tile_storeconfig(void * p)     { memset(p, 0, 64); }
-static inline void _tile_zero(int t)               { avx512_tiles[t] = {}; }
+static inline avx512_tile & avx512_tile_at(int t) {
+    if (avx512_tile_config[0] == 0) {
+        abort();
+    }
+    return avx512_tiles[t];
+}
+static inline void _tile_storeconfig(void * p) { memcpy(p, avx512_tile_config, 64); }
+static inline void _tile_loadconfig(const void * p) {
+    memcpy(avx512_tile_config, p, 64);
+    memset(avx512_tiles, 0, sizeof(avx512_tiles));
+}
+static inline void _tile_zero(int t) { avx512_tile_at(t) = {}; }
 static inline void _tile_loadd(int t, const void * p, int64_t stride) {
     for (int i = 0; i < 16; ++i) {
-        memcpy(avx512_tiles[t].row[i], (const char *) p + i*stride, 64);
+        memcpy(avx512_tile_at(t).row[i], (const char *) p + i*stride, 64);
     }
 }
 static inline void _tile_stored(int t, void * p, int64_t stride) {
     for (int i = 0; i < 16; ++i) {
-        memcpy((char *) p + i*stride, avx512_tiles[t].row[i], 64);
+        memcpy((char *) p + i*stride, avx512_tile_at(t).row[i], 64);
     }
 }
 static inline void _tile_dpbf16ps(int c, int a, int b) {
     for (int i = 0; i < 16; ++i) {
-        __m512 sum = _mm512_loadu_ps(avx512_tiles[c].row[i]);
+        __m512 sum = _mm512_loadu_ps(avx512_tile_at(c).row[i]);
         for (int k = 0; k < 16; ++k) { // pair k of the row, with that of every column
-            const uint16_t * pair = avx512_tiles[a].row[i] + 2*k;
+            const uint16_t * pair = avx512_tile_at(a).row[i] + 2*k;
             sum = _mm512_dpbf16_ps(sum, avx512::of<uint16_t, __m512bh>([&](int j) { return pair[j % 2]; }),
-                    avx512::load<__m512bh>(avx512_tiles[b].row[k]));
+                    avx512::load<__m512bh>(avx512_tile_at(b).row[k]));
         }
-        _mm512_storeu_ps(avx512_tiles[c].row[i], sum);
+        _mm512_storeu_ps(avx512_tile_at(c).row[i], sum);
     }
 }
 
