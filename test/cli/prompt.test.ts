@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { processEscapes } from '../../src/ts/cli/flags/escapes.js'
 import { readPrompt } from '../../src/ts/cli/run/prompt.js'
+import { readTextFile } from '../../src/ts/cli/shell/text-file.js'
 import { memoryIo } from './support/memory-io.js'
 
 const usage = (message: RegExp) =>
@@ -71,6 +72,9 @@ describe('readPrompt', () => {
 
   it('reads no file and no pipe that has no end', async () => {
     await expect(read({ file: '/dev/zero' })).rejects.toThrow(usage(/more than 256 MiB/))
+    await expect(readTextFile('/dev/zero', 'the text ')).rejects.toThrow(
+      usage(/the text .* more than 256 MiB/),
+    )
     async function* endless() {
       for (const part = Buffer.alloc(2 ** 24); ; ) yield part
     }

@@ -1,10 +1,9 @@
 // Where the prompt comes from: -p, -f FILE, -f - or a pipe. Never a keyboard.
-import { createReadStream } from 'node:fs'
 import { processEscapes } from '../flags/escapes.js'
 import type { FlagsOf } from '../flags/option.js'
 import type { promptRows } from '../flags/options.js'
 import type { InputStream } from '../shell/io.js'
-import { whyUnreadable } from '../shell/text-file.js'
+import { readAll, readFileBytes } from '../shell/text-file.js'
 import { seeHelp, UsageError } from '../shell/usage-error.js'
 
 export type PromptFlags = Pick<FlagsOf<typeof promptRows>, 'prompt' | 'file' | 'escape'>
@@ -35,7 +34,8 @@ async function readBytes({ prompt, file }: PromptFlags, openStdin: () => InputSt
     throw new UsageError('-p and -f were both given', 'give the prompt in one place')
   }
   if (prompt !== undefined) return Buffer.from(prompt, 'utf8')
-  if (file !== undefined && file !== '-') return withoutNewline(await readPromptFile(file))
+  if (file !== undefined && file !== '-')
+    return withoutNewline(await readFileBytes(file, `the prompt file ${file}`))
   const stdin = openStdin()
   if (stdin.isTTY) {
     throw new UsageError(
@@ -43,30 +43,7 @@ async function readBytes({ prompt, file }: PromptFlags, openStdin: () => InputSt
       'use -p TEXT, -f FILE, or pipe the text in',
     )
   }
-  return withoutNewline(await readAll(stdin))
-}
-
-async function readPromptFile(path: string): Promise<Buffer> {
-  try {
-    return await readAll(createReadStream(path))
-  } catch (error) {
-    if (error instanceof UsageError) throw error
-    throw new UsageError(`cannot read the prompt file ${path}: ${whyUnreadable(error)}`)
-  }
-}
-
-/** No context holds so long a text, and a pipe or a device may never end. */
-const mostBytes = 2 ** 28
-
-async function readAll(stream: AsyncIterable<Buffer | string>): Promise<Buffer> {
-  const parts: Buffer[] = []
-  let bytes = 0
-  for await (const part of stream) {
-    bytes += part.length
-    if (bytes > mostBytes) throw new UsageError(`the prompt has more than ${mostBytes / 2 ** 20} MiB`)
-    parts.push(Buffer.from(part as Buffer))
-  }
-  return Buffer.concat(parts)
+  return withoutNewline(await readAll(stdin, 'the prompt'))
 }
 
 function withoutNewline(bytes: Buffer): Buffer {
