@@ -98,6 +98,15 @@ template <typename T, typename V = __m512i, typename F> static inline V of(F f) 
 
 template <typename F> static inline __m512 floats(F f) { return of<float, __m512>(f); }
 
+// a vector V of T: lane i is f of the lanes i, of type S, of the others
+template <typename T, typename S, typename V = __m512i, typename F, typename... A> static inline V each(F f, A... a) {
+    return [&](const auto &... x) {
+        return of<T, V>([&](int i) { return f(x[i]...); });
+    }(lanes<S>(a)...);
+}
+
+template <typename F, typename... A> static inline __m512 each_float(F f, A... a) { return each<float, float, __m512>(f, a...); }
+
 // lanes in turn of the first halves of each 16 bytes of a and b, or of the second
 template <typename T, int half> static inline __m512i unpack(__m512i a, __m512i b) {
     constexpr int n = 16/sizeof(T);
@@ -160,35 +169,26 @@ static inline __m512 _mm512_sub_ps(__m512 a, __m512 b) { return a - b; }
 static inline __m512 _mm512_mul_ps(__m512 a, __m512 b) { return a*b; }
 static inline __m512 _mm512_div_ps(__m512 a, __m512 b) { return a/b; }
 static inline __m512 _mm512_max_ps(__m512 a, __m512 b) {
-    const auto x = lanes<float>(a);
-    const auto y = lanes<float>(b);
-    return avx512::floats([&](int i) { return x[i] > y[i] ? x[i] : y[i]; });
+    return avx512::each_float([](float x, float y) { return x > y ? x : y; }, a, b);
 }
 static inline __m512 _mm512_abs_ps(__m512 a) {
-    const auto x = lanes<float>(a);
-    return avx512::floats([&](int i) { return fabsf(x[i]); });
+    return avx512::each_float([](float x) { return fabsf(x); }, a);
 }
 static inline __m512 _mm512_fmadd_ps(__m512 a, __m512 b, __m512 c) {
-    const auto x = lanes<float>(a);
-    const auto y = lanes<float>(b);
-    const auto z = lanes<float>(c);
-    return avx512::floats([&](int i) { return fmaf(x[i], y[i], z[i]); });
+    return avx512::each_float([](float x, float y, float z) { return fmaf(x, y, z); }, a, b, c);
 }
 static inline __m512 _mm512_fnmadd_ps(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(-a, b, c); }
 static inline __m512 _mm512_scalef_ps(__m512 a, __m512 b) {
-    const auto x = lanes<float>(a);
-    const auto y = lanes<float>(b);
-    return avx512::floats([&](int i) {
-        return y[i] == -INFINITY ? 0.0f : y[i] != y[i] ? y[i] : ldexpf(x[i], (int) fminf(fmaxf(floorf(y[i]), -1000.0f), 1000.0f));
-    });
+    return avx512::each_float([](float x, float y) {
+        return y == -INFINITY ? 0.0f : y != y ? y : ldexpf(x, (int) fminf(fmaxf(floorf(y), -1000.0f), 1000.0f));
+    }, a, b);
 }
 // what is left of rounding to whole numbers
 static inline __m512 _mm512_reduce_ps(__m512 a, int rounding) {
     if (rounding != _MM_FROUND_TO_NEG_INF) {
         abort();
     }
-    const auto x = lanes<float>(a);
-    return avx512::floats([&](int i) { return std::isinf(x[i]) ? 0.0f : x[i] - floorf(x[i]); });
+    return avx512::each_float([](float x) { return std::isinf(x) ? 0.0f : x - floorf(x); }, a);
 }
 static inline float _mm512_reduce_add_ps(__m512 a) {
     auto x = lanes<float>(a);
@@ -298,8 +298,7 @@ static inline __m512i _mm512_sub_epi8 (__m512i a, __m512i b)   { return (__m512i
 static inline __m512i _mm512_sub_epi32(__m512i a, __m512i b)   { return (__m512i) ((avx512::u32) a - (avx512::u32) b); }
 static inline __m512i _mm512_mullo_epi32(__m512i a, __m512i b) { return (__m512i) ((avx512::u32) a*(avx512::u32) b); }
 static inline __m512i _mm512_abs_epi8(__m512i a) {
-    const auto x = lanes<int8_t>(a);
-    return avx512::of<uint8_t>([&](int i) { return x[i] < 0 ? -x[i] : x[i]; });
+    return avx512::each<uint8_t, int8_t>([](int x) { return x < 0 ? -x : x; }, a);
 }
 static inline __m512i _mm512_slli_epi16(__m512i x, int n)     { return (__m512i) ((avx512::u16) x << n); }
 static inline __m512i _mm512_srli_epi16(__m512i x, int n)     { return (__m512i) ((avx512::u16) x >> n); }
@@ -356,32 +355,25 @@ template <typename... N> static inline __m512i _mm512_set_epi64(N... x) { return
 
 // from type to type
 static inline __m512 _mm512_cvtepi32_ps(__m512i a) {
-    const auto x = lanes<int32_t>(a);
-    return avx512::floats([&](int i) { return (float) x[i]; });
+    return avx512::each<float, int32_t, __m512>([](int32_t x) { return (float) x; }, a);
 }
 static inline __m512i _mm512_cvtps_epi32(__m512 a) {
-    const auto x = lanes<float>(a);
-    return avx512::of<int32_t>([&](int i) { return avx512::to_int(x[i]); });
+    return avx512::each<int32_t, float>(avx512::to_int, a);
 }
 static inline __m512i _mm512_cvtepi8_epi32(__m128i a) {
-    const auto x = lanes<int8_t>(a);
-    return avx512::of<int32_t>([&](int i) { return x[i]; });
+    return avx512::each<int32_t, int8_t>([](int8_t x) { return x; }, a);
 }
 static inline __m512i _mm512_cvtepu8_epi32(__m128i a) {
-    const auto x = lanes<uint8_t>(a);
-    return avx512::of<int32_t>([&](int i) { return x[i]; });
+    return avx512::each<int32_t, uint8_t>([](uint8_t x) { return x; }, a);
 }
 static inline __m512i _mm512_cvtepu16_epi32(__m256i a) {
-    const auto x = lanes<uint16_t>(a);
-    return avx512::of<int32_t>([&](int i) { return x[i]; });
+    return avx512::each<int32_t, uint16_t>([](uint16_t x) { return x; }, a);
 }
 static inline __m256i _mm512_cvtepi32_epi16(__m512i a) {
-    const auto x = lanes<int32_t>(a);
-    return avx512::of<int16_t, __m256i>([&](int i) { return (int16_t) x[i]; });
+    return avx512::each<int16_t, int32_t, __m256i>([](int32_t x) { return (int16_t) x; }, a);
 }
 static inline __m128i _mm512_cvtsepi32_epi8(__m512i a) {
-    const auto x = lanes<int32_t>(a);
-    return avx512::of<int8_t, __m128i>([&](int i) { return x[i] < -128 ? -128 : x[i] > 127 ? 127 : x[i]; });
+    return avx512::each<int8_t, int32_t, __m128i>([](int32_t x) { return x < -128 ? -128 : x > 127 ? 127 : x; }, a);
 }
 static inline __m512 _mm512_cvtph_ps(__m256i x) {
     const __m256 half[2] = { _mm256_cvtph_ps(_mm256_castsi256_si128(x)), _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1)) };
@@ -429,8 +421,7 @@ static inline __m512bh _mm512_cvtne2ps_pbh(__m512 high, __m512 low) {
     return avx512::of<uint16_t, __m512bh>([&](int i) { return avx512::float_to_bf16(i < 16 ? x[i] : y[i - 16]); });
 }
 static inline __m256bh _mm512_cvtneps_pbh(__m512 a) {
-    const auto x = lanes<float>(a);
-    return avx512::of<uint16_t, __m256bh>([&](int i) { return avx512::float_to_bf16(x[i]); });
+    return avx512::each<uint16_t, float, __m256bh>(avx512::float_to_bf16, a);
 }
 static inline __m512 _mm512_dpbf16_ps(__m512 sum, __m512bh a, __m512bh b) {
     const auto x = lanes<uint16_t>(a);
