@@ -199,6 +199,14 @@ static inline float _mm512_reduce_add_ps(__m512 a) {
     }
     return x[0];
 }
+static inline int32_t _mm512_reduce_add_epi32(__m512i a) {
+    const auto x = avx512::lanes<int32_t>(a);
+    int32_t res = 0;
+    for (int i = 0; i < 16; ++i) {
+        res += x[i];
+    }
+    return res;
+}
 static inline float _mm512_reduce_max_ps(__m512 a) {
     const auto x = lanes<float>(a);
     float res = x[0];
@@ -278,6 +286,7 @@ static inline __m512i _mm512_maskz_compress_epi32(__mmask16 m, __m512i a) {
     }
     return avx512::load<__m512i>(res);
 }
+static inline __m512 _mm512_maskz_compress_ps(__mmask16 m, __m512 a) { return (__m512) _mm512_maskz_compress_epi32(m, (__m512i) a); }
 
 // integers
 static inline __m512i _mm512_setzero_si512()       { return __m512i {}; }
@@ -430,15 +439,19 @@ static inline __m512 _mm512_dpbf16_ps(__m512 sum, __m512bh a, __m512bh b) {
     return sum + avx512::floats([&](int i) { return product(2*i + 1); }) + avx512::floats([&](int i) { return product(2*i); });
 }
 
-// tiles: 16 rows of 64 bytes, once they are configured, which clears them
+// Tiles: at most 16 rows of 64 bytes, once they are configured, which clears them. What is not of a tile's rows and bytes
+// stays zero
 struct avx512_tile {
-    uint16_t row[16][32];
+    uint8_t row[16][64];
 };
 static thread_local uint8_t     avx512_tile_config[64];
 static thread_local avx512_tile avx512_tiles[8];
 
+static inline int avx512_tile_bytes(int t) { return avx512_tile_config[16 + 2*t]; }
+static inline int avx512_tile_rows (int t) { return avx512_tile_config[48 + t]; }
+
 static inline avx512_tile & avx512_tile_at(int t) {
-    if (avx512_tile_config[0] == 0) {
+    if (avx512_tile_config[0] == 0 || avx512_tile_rows(t) == 0) {
         abort();
     }
     return avx512_tiles[t];
@@ -450,31 +463,56 @@ static inline void _tile_loadconfig(const void * p) {
 }
 static inline void _tile_zero(int t) { avx512_tile_at(t) = {}; }
 static inline void _tile_loadd(int t, const void * p, int64_t stride) {
-    for (int i = 0; i < 16; ++i) {
-        memcpy(avx512_tile_at(t).row[i], (const char *) p + i*stride, 64);
+    avx512_tile & tile = avx512_tile_at(t);
+
+    tile = {};
+    for (int i = 0; i < avx512_tile_rows(t); ++i) {
+        memcpy(tile.row[i], (const char *) p + i*stride, avx512_tile_bytes(t));
     }
 }
 static inline void _tile_stored(int t, void * p, int64_t stride) {
-    for (int i = 0; i < 16; ++i) {
-        memcpy((char *) p + i*stride, avx512_tile_at(t).row[i], 64);
+    for (int i = 0; i < avx512_tile_rows(t); ++i) {
+        memcpy((char *) p + i*stride, avx512_tile_at(t).row[i], avx512_tile_bytes(t));
+    }
+}
+// the processor faults where the sizes of tiles do not fit each other
+static inline void avx512_tiles_fit(int c, int a, int b) {
+    if (avx512_tile_bytes(a) != 4*avx512_tile_rows(b) || avx512_tile_rows(c) != avx512_tile_rows(a) ||
+        avx512_tile_bytes(c) != avx512_tile_bytes(b)) {
+        abort();
     }
 }
 static inline void _tile_dpbf16ps(int c, int a, int b) {
+    avx512_tiles_fit(c, a, b);
     for (int i = 0; i < 16; ++i) {
         __m512 sum = _mm512_loadu_ps(avx512_tile_at(c).row[i]);
-        for (int k = 0; k < 16; ++k) { // pair k of the row, with that of every column
-            const uint16_t * pair = avx512_tile_at(a).row[i] + 2*k;
+        for (int k = 0; k < avx512_tile_rows(b); ++k) { // pair k of the row, with that of every column
+            uint16_t pair[2];
+            memcpy(pair, avx512_tile_at(a).row[i] + 4*k, sizeof(pair));
             sum = _mm512_dpbf16_ps(sum, avx512::of<uint16_t, __m512bh>([&](int j) { return pair[j % 2]; }),
                     avx512::load<__m512bh>(avx512_tile_at(b).row[k]));
         }
         _mm512_storeu_ps(avx512_tile_at(c).row[i], sum);
     }
 }
+static inline void _tile_dpbsud(int c, int a, int b) {
+    avx512_tiles_fit(c, a, b);
+    for (int i = 0; i < 16; ++i) {
+        int32_t sum[16];
+        memcpy(sum, avx512_tile_at(c).row[i], sizeof(sum));
+        for (int k = 0; k < avx512_tile_bytes(a); ++k) {
+            for (int j = 0; j < 16; ++j) {
+                sum[j] += (int8_t) avx512_tile_at(a).row[i][k]*avx512_tile_at(b).row[k/4][4*j + k%4];
+            }
+        }
+        memcpy(avx512_tile_at(c).row[i], sum, sizeof(sum));
+    }
+}
 
 // the processor says that it has tiles, and the kernel that they may be used
 static inline int avx512_cpuid(unsigned leaf, unsigned, unsigned * a, unsigned * b, unsigned * c, unsigned * d) {
     *a = *b = *c = 0;
-    *d = leaf == 7 ? 1u << 22 | 1u << 24 : 0;
+    *d = leaf == 7 ? 1u << 22 | 1u << 24 | 1u << 25 : 0;
     return 1;
 }
 #define __get_cpuid_count(leaf, sub, a, b, c, d) avx512_cpuid(leaf, sub, a, b, c, d)

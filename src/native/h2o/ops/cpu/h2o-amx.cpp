@@ -1,6 +1,7 @@
 #include "h2o-amx.h"
 
 #include "h2o-inline.h"
+#include "h2o-vec.h"
 
 #ifndef H2O_HAS_AMX
 
@@ -28,11 +29,12 @@ static bool h2o_amx_init() {
     }
     const bool has_bf16 = edx & (1u << 22);
     const bool has_tile = edx & (1u << 24);
+    const bool has_int8 = edx & (1u << 25);
 
     constexpr int req_xcomp_perm = 0x1023; // ARCH_REQ_XCOMP_PERM
     constexpr int tile_data      = 18;     // XFEATURE_XTILEDATA
 
-    return has_bf16 && has_tile && syscall(SYS_arch_prctl, req_xcomp_perm, tile_data) == 0;
+    return has_bf16 && has_tile && has_int8 && syscall(SYS_arch_prctl, req_xcomp_perm, tile_data) == 0;
 }
 
 bool h2o_amx_available() {
@@ -48,6 +50,7 @@ bool h2o_amx_available() {
     __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" :: "r"(p), "r"((int64_t) (stride)) : "memory")
 #define H2O_TILE_ZERO(t)      __asm__ volatile("tilezero %%tmm" #t ::)
 #define H2O_TILE_DOT(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
+#define H2O_TILE_DOT_INT8(c, a, b) __asm__ volatile("tdpbsud %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
 #define H2O_TILE_SAVE(p)      __asm__ volatile("sttilecfg %0" : "=m"(p))
 #define H2O_TILE_SET(p)       __asm__ volatile("ldtilecfg %0" :: "m"(p))
 #else
@@ -55,23 +58,28 @@ bool h2o_amx_available() {
 #define H2O_TILE_STORE(t, p, stride) _tile_stored(t, p, stride)
 #define H2O_TILE_ZERO(t)             _tile_zero(t)
 #define H2O_TILE_DOT(c, a, b)        _tile_dpbf16ps(c, a, b)
+#define H2O_TILE_DOT_INT8(c, a, b)   _tile_dpbsud(c, a, b)
 #define H2O_TILE_SAVE(p)             _tile_storeconfig(&(p))
 #define H2O_TILE_SET(p)              _tile_loadconfig(&(p))
 #endif
 
-// eight tiles of 16 rows of 64 bytes
+// sums in tiles 0 to 3, rows of the left side in 4 and 5, fours of bytes of the right side's columns in 6 and 7
 struct h2o_tile_config {
-    uint8_t  palette     = 1;
-    uint8_t  start       = 0;
-    uint8_t  zero[14]    = {};
-    uint16_t n_bytes[16] = { 64, 64, 64, 64, 64, 64, 64, 64 };
-    uint8_t  n_rows [16] = { 16, 16, 16, 16, 16, 16, 16, 16 };
+    explicit h2o_tile_config(uint16_t n) :
+        n_bytes{ 64, 64, 64, 64, n, n, 64, 64 },
+        n_rows { 16, 16, 16, 16, 16, 16, (uint8_t) (n/4), (uint8_t) (n/4) } {}
+
+    uint8_t  palette  = 1;
+    uint8_t  start    = 0;
+    uint8_t  zero[14] = {};
+    uint16_t n_bytes[16];
+    uint8_t  n_rows [16];
 };
 
 static_assert(sizeof(h2o_tile_config) == 64, "the processor reads 64 bytes");
 
-h2o_amx_scope::h2o_amx_scope() {
-    alignas(64) static const h2o_tile_config config;
+h2o_amx_scope::h2o_amx_scope(int64_t n_bytes) {
+    alignas(64) const h2o_tile_config config(n_bytes);
 
     H2O_TILE_SAVE(saved);
     H2O_TILE_SET(config);
@@ -103,6 +111,24 @@ void h2o_amx_round(const float * src, uint16_t * dst, int64_t n) {
     for (int64_t i = 0; i < n; i += 16) {
         _mm256_storeu_si256((__m256i *) (dst + i), (__m256i) _mm512_cvtneps_pbh(_mm512_loadu_ps(src + i)));
     }
+}
+
+h2o_amx_sums h2o_amx_exp(const float * x, float max, uint16_t * dst, int64_t n) {
+    const h2o_vec shift = h2o_vec_set1(-max);
+
+    h2o_vec exact[2]   = { h2o_vec_zero(), h2o_vec_zero() };
+    h2o_vec rounded[2] = { h2o_vec_zero(), h2o_vec_zero() };
+    for (int64_t i = 0; i < n; i += 32) {
+        for (int j = 0; j < 2; ++j) {
+            const h2o_vec y    = h2o_vec_exp(h2o_vec_add(h2o_vec_load(x + i + 16*j), shift));
+            const __m256i bf16 = (__m256i) _mm512_cvtneps_pbh(y);
+
+            _mm256_storeu_si256((__m256i *) (dst + i + 16*j), bf16);
+            exact[j]   = h2o_vec_add(exact[j], y);
+            rounded[j] = h2o_vec_add(rounded[j], h2o_widen(bf16));
+        }
+    }
+    return { _mm512_reduce_add_ps(h2o_vec_add(exact[0], exact[1])), _mm512_reduce_add_ps(h2o_vec_add(rounded[0], rounded[1])) };
 }
 
 // 16 rows of 16 double words, in place
@@ -208,7 +234,9 @@ static inline void h2o_load_2x2(const float * c, int64_t ldc) {
     H2O_TILE_LOAD(3, c + 16*ldc + 16, 4*ldc);
 }
 
-static inline void h2o_store_2x2(float * c, int64_t ldc) {
+static inline void h2o_store_2x2(void * at, int64_t ldc) {
+    float * c = (float *) at;
+
     H2O_TILE_STORE(0, c,               4*ldc);
     H2O_TILE_STORE(1, c + 16,          4*ldc);
     H2O_TILE_STORE(2, c + 16*ldc,      4*ldc);
@@ -237,18 +265,39 @@ void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t
     h2o_store_2x2(c, ldc);
 }
 
-void h2o_amx_gemm_rounded(
-        const uint16_t * a, int64_t lda, const uint16_t * b, int64_t stride, int64_t n_k, float * c, int64_t ldc) {
+void h2o_amx_gemm_left_rounded(
+        const uint16_t * a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc) {
     h2o_zero_2x2();
 
     for (int64_t k = 0; k < n_k; k += H2O_AMX_K) {
-        const uint16_t * bk = b + k/H2O_AMX_K*H2O_AMX_TILE;
+        const h2o_split bk = b + k/H2O_AMX_K*H2O_AMX_TILE;
 
         H2O_TILE_LOAD(4, a + k,          2*lda);
         H2O_TILE_LOAD(5, a + k + 16*lda, 2*lda);
-        H2O_TILE_LOAD(6, bk,             64);
-        H2O_TILE_LOAD(7, bk + stride,    64);
+        H2O_TILE_LOAD(6, bk.lo,          64);
+        H2O_TILE_LOAD(7, bk.lo + stride, 64);
         H2O_TILE_DOT_2X2;
+        H2O_TILE_LOAD(6, bk.hi,          64);
+        H2O_TILE_LOAD(7, bk.hi + stride, 64);
+        H2O_TILE_DOT_2X2;
+    }
+
+    h2o_store_2x2(c, ldc);
+}
+
+void h2o_amx_gemm_int8(
+        const int8_t * a, int64_t lda, const uint8_t * b, int64_t ldb, int64_t n, int64_t n_bytes, int32_t * c, int64_t ldc) {
+    h2o_zero_2x2();
+
+    for (int64_t k = 0; k < n; k += n_bytes) {
+        H2O_TILE_LOAD(4, a + k,          lda);
+        H2O_TILE_LOAD(5, a + k + 16*lda, lda);
+        H2O_TILE_LOAD(6, b + k*ldb,      4*ldb);
+        H2O_TILE_LOAD(7, b + k*ldb + 64, 4*ldb);
+        H2O_TILE_DOT_INT8(0, 4, 6);
+        H2O_TILE_DOT_INT8(1, 4, 7);
+        H2O_TILE_DOT_INT8(2, 5, 6);
+        H2O_TILE_DOT_INT8(3, 5, 7);
     }
 
     h2o_store_2x2(c, ldc);

@@ -1,6 +1,6 @@
-// Matrix products in AMX tiles of BF16, added up in F32. Split products are as exact as those in F32: every value is
-// the sum of two BF16, and the three larger of the four products count. The fourth is 2^-16 of the whole. Rounded
-// products are for scores.
+// Matrix products in AMX tiles. Of BF16, added up in F32, split products are as exact as those in F32: every value is the
+// sum of two BF16, and the three larger of the four products count. The fourth is 2^-16 of the whole. Products of 8 bits,
+// added up in 32, are for scores.
 
 #pragma once
 
@@ -36,7 +36,9 @@ struct h2o_split {
 // This thread's tiles are ours while it lives; then they are as they were: ggml's own products keep theirs configured.
 class h2o_amx_scope {
 public:
-    h2o_amx_scope();
+    // n_bytes: of a row of the left side that a product takes, a multiple of 16 and 64 at most. A column of the right
+    // side has as many
+    explicit h2o_amx_scope(int64_t n_bytes = 64);
     ~h2o_amx_scope();
 
     h2o_amx_scope(const h2o_amx_scope &) = delete;
@@ -49,6 +51,13 @@ private:
 // n values, a multiple of 16
 void h2o_amx_split(const float * src, h2o_split  dst, int64_t n);
 void h2o_amx_round(const float * src, uint16_t * dst, int64_t n);
+
+// dst [n] = exp(x - max), rounded, n a multiple of 32; returns the sum, and the sum of what was rounded
+struct h2o_amx_sums {
+    float exact;
+    float rounded;
+};
+h2o_amx_sums h2o_amx_exp(const float * x, float max, uint16_t * dst, int64_t n);
 
 // 16 columns of a right side from rows that hold one column each, such as keys: tiles of 32 values of each row
 //   rows [16][ld], n_k: a multiple of 32
@@ -66,8 +75,18 @@ void h2o_amx_pack_rows(const float * rows, int64_t ld, int64_t n_cols, h2o_split
 // c [32][ldc] = a [32][lda] * b, 32 columns of it: tiles [n_k/32]
 // of the first 16 columns, those of the second at `stride`
 void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc);
-void h2o_amx_gemm_rounded(
-        const uint16_t * a, int64_t lda, const uint16_t * b, int64_t stride, int64_t n_k, float * c, int64_t ldc);
+void h2o_amx_gemm_left_rounded(
+        const uint16_t * a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc);
+
+// the bytes of rows of n, a multiple of 16, that a product takes at once: n is a multiple of them
+static inline int64_t h2o_amx_bytes(int64_t n) {
+    return n <= 64 ? n : n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
+}
+
+// c [32][ldc] = a [32][lda] * b, values of 8 bits added up in 32, within a scope of n_bytes = h2o_amx_bytes(n)
+//   b [n/4][ldb][4], no signs, from the first of its 32 columns on
+void h2o_amx_gemm_int8(
+        const int8_t * a, int64_t lda, const uint8_t * b, int64_t ldb, int64_t n, int64_t n_bytes, int32_t * c, int64_t ldc);
 
 // c [32][ldc] = a * b + sum, where sum [32][32] may be null: a tiles [n_k/32] of the first 16 rows, those of the second
 // at stride_a, b likewise of columns

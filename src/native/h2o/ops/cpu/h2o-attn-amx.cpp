@@ -17,8 +17,8 @@ size_t h2o_attn_amx_work_size(const ggml_tensor *, int) {
 
 #else
 
+#include "h2o-attn-cells.h"
 #include "h2o-attn-inputs.h"
-#include "h2o-rows.h"
 #include "h2o-share.h"
 #include "h2o-softmax.h"
 
@@ -38,11 +38,12 @@ namespace {
 struct h2o_amx_op : h2o_attn_inputs {
     explicit h2o_amx_op(const ggml_tensor * dst) :
         h2o_attn_inputs(dst), pad_k(GGML_PAD(d_k, H2O_AMX_K)), pad_v(GGML_PAD(d_v, H2O_AMX_COLS)),
-        pad_keys(GGML_PAD(n_keys, 32)) {}
+        pad_keys(GGML_PAD(n_keys, 32)), rounds(k->type != GGML_TYPE_F32 && v->type != GGML_TYPE_F32) {}
 
     const int64_t pad_k;
     const int64_t pad_v;
     const int64_t pad_keys;
+    const bool    rounds; // weights to BF16; beside a cache of F32 they are split, too
 
     // rows that share their keys
     int64_t n_rows_of_set() const { return set ? GGML_H2O_BLOCK*n_group : n_rows; }
@@ -88,57 +89,38 @@ struct h2o_amx_work {
 
 // where the keys of some rows are
 struct h2o_amx_keys {
-    int64_t         ic;
-    int64_t         ih;
-    const int32_t * set; // null: neighbouring cells
-    int64_t         n;   // of them
-    float         * kv;  // packed
+    h2o_attn_cells cells;
+    int64_t        n;  // of them
+    float        * kv; // packed
 
     // those that the rows before row_end can see
-    int64_t n_visible(const h2o_amx_op & op, int64_t row_end) const { return set ? n : op.n_visible(row_end); }
+    int64_t n_visible(const h2o_amx_op & op, int64_t row_end) const { return cells.set ? n : op.n_visible(row_end); }
 };
 
 }
 
-// 32 of the keys and their values; zeros past the last one
+static const float * h2o_q_at(const h2o_amx_op & op, const h2o_amx_keys & keys, int64_t row) {
+    return (const float *) op.q->data + op.index(keys.cells.ic, keys.cells.ih, row)*op.d_k;
+}
+
+// 32 of the keys and their values; zeros past the last one, and past a head's channels
 static void h2o_pack_32(const h2o_amx_op & op, const h2o_amx_work & w, const h2o_amx_keys & keys, int64_t key0) {
     const int64_t n = std::min<int64_t>(32, keys.n - key0);
 
-    const auto cell = [&](int64_t i) -> int64_t { return keys.set ? keys.set[key0 + i] : key0 + i; };
-
-    const char * k = (const char *) op.k->data + op.kv_head(keys.ih)*op.k->nb[2] + keys.ic*op.k->nb[3];
-    const char * v = (const char *) op.v->data + op.kv_head(keys.ih)*op.v->nb[2] + keys.ic*op.v->nb[3];
-
-    // channels past the head's and keys past the last are zeros
-    std::fill(w.rows, w.rows + 32*op.pad_k, 0.0f);
-    for (int64_t i = 0; i < n; ++i) {
-        h2o_row_to_float(op.k->type, k + cell(i)*op.k->nb[1], w.rows + i*op.pad_k, op.d_k);
-    }
-    h2o_amx_pack_columns(w.rows,                op.pad_k, op.pad_k, op.keys(keys.kv) + key0*op.pad_k);
-    h2o_amx_pack_columns(w.rows + 16*op.pad_k,  op.pad_k, op.pad_k, op.keys(keys.kv) + (key0 + 16)*op.pad_k);
-
-    std::fill(w.rows, w.rows + 32*op.pad_v, 0.0f);
-    if (!op.p.v_trans) {
-        for (int64_t i = 0; i < n; ++i) {
-            h2o_row_to_float(op.v->type, v + cell(i)*op.v->nb[1], w.rows + i*op.pad_v, op.d_v);
+    const auto clear = [&](int64_t d, int64_t pad) {
+        for (int64_t i = 0; i < n && d < pad; ++i) {
+            std::fill(w.rows + i*pad + d, w.rows + (i + 1)*pad, 0.0f);
         }
-    } else {
-        float channel[32];
-        for (int64_t j = 0; j < op.d_v; ++j) {
-            const char * src = v + j*op.v->nb[1];
+        std::fill(w.rows + n*pad, w.rows + 32*pad, 0.0f);
+    };
 
-            if (keys.set) {
-                for (int64_t i = 0; i < n; ++i) {
-                    h2o_row_to_float(op.v->type, src + cell(i)*op.v->nb[0], channel + i, 1);
-                }
-            } else {
-                h2o_row_to_float(op.v->type, src + key0*op.v->nb[0], channel, n);
-            }
-            for (int64_t i = 0; i < n; ++i) {
-                w.rows[i*op.pad_v + j] = channel[i];
-            }
-        }
-    }
+    keys.cells.read_k(op, key0, n, w.rows, op.pad_k);
+    clear(op.d_k, op.pad_k);
+    h2o_amx_pack_columns(w.rows,               op.pad_k, op.pad_k, op.keys(keys.kv) + key0*op.pad_k);
+    h2o_amx_pack_columns(w.rows + 16*op.pad_k, op.pad_k, op.pad_k, op.keys(keys.kv) + (key0 + 16)*op.pad_k);
+
+    keys.cells.read_v(op, key0, n, w.rows, op.pad_v);
+    clear(op.d_v, op.pad_v);
     h2o_amx_pack_rows(w.rows, op.pad_v, op.pad_v, op.values(keys.kv) + key0/32*H2O_AMX_TILE, op.pad_keys/32*H2O_AMX_TILE);
 }
 
@@ -149,12 +131,15 @@ static void h2o_amx_rows(
     const int64_t n_vis = keys.n_visible(op, row0 + n);
     const int64_t n_pad = GGML_PAD(n_vis, 32);
 
+    for (int64_t i = 0; i < n; ++i) {
+        h2o_prefetch((const char *) h2o_q_at(op, keys, row0 + i), op.d_k*sizeof(float));
+    }
     for (int64_t i = 0; i < H2O_TILE; ++i) {
         float * row = w.o; // not used yet
         std::fill(row, row + op.pad_k, 0.0f);
 
         if (i < n) {
-            const float * q = (const float *) op.q->data + op.index(keys.ic, keys.ih, row0 + i)*op.d_k;
+            const float * q = h2o_q_at(op, keys, row0 + i);
             for (int64_t j = 0; j < op.d_k; ++j) {
                 row[j] = q[j]*op.p.scale;
             }
@@ -169,29 +154,41 @@ static void h2o_amx_rows(
     float lse[H2O_TILE];
     float sum[H2O_TILE];
 
-    for (int64_t i = 0; i < H2O_TILE; ++i) {
+    for (int64_t i = 0; i < n; ++i) {
         float * x = w.logits + i*ld;
 
-        if (i >= n) {
-            std::fill(x, x + n_pad, 0.0f);
-        } else {
-            std::fill(x + keys.n_visible(op, row0 + i + 1), x + n_pad, -INFINITY);
+        std::fill(x + keys.n_visible(op, row0 + i + 1), x + n_pad, -INFINITY);
 
-            const float max = h2o_row_max(x, n_pad);
+        const float max = h2o_row_max(x, n_pad);
+        if (op.rounds) {
+            const h2o_amx_sums sums = h2o_amx_exp(x, max, w.weights.hi + i*ld, n_pad);
+
+            sum[i] = sums.rounded; // of the weights that values are multiplied by
+            lse[i] = max + logf(sums.exact);
+        } else {
             sum[i] = h2o_row_exp(x, n_pad, max);
             lse[i] = max + logf(sum[i]);
+            h2o_amx_split(x, w.weights + i*ld, n_pad);
         }
-        h2o_amx_split(x, w.weights + i*ld, n_pad);
+    }
+    for (int64_t i = n; i < H2O_TILE; ++i) {
+        std::fill(w.weights.hi + i*ld, w.weights.hi + i*ld + n_pad, 0);
+        std::fill(w.weights.lo + i*ld, w.weights.lo + i*ld + n_pad, 0);
     }
 
     for (int64_t j = 0; j < op.pad_v; j += H2O_AMX_COLS) {
         const int64_t stride = op.pad_keys/32*H2O_AMX_TILE;
+        const h2o_split values = op.values(keys.kv) + j/16*stride;
 
-        h2o_amx_gemm(w.weights, ld, op.values(keys.kv) + j/16*stride, stride, n_pad, w.o + j, op.pad_v);
+        if (op.rounds) {
+            h2o_amx_gemm_left_rounded(w.weights.hi, ld, values, stride, n_pad, w.o + j, op.pad_v);
+        } else {
+            h2o_amx_gemm(w.weights, ld, values, stride, n_pad, w.o + j, op.pad_v);
+        }
     }
 
     for (int64_t i = 0; i < n; ++i) {
-        h2o_write_row(op, dst, op.index(keys.ic, keys.ih, row0 + i), w.o + i*op.pad_v, 1.0f/sum[i], lse[i]);
+        h2o_write_row(op, dst, op.index(keys.cells.ic, keys.cells.ih, row0 + i), w.o + i*op.pad_v, 1.0f/sum[i], lse[i]);
     }
 }
 
@@ -202,7 +199,7 @@ static void h2o_amx_over_sets(const h2o_amx_op & op, const h2o_amx_work & w, con
         const int64_t ih = i/n_sets;
         const int64_t is = i%n_sets;
 
-        const h2o_amx_keys keys = { 0, ih, op.set_at(ih, is), op.n_members(ih, is), w.own };
+        const h2o_amx_keys keys = { h2o_attn_cells::of_set(op, ih, is), op.n_members(ih, is), w.own };
         for (int64_t key = 0; key < keys.n; key += 32) {
             h2o_pack_32(op, w, keys, key);
         }
@@ -220,7 +217,7 @@ static void h2o_amx_over_cells(const h2o_amx_op & op, const h2o_amx_work & w, co
     const int64_t n_tiles = (op.n_rows + H2O_TILE - 1)/H2O_TILE;
 
     for (int64_t ic = 0; ic < op.n_chunks; ++ic) {
-        const auto keys = [&](int64_t ih) -> h2o_amx_keys { return { ic, ih, nullptr, op.n_keys, w.shared + ih*op.size_kv() }; };
+        const auto keys = [&](int64_t ih) -> h2o_amx_keys { return { { ic, ih, nullptr }, op.n_keys, w.shared + ih*op.size_kv() }; };
 
         if (ic > 0) {
             ggml_barrier(params->threadpool); // the chunk before is still read

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 // columns come in steps: whole vectors on every processor
 static constexpr int64_t H2O_COL_STEP = 16;
@@ -38,13 +39,27 @@ static inline void h2o_pack_queries(float * panel, int64_t n_cols, int64_t d, in
 // max [n_cols] = max(max, x) of every row; NaN does not count
 static inline void h2o_columns_max(const float * x, int64_t n_rows, int64_t n_cols, float * max) {
 #ifdef H2O_HAS_VEC
-    for (int64_t j = 0; j < n_cols; j += H2O_VEC_N) {
-        h2o_vec y = h2o_vec_load(max + j);
-        for (int64_t i = 0; i < n_rows; ++i) {
-            y = h2o_vec_max(h2o_vec_load(x + i*n_cols + j), y);
+    int64_t j = 0;
+    const auto take = [&](auto n) { // vectors side by side: each waits for its row before
+        constexpr int n_vec = decltype(n)::value;
+
+        for (; j + n_vec*H2O_VEC_N <= n_cols; j += n_vec*H2O_VEC_N) {
+            h2o_vec y[n_vec];
+            for (int k = 0; k < n_vec; ++k) {
+                y[k] = h2o_vec_load(max + j + k*H2O_VEC_N);
+            }
+            for (int64_t i = 0; i < n_rows; ++i) {
+                for (int k = 0; k < n_vec; ++k) {
+                    y[k] = h2o_vec_max(h2o_vec_load(x + i*n_cols + j + k*H2O_VEC_N), y[k]);
+                }
+            }
+            for (int k = 0; k < n_vec; ++k) {
+                h2o_vec_store(max + j + k*H2O_VEC_N, y[k]);
+            }
         }
-        h2o_vec_store(max + j, y);
-    }
+    };
+    take(std::integral_constant<int, 4>());
+    take(std::integral_constant<int, 1>());
 #else
     for (int64_t i = 0; i < n_rows; ++i) {
         for (int64_t j = 0; j < n_cols; ++j) {

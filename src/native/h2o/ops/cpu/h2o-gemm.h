@@ -40,9 +40,11 @@ static_assert(H2O_PANEL % (H2O_GEMM_RN*H2O_VEC_N) == 0, "a panel holds whole mic
 template <int RM, int RN>
 static inline void h2o_gemm_kernel(
         int n_k, h2o_gemm_rows a, const float * b, int64_t ldb, float * c, int64_t ldc, bool add) {
-    h2o_vec acc[RM][RN];
+    h2o_vec acc[RM][RN]; // loops are unrolled by name: GCC keeps sums of one column in memory otherwise
 
+#pragma GCC unroll 16
     for (int i = 0; i < RM; ++i) {
+#pragma GCC unroll 16
         for (int j = 0; j < RN; ++j) {
             acc[i][j] = add ? h2o_vec_load(c + i*ldc + j*H2O_VEC_N) : h2o_vec_zero();
         }
@@ -57,15 +59,19 @@ static inline void h2o_gemm_kernel(
         for (int j = 0; j < RN; ++j) {
             bv[j] = h2o_vec_load(b + j*H2O_VEC_N);
         }
+#pragma GCC unroll 16
         for (int i = 0; i < RM; ++i) {
             const h2o_vec av = h2o_vec_set1(i < RM/2 ? low[i*a.row] : high[(i - RM/2)*a.row]);
+#pragma GCC unroll 16
             for (int j = 0; j < RN; ++j) {
                 acc[i][j] = h2o_vec_fma(acc[i][j], bv[j], av);
             }
         }
     }
 
+#pragma GCC unroll 16
     for (int i = 0; i < RM; ++i) {
+#pragma GCC unroll 16
         for (int j = 0; j < RN; ++j) {
             h2o_vec_store(c + i*ldc + j*H2O_VEC_N, acc[i][j]);
         }
@@ -94,6 +100,10 @@ static void h2o_gemm(
             h2o_gemm_columns<rm>(n_cols, n_k, { a.data + i*a.row, a.row, a.col }, b, ldb, c + i*ldc, ldc, add);
         }
     };
+    // one vector of columns: more rows, as six chains of multiply-adds would wait for each other
+    for (; n_cols == H2O_VEC_N && i + 2*H2O_GEMM_RM <= n_rows; i += 2*H2O_GEMM_RM) {
+        h2o_gemm_kernel<2*H2O_GEMM_RM, 1>(n_k, { a.data + i*a.row, a.row, a.col }, b, ldb, c + i*ldc, ldc, add);
+    }
     take(std::integral_constant<int, H2O_GEMM_RM>());
     take(std::integral_constant<int, 4>());
     take(std::integral_constant<int, 1>());

@@ -49,7 +49,7 @@ static void h2o_add_squares(const float * x, const float * mean, int64_t n, floa
     }
 }
 
-void h2o_choose_channels(const h2o_query_op & op, const h2o_query_work & w, int64_t ih_kv) {
+static void h2o_find_channels(const h2o_query_op & op, const h2o_query_work & w, int64_t ih_kv) {
     if (op.n_channels == op.d) {
         std::iota(w.channels, w.channels + op.d, 0);
         return;
@@ -80,11 +80,36 @@ void h2o_choose_channels(const h2o_query_op & op, const h2o_query_work & w, int6
     h2o_take_best(w.keys, op.d, op.n_channels, w.channels);
 }
 
-float h2o_take_channels(const h2o_query_op & op, const h2o_query_work & w, const float * x) {
+void h2o_choose_channels(const h2o_query_op & op, const h2o_query_work & w, int64_t ih_kv) {
+    h2o_find_channels(op, w, ih_kv);
+
+    std::fill(w.masks, w.masks + op.d/16, 0);
     for (int64_t i = 0; i < op.n_channels; ++i) {
-        w.part[i] = x[w.channels[i]];
+        w.masks[w.channels[i]/16] |= 1 << w.channels[i]%16;
+    }
+}
+
+float h2o_take_channels(const h2o_query_op & op, const h2o_query_work & w, const float * x, const float * mean) {
+#if defined(__AVX512F__)
+    __mmask16 finite = 0xffff;
+    float   * out    = w.part;
+
+    for (int64_t i = 0; i < op.d; i += 16) {
+        const __m512   y    = _mm512_sub_ps(_mm512_loadu_ps(x + i), mean ? _mm512_loadu_ps(mean + i) : _mm512_setzero_ps());
+        const uint16_t mask = w.masks[i/16];
+
+        finite &= _mm512_cmp_ps_mask(_mm512_set1_ps(INFINITY), _mm512_abs_ps(y), _CMP_GT_OQ);
+        _mm512_storeu_ps(out, _mm512_maskz_compress_ps(mask, y));
+        out += _mm_popcnt_u32(mask);
+    }
+    return finite == 0xffff ? 0.0f : NAN;
+#else
+    for (int64_t i = 0; i < op.n_channels; ++i) {
+        const int64_t at = w.channels[i];
+        w.part[i] = mean ? x[at] - mean[at] : x[at];
     }
     return h2o_find_nan(x, op.d);
+#endif
 }
 
 #endif

@@ -12,8 +12,8 @@
 // number do not count; ties go to the lower channel.
 void h2o_choose_channels(const h2o_query_op & op, const h2o_query_work & w, int64_t ih_kv);
 
-// these channels of x [d] into w.part; returns 0, or NaN if some value of x is no number
-float h2o_take_channels(const h2o_query_op & op, const h2o_query_work & w, const float * x);
+// these channels of x [d] less a mean, which may be null, into w.part; returns 0, or NaN if some value of x is no number
+float h2o_take_channels(const h2o_query_op & op, const h2o_query_work & w, const float * x, const float * mean);
 
 // The page whose mean stands for what the keys of `page` share, or -1: for those behind the last whole page it is the
 // last. A mean that is no number says nothing of the other keys.

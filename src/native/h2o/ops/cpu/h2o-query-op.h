@@ -18,15 +18,9 @@
 enum h2o_scoring {
     H2O_SCORING_F32,
     H2O_SCORING_INT8,
-    H2O_SCORING_TILES, // of BF16
 };
 
 static inline h2o_scoring h2o_choose_scoring(int64_t d) {
-#ifdef H2O_HAS_AMX
-    if (h2o_amx_available() && d % H2O_AMX_K == 0) {
-        return H2O_SCORING_TILES;
-    }
-#endif
 #ifdef H2O_HAS_INT8_SEARCH
     if (h2o_int8_available() && d % H2O_INT8_STEP == 0) {
         return H2O_SCORING_INT8;
@@ -47,6 +41,17 @@ static inline int64_t h2o_count_channels(int64_t d, h2o_scoring scoring) {
     return d;
 }
 
+// whether products are those of AMX's tiles, whose rows and columns come in steps of 32
+static inline bool h2o_searches_in_tiles(int64_t d, h2o_scoring scoring) {
+#ifdef H2O_HAS_AMX
+    return scoring == H2O_SCORING_INT8 && d % H2O_AMX_K == 0 && h2o_amx_available();
+#else
+    GGML_UNUSED(d);
+    GGML_UNUSED(scoring);
+    return false;
+#endif
+}
+
 struct h2o_query_op {
     explicit h2o_query_op(const ggml_tensor * dst) :
         p(*ggml_h2o_get_query_params(dst)),
@@ -55,6 +60,7 @@ struct h2o_query_op {
         n_set(dst->ne[0]),
         n_searched(p.n_picked*GGML_H2O_PAGE + p.n_cand - p.n_pages*GGML_H2O_PAGE),
         scoring(h2o_choose_scoring(d)),
+        tiles(h2o_searches_in_tiles(d, scoring)),
         n_channels(h2o_count_channels(d, scoring)) {}
 
     const ggml_h2o_query_params & p;
@@ -74,33 +80,31 @@ struct h2o_query_op {
     const int64_t n_searched; // candidates that are scored key by key
 
     const h2o_scoring scoring;
+    const bool        tiles;
     const int64_t     n_channels; // of d, that a key is scored by
 
-    static constexpr int64_t n_needy_cols = (GGML_H2O_NEEDY + H2O_COL_STEP - 1)/H2O_COL_STEP*H2O_COL_STEP;
+    // columns of needy queries
+    int64_t n_needy_cols() const { return GGML_PAD(GGML_H2O_NEEDY, tiles ? 32 : H2O_COL_STEP); }
 
-    // bytes that all threads share, of one KV head at a time: keys of the candidates as they are scored, and landmarks
+    // rows that products take of n
+    int64_t n_rows(int64_t n) const { return tiles ? GGML_PAD(n, 32) : n; }
+
+    // bytes that all threads share, of one KV head at a time: keys of the candidates as they are scored, landmarks, and
+    // where they are split the means of pages
     int64_t n_keys()         const { return GGML_PAD(p.n_cand, GGML_H2O_PAGE); }
-    size_t  size_rows()      const { return n_keys()*n_channels*size_value(); }
+    size_t  size_rows()      const { return n_keys()*n_channels*(scoring == H2O_SCORING_F32 ? sizeof(float) : sizeof(int8_t)); }
     size_t  size_scales()    const { return n_keys()*sizeof(h2o_int8_scale); }
-    size_t  size_landmarks() const { return p.n_landmarks*d*sizeof(float); }
-    size_t  size_shared()    const { return size_rows() + size_scales() + GGML_PAD(size_landmarks(), align); }
-
-    size_t size_value() const {
-        switch (scoring) {
-            case H2O_SCORING_F32:   return sizeof(float);
-            case H2O_SCORING_INT8:  return sizeof(int8_t);
-            case H2O_SCORING_TILES: return sizeof(uint16_t);
-        }
-        return 0;
-    }
+    size_t  size_landmarks() const { return GGML_PAD(n_rows(p.n_landmarks)*d*sizeof(float), align); }
+    size_t  size_pages()     const { return tiles ? GGML_PAD(n_rows(p.n_pages)*d*sizeof(float), align) : 0; }
+    size_t  size_shared()    const { return size_rows() + size_scales() + size_landmarks() + size_pages(); }
 
     // floats per thread
     int64_t size_queries() const { return d*H2O_PANEL; }
     int64_t size_scaled()  const { return GGML_H2O_BLOCK*d; }
-    int64_t size_part()    const { return n_channels; }
-    int64_t size_means()   const { return p.n_pages*H2O_PANEL; }
+    int64_t size_part()    const { return n_channels + 16; } // whole vectors are stored
+    int64_t size_means()   const { return n_rows(p.n_pages)*H2O_PANEL; }
     int64_t size_logits()  const {
-        return std::max<int64_t>(GGML_PAD(n_searched, GGML_H2O_PAGE)*H2O_PANEL, p.n_landmarks*n_needy_cols);
+        return std::max<int64_t>(GGML_PAD(n_searched, GGML_H2O_PAGE)*H2O_PANEL, n_rows(p.n_landmarks)*n_needy_cols());
     }
 
     int64_t n_searched_pages() const { return (n_searched + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE; }
@@ -109,7 +113,8 @@ struct h2o_query_op {
     size_t size_thread() const {
         const size_t n =
             (size_queries() + size_scaled() + size_part() + size_means() + size_logits())*sizeof(float) +
-            n_ranked()*(sizeof(float) + 2*sizeof(int32_t)) + (n_searched_pages() + n_channels)*sizeof(int32_t);
+            n_ranked()*(sizeof(float) + 2*sizeof(int32_t)) + (n_searched_pages() + n_channels)*sizeof(int32_t) +
+            d/16*sizeof(uint16_t);
 
         return GGML_PAD(n, align);
     }
@@ -148,11 +153,13 @@ struct h2o_query_keys {
         rows      = (char *) GGML_PAD((uintptr_t) params->wdata, h2o_query_op::align);
         scales    = (h2o_int8_scale *) (rows + op.size_rows());
         landmarks = (float *) ((char *) scales + op.size_scales());
+        pages     = (float *) ((char *) landmarks + op.size_landmarks());
     }
 
     char           * rows;      // [n_keys][n_channels], as h2o_scoring has them
     h2o_int8_scale * scales;    // [n_keys], of H2O_SCORING_INT8
     float          * landmarks; // [n_landmarks][d]
+    float          * pages;     // [n_pages][d], for tiles
 };
 
 struct h2o_query_work {
@@ -170,18 +177,20 @@ struct h2o_query_work {
         best     = keys  + op.n_ranked();
         pages    = best  + op.n_ranked();
         channels = pages + op.n_searched_pages();
+        masks    = (uint16_t *) (channels + op.n_channels);
     }
 
-    float   * queries;  // as columns
-    float   * scaled;   // [GGML_H2O_BLOCK][d] queries
-    float   * part;     // [n_channels] of a key or query
-    float   * means;    // [n_pages][H2O_PANEL] logits of the pages' mean keys
-    float   * logits;
-    float   * scores;   // of what is ranked
-    int32_t * keys;
-    int32_t * best;     // of it, by index
-    int32_t * pages;    // that are searched key by key; the last may be none but what is left behind all whole ones
-    int32_t * channels; // [n_channels] of the KV head, ascending
+    float    * queries;  // as columns
+    float    * scaled;   // [GGML_H2O_BLOCK][d] queries
+    float    * part;     // [n_channels] of a key or query
+    float    * means;    // [n_pages][H2O_PANEL] logits of the pages' mean keys
+    float    * logits;
+    float    * scores;   // of what is ranked
+    int32_t  * keys;
+    int32_t  * best;     // of it, by index
+    int32_t  * pages;    // that are searched key by key; the last may be none but what is left behind all whole ones
+    int32_t  * channels; // [n_channels] of the KV head, ascending
+    uint16_t * masks;    // [d/16] the same, bits of sixteen channels each
 };
 
 // queries [begin, begin + n) of a head

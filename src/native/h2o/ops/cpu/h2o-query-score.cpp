@@ -4,6 +4,8 @@
 #include "h2o-query-channels.h"
 #include "h2o-rows.h"
 
+#include <optional>
+
 static void h2o_copy_key(
         const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, const h2o_cells & cells, int64_t at,
         const float * mean) {
@@ -18,20 +20,11 @@ static void h2o_copy_key(
         case H2O_SCORING_INT8:
             {
                 cells.read(at, w.scaled);
-                for (int64_t i = 0; mean && i < op.d; ++i) {
-                    w.scaled[i] -= mean[i];
-                }
-                const float bad = h2o_take_channels(op, w, w.scaled);
+                const float bad = h2o_take_channels(op, w, w.scaled, mean);
 
                 keys.scales[at] = h2o_round_key(w.part, op.n_channels, (int8_t *) keys.rows + at*op.n_channels);
                 keys.scales[at].scale += bad;
             } break;
-#endif
-#ifdef H2O_HAS_AMX
-        case H2O_SCORING_TILES:
-            cells.read(at, w.scaled);
-            h2o_amx_round(w.scaled, (uint16_t *) keys.rows + at*op.d, op.d);
-            break;
 #endif
         default: GGML_ABORT("unknown scoring of GGML_H2O_OP_QUERY");
     }
@@ -71,27 +64,18 @@ void h2o_round_keys(
     }
 }
 
-// score(first, n, logits): the logits of the n keys from `first` on, and of no more than a page
-template <typename F>
-static void h2o_score_pages(const h2o_query_op & op, const h2o_query_work & w, h2o_column_sums & sums, F score) {
-    for (int64_t i = 0; i < op.n_searched; i += GGML_H2O_PAGE) {
-        const int64_t n      = std::min<int64_t>(GGML_H2O_PAGE, op.n_searched - i);
-        float       * logits = w.logits + i*H2O_PANEL;
-
-        score((int64_t) w.pages[i/GGML_H2O_PAGE]*GGML_H2O_PAGE, n, logits);
-        h2o_columns_add_max(logits, n, sums);
-    }
-}
-
 static void h2o_score_f32(
         const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, h2o_column_sums & sums) {
     h2o_pack_queries(w.queries, H2O_PANEL, op.d, H2O_PANEL, 1.0f, [&](int64_t i) { return w.scaled + i*op.d; });
 
-    h2o_score_pages(op, w, sums, [&](int64_t first, int64_t n, float * logits) {
-        const float * rows = (const float *) keys.rows + first*op.d;
+    for (int64_t i = 0; i < op.n_searched; i += GGML_H2O_PAGE) {
+        const int64_t n      = std::min<int64_t>(GGML_H2O_PAGE, op.n_searched - i);
+        const float * rows   = (const float *) keys.rows + w.pages[i/GGML_H2O_PAGE]*GGML_H2O_PAGE*op.d;
+        float       * logits = w.logits + i*H2O_PANEL;
 
         h2o_gemm(n, H2O_PANEL, op.d, { rows, op.d, 1 }, w.queries, H2O_PANEL, logits, H2O_PANEL);
-    });
+        h2o_columns_add_max(logits, n, sums);
+    }
 }
 
 #ifdef H2O_HAS_INT8_SEARCH
@@ -109,43 +93,32 @@ static void h2o_score_int8(
 
     float bad[H2O_PANEL];
     h2o_pack_int8(n, [&](int64_t i) {
-        bad[i] = h2o_take_channels(op, w, w.scaled + i*op.d);
+        bad[i] = h2o_take_channels(op, w, w.scaled + i*op.d, nullptr);
         return w.part;
     }, rows, queries, scale_q);
     for (int64_t i = 0; i < H2O_PANEL; ++i) {
         scale_q[i] += bad[i];
     }
 
+#ifdef H2O_HAS_AMX
+    std::optional<h2o_amx_scope> tiles;
+    if (op.tiles) {
+        tiles.emplace(h2o_amx_bytes(n));
+    }
+#endif
     for (int64_t i = 0; i < op.n_searched_pages(); ++i) {
         const int64_t page  = w.pages[i];
         const int64_t first = page*GGML_H2O_PAGE;
         const int64_t of    = h2o_page_of_mean(op, ih_kv, page);
         const float * base  = of < 0 ? zeros : w.means + of*H2O_PANEL;
 
+        if (op.tiles && i + 1 < op.n_searched_pages()) { // pages lie apart
+            h2o_prefetch<1>(keys.rows + w.pages[i + 1]*GGML_H2O_PAGE*n, GGML_H2O_PAGE*n);
+        }
         h2o_int8_score_page((const int8_t *) keys.rows + first*n, keys.scales + first,
-                queries, scale_q, base, n, w.logits + i*GGML_H2O_PAGE*H2O_PANEL, most);
+                queries, scale_q, base, n, op.tiles, w.logits + i*GGML_H2O_PAGE*H2O_PANEL, most);
         h2o_sums_add(most, sums);
     }
-}
-#endif
-
-#ifdef H2O_HAS_AMX
-static void h2o_score_tiles(
-        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, h2o_column_sums & sums) {
-    uint16_t * queries = (uint16_t *) w.queries;
-
-    h2o_amx_pack_rounded(w.scaled, op.d, H2O_PANEL, queries);
-
-    h2o_score_pages(op, w, sums, [&](int64_t first, int64_t, float * logits) {
-        const uint16_t * rows = (const uint16_t *) keys.rows + first*op.d;
-
-        for (int64_t row = 0; row < GGML_H2O_PAGE; row += H2O_AMX_ROWS) {
-            for (int64_t col = 0; col < H2O_PANEL; col += H2O_AMX_COLS) {
-                h2o_amx_gemm_rounded(rows + row*op.d, op.d, queries + col*op.d, 16*op.d, op.d,
-                        logits + row*H2O_PANEL + col, H2O_PANEL);
-            }
-        }
-    });
 }
 #endif
 
@@ -157,9 +130,6 @@ void h2o_score_searched(
         case H2O_SCORING_F32:   h2o_score_f32  (op, keys, w, sums); break;
 #ifdef H2O_HAS_INT8_SEARCH
         case H2O_SCORING_INT8:  h2o_score_int8 (op, keys, w, ih_kv, sums); break;
-#endif
-#ifdef H2O_HAS_AMX
-        case H2O_SCORING_TILES: h2o_score_tiles(op, keys, w, sums); break;
 #endif
         default: GGML_ABORT("unknown scoring of GGML_H2O_OP_QUERY");
     }

@@ -1,5 +1,6 @@
 #include "h2o-query-search.h"
 
+#include "h2o-query-products.h"
 #include "h2o-query-score.h"
 
 #include <cmath>
@@ -24,14 +25,15 @@ static int64_t h2o_pick_pages(const h2o_query_op & op, const h2o_query_work & w,
 }
 
 // the pages that are to be searched key by key, ascending, and what is left behind the last whole one
-static void h2o_find_searched(const h2o_query_op & op, const h2o_query_work & w, const h2o_query_block & b) {
+static void h2o_find_searched(
+        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, const h2o_query_block & b) {
     const bool searches_all = op.p.n_picked == op.p.n_pages;
     int64_t    n_picked     = op.p.n_pages;
 
     if (!searches_all || op.scoring == H2O_SCORING_INT8) {
-        h2o_pack_queries(w.queries, H2O_PANEL, op.d, b.n, 1.0f, [&](int64_t i) { return w.scaled + i*op.d; });
-        h2o_gemm(op.p.n_pages, H2O_PANEL, op.d, { op.pages_of(op.kv_head(b.ih)), op.d, 1 }, w.queries, H2O_PANEL,
-                w.means, H2O_PANEL);
+        const float * pages = op.tiles ? keys.pages : op.pages_of(op.kv_head(b.ih));
+
+        h2o_multiply_rows(op, w, { pages, op.p.n_pages }, op.p.n_pages, H2O_PANEL, w.means);
     }
     if (!searches_all) {
         n_picked = h2o_pick_pages(op, w, b);
@@ -71,7 +73,7 @@ int64_t h2o_choose_by_all(
         }
         near[i] = op.lse_at(b.begin + i, b.ih);
     }
-    h2o_find_searched(op, w, b);
+    h2o_find_searched(op, keys, w, b);
 
     // log-sum-exp of the surroundings and of the best key of each page
     h2o_column_sums sums;

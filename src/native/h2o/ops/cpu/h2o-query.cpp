@@ -1,6 +1,7 @@
 #include "h2o-query.h"
 
 #include "h2o-query-op.h"
+#include "h2o-query-products.h"
 #include "h2o-query-score.h"
 #include "h2o-query-search.h"
 #include "h2o-rows.h"
@@ -34,14 +35,21 @@ static int64_t h2o_find_needy(const h2o_query_op & op, const h2o_query_block & b
 static int64_t h2o_choose_by_need(
         const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, const h2o_query_block & b, int64_t n_near,
         int32_t * out) {
-    constexpr int64_t n_cols = h2o_query_op::n_needy_cols;
+    const int64_t n_cols = op.n_needy_cols();
 
     int32_t needy[GGML_H2O_NEEDY];
     const int64_t n_needy = h2o_find_needy(op, b, n_near, needy);
 
-    h2o_pack_queries(w.queries, n_cols, op.d, n_needy, op.p.scale, [&](int64_t i) { return op.q_at(needy[i], b.ih); });
+    for (int64_t i = 0; i < n_needy; ++i) {
+        const float * q = op.q_at(needy[i], b.ih);
 
-    float shift[n_cols];
+        for (int64_t j = 0; j < op.d; ++j) {
+            w.scaled[i*op.d + j] = q[j]*op.p.scale;
+        }
+    }
+    std::fill(w.scaled + n_needy*op.d, w.scaled + n_cols*op.d, 0.0f);
+
+    float shift[H2O_PANEL];
     std::fill(shift, shift + n_cols, -INFINITY);
     for (int64_t i = 0; i < n_needy; ++i) {
         shift[i] = -op.lse_at(needy[i], b.ih);
@@ -50,7 +58,7 @@ static int64_t h2o_choose_by_need(
     const int32_t * at    = op.landmarks_of(op.kv_head(b.ih));
     const int64_t   n_all = op.n_landmarks_of(op.kv_head(b.ih));
 
-    h2o_gemm(n_all, n_cols, op.d, { keys.landmarks, op.d, 1 }, w.queries, n_cols, w.logits, n_cols);
+    h2o_multiply_rows(op, w, { keys.landmarks, op.p.n_landmarks }, n_all, n_cols, w.logits);
 
     for (int64_t i = 0; i < n_all; ++i) {
         w.scores[i] = h2o_row_max_shifted(w.logits + i*n_cols, shift, n_cols);
@@ -86,7 +94,20 @@ static void h2o_read_keys(
     const int64_t   n  = op.n_landmarks_of(ih_kv);
 
     const int64_t begin = n*ith/nth;
-    cells.read_each(at + begin, n*(ith + 1)/nth - begin, keys.landmarks + begin*op.d, op.d);
+    const int64_t end   = n*(ith + 1)/nth;
+
+    if (!op.tiles) {
+        cells.read_each(at + begin, end - begin, keys.landmarks + begin*op.d, op.d);
+        return;
+    }
+    for (int64_t i = begin; i < end; ++i) {
+        cells.prefetch(at[std::min(i + H2O_AHEAD, n - 1)]);
+        cells.read(at[i], w.scaled);
+        h2o_keep_row(op, w.scaled, i, keys.landmarks, op.p.n_landmarks);
+    }
+    for (int64_t i = op.p.n_pages*ith/nth; i < op.p.n_pages*(ith + 1)/nth; ++i) {
+        h2o_keep_row(op, op.pages_of(ih_kv) + i*op.d, i, keys.pages, op.p.n_pages);
+    }
 }
 
 static int32_t * h2o_set_at(ggml_tensor * dst, int64_t ih, int64_t ib) {
@@ -108,7 +129,7 @@ void h2o_forward_query(const ggml_compute_params * params, ggml_tensor * dst) {
 
 #ifdef H2O_HAS_AMX
     std::optional<h2o_amx_scope> tiles;
-    if (op.scoring == H2O_SCORING_TILES) {
+    if (op.tiles) {
         tiles.emplace();
     }
 #endif
