@@ -32,14 +32,16 @@ const onCpu = {
   upstream: { dense: 4, own: 4 },
   /** Our products in 8-bit integers without AVX-512; what is not x64 counts as this. */
   avx2: { dense: 7, own: 5 },
-  /** AVX-512 with VNNI, AMX. */
+  /** AVX-512 with VNNI. */
   avx512: { dense: 11, own: 6 },
+  amx: { dense: 12.5, own: 4.5 },
 } as const satisfies Record<string, AttentionCost>
 
 /** @param features llama.cpp's line: "CPU : AVX2 = 1 | ..." */
 export function attentionCosts(features: string, upstreamProducts = false): AttentionCost {
   if (upstreamProducts) return onCpu.upstream
-  return /\b(AVX512_VNNI|AMX_INT8) = 1\b/.test(features) ? onCpu.avx512 : onCpu.avx2
+  const has = (feature: string) => features.includes(` ${feature} = 1`)
+  return has('AMX_INT8') ? onCpu.amx : has('AVX512_VNNI') ? onCpu.avx512 : onCpu.avx2
 }
 
 export const LENGTHS = [8192, 32768, 131072] as const

@@ -25,11 +25,13 @@ const gemma = {
 
 const defaults = { covered: true, select: 'query', heavy: 640, heavyGrows: false } as const
 const vnni = attentionCosts('CPU : AVX2 = 1 | AVX512_VNNI = 1 | ')
+const amx = attentionCosts('CPU : AVX512_VNNI = 1 | AMX_INT8 = 1 | REPACK = 1 | ')
 const upstream = attentionCosts('CPU : AVX512_VNNI = 1 | ', true)
 
 it('knows the kinds of processors', () => {
-  expect(attentionCosts('CPU : AVX512_VNNI = 1 | AMX_INT8 = 1 | REPACK = 1 | ')).toBe(vnni)
-  expect(attentionCosts('CPU : AMX_INT8 = 1 | ')).toBe(vnni)
+  expect(attentionCosts('CPU : AMX_INT8 = 1 | ')).toBe(amx)
+  expect(attentionCosts('CPU : AVX512_VNNI = 1 | AMX_INT8 = 0 | ')).toBe(vnni)
+  expect(amx).not.toBe(vnni)
   expect(attentionCosts('CPU : AVX2 = 1 | AVX512_VNNI = 0 | ')).not.toBe(vnni)
   expect(upstream).not.toBe(vnni)
 })
@@ -37,8 +39,8 @@ it('knows the kinds of processors', () => {
 /** Of docs/models.md, which has the commands. */
 it.each([
   ["llama.cpp's own products", demo, upstream, { heavy: 384 }, [2.59, 8.26]],
-  ['AMX', demo, vnni, {}, [4.14, 15.2]],
-  ['AMX, with windows', gemma, vnni, {}, [1.26, 1.99]],
+  ['AMX', demo, amx, {}, [5.99, 19.9]],
+  ['AMX, with windows', gemma, amx, {}, [1.26, 1.99]],
 ])('is near what was measured: %s', (_, cost, attention, sets, measured) => {
   for (const [i, { times }] of predictGains({ ...defaults, ...sets, cost }, attention)
     .slice(0, 2)
