@@ -4,7 +4,7 @@
 
 #pragma once
 
-#if defined(__AVX512F__) && defined(__AVX512BF16__) && defined(__x86_64__) && defined(__linux__)
+#if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BF16__) && defined(__x86_64__) && defined(__linux__)
 #define H2O_HAS_AMX
 #endif
 
@@ -73,7 +73,7 @@ void h2o_amx_pack_rounded(const float * rows, int64_t n_k, int64_t n_rows, uint1
 void h2o_amx_pack_rows(const float * rows, int64_t ld, int64_t n_cols, h2o_split dst, int64_t stride);
 
 // c [32][ldc] = a [32][lda] * b, 32 columns of it: tiles [n_k/32]
-// of the first 16 columns, those of the second at `stride`
+// of the first 16 columns, those of the second at `stride`. A rounded side has one BF16 of each value
 void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc);
 void h2o_amx_gemm_left_rounded(
         const uint16_t * a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc);

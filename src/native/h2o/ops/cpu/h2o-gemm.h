@@ -40,7 +40,7 @@ static_assert(H2O_PANEL % (H2O_GEMM_RN*H2O_VEC_N) == 0, "a panel holds whole mic
 template <int RM, int RN>
 static inline void h2o_gemm_kernel(
         int n_k, h2o_gemm_rows a, const float * b, int64_t ldb, float * c, int64_t ldc, bool add) {
-    h2o_vec acc[RM][RN]; // loops are unrolled by name: GCC keeps sums of one column in memory otherwise
+    h2o_vec acc[RM][RN]; // with unrolled loops: GCC keeps sums of one column in memory otherwise
 
 #pragma GCC unroll 16
     for (int i = 0; i < RM; ++i) {

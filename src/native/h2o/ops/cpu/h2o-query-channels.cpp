@@ -95,10 +95,11 @@ float h2o_take_channels(const h2o_query_op & op, const h2o_query_work & w, const
     float   * out    = w.part;
 
     for (int64_t i = 0; i < op.d; i += 16) {
-        const __m512   y    = _mm512_sub_ps(_mm512_loadu_ps(x + i), mean ? _mm512_loadu_ps(mean + i) : _mm512_setzero_ps());
+        const __m512   all  = _mm512_loadu_ps(x + i);
+        const __m512   y    = _mm512_sub_ps(all, mean ? _mm512_loadu_ps(mean + i) : _mm512_setzero_ps());
         const uint16_t mask = w.masks[i/16];
 
-        finite &= _mm512_cmp_ps_mask(_mm512_set1_ps(INFINITY), _mm512_abs_ps(y), _CMP_GT_OQ);
+        finite &= _mm512_cmp_ps_mask(_mm512_set1_ps(INFINITY), _mm512_abs_ps(all), _CMP_GT_OQ);
         _mm512_storeu_ps(out, _mm512_maskz_compress_ps(mask, y));
         out += _mm_popcnt_u32(mask);
     }

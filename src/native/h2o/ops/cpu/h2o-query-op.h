@@ -41,7 +41,7 @@ static inline int64_t h2o_count_channels(int64_t d, h2o_scoring scoring) {
     return d;
 }
 
-// whether products are those of AMX's tiles, whose rows and columns come in steps of 32
+// whether products are those of AMX's tiles, which take channels 32 at a time
 static inline bool h2o_searches_in_tiles(int64_t d, h2o_scoring scoring) {
 #ifdef H2O_HAS_AMX
     return scoring == H2O_SCORING_INT8 && d % H2O_AMX_K == 0 && h2o_amx_available();
@@ -158,8 +158,8 @@ struct h2o_query_keys {
 
     char           * rows;      // [n_keys][n_channels], as h2o_scoring has them
     h2o_int8_scale * scales;    // [n_keys], of H2O_SCORING_INT8
-    float          * landmarks; // [n_landmarks][d]
-    float          * pages;     // [n_pages][d], for tiles
+    float          * landmarks; // [n_landmarks][d], where op.tiles as h2o_keep_row leaves them
+    float          * pages;     // [n_pages][d], where op.tiles, likewise
 };
 
 struct h2o_query_work {

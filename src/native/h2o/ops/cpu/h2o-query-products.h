@@ -10,7 +10,7 @@ struct h2o_query_rows {
     int64_t       n_all;
 };
 
-// x [d] as row i of n_all, for products in tiles
+// x [d] as row i of n_all, for products in tiles. What is infinite becomes NaN there
 void h2o_keep_row(const h2o_query_op & op, const float * x, int64_t i, float * data, int64_t n_all);
 
 // logits [n][n_cols] of the first n rows for the queries w.scaled [n_cols][d]; out has room for op.n_rows(n) of them.

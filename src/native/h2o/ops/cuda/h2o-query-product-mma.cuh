@@ -1,5 +1,5 @@
-// A tile of products on tensor cores, of F16 operands with F32 sums: they only rank, and F16 has more bits than the
-// BF16 of the CPU's matrix units (ops/cpu/h2o-query-score.cpp). Both tiles lie in shared memory as a whole.
+// A tile of products on tensor cores, of F16 operands with F32 sums: they only rank, and the CPU's have 8 bits
+// (ops/cpu/h2o-gemm-int8.h). Both tiles lie in shared memory as a whole.
 
 #pragma once
 
