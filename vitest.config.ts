@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { defineConfig } from 'vitest/config'
@@ -7,6 +7,7 @@ import { defineConfig } from 'vitest/config'
 // skipped, nor where a signal ends the run. This file is loaded for each project
 if (!basename(tmpdir()).startsWith('h2o-tests-')) {
   const folder = mkdtempSync(join(tmpdir(), 'h2o-tests-'))
+  chmodSync(folder, 0o711) // a test is another user for a moment
   for (const name of ['TMPDIR', 'TMP', 'TEMP']) process.env[name] = folder
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }))
 }

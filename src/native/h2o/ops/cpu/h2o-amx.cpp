@@ -1,7 +1,6 @@
 #include "h2o-amx.h"
 
 #include "h2o-inline.h"
-#include "h2o-vec.h"
 
 #ifndef H2O_HAS_AMX
 
@@ -111,24 +110,6 @@ void h2o_amx_round(const float * src, uint16_t * dst, int64_t n) {
     for (int64_t i = 0; i < n; i += 16) {
         _mm256_storeu_si256((__m256i *) (dst + i), (__m256i) _mm512_cvtneps_pbh(_mm512_loadu_ps(src + i)));
     }
-}
-
-h2o_amx_sums h2o_amx_exp(const float * x, float max, uint16_t * dst, int64_t n) {
-    const h2o_vec shift = h2o_vec_set1(-max);
-
-    h2o_vec exact[2]   = { h2o_vec_zero(), h2o_vec_zero() };
-    h2o_vec rounded[2] = { h2o_vec_zero(), h2o_vec_zero() };
-    for (int64_t i = 0; i < n; i += 32) {
-        for (int j = 0; j < 2; ++j) {
-            const h2o_vec y    = h2o_vec_exp(h2o_vec_add(h2o_vec_load(x + i + 16*j), shift));
-            const __m256i bf16 = (__m256i) _mm512_cvtneps_pbh(y);
-
-            _mm256_storeu_si256((__m256i *) (dst + i + 16*j), bf16);
-            exact[j]   = h2o_vec_add(exact[j], y);
-            rounded[j] = h2o_vec_add(rounded[j], h2o_widen(bf16));
-        }
-    }
-    return { _mm512_reduce_add_ps(h2o_vec_add(exact[0], exact[1])), _mm512_reduce_add_ps(h2o_vec_add(rounded[0], rounded[1])) };
 }
 
 // 16 rows of 16 double words, in place
@@ -259,26 +240,6 @@ void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t
         H2O_TILE_DOT_2X2;
         H2O_TILE_LOAD(6, bk.lo,          64);
         H2O_TILE_LOAD(7, bk.lo + stride, 64);
-        H2O_TILE_DOT_2X2;
-    }
-
-    h2o_store_2x2(c, ldc);
-}
-
-void h2o_amx_gemm_left_rounded(
-        const uint16_t * a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc) {
-    h2o_zero_2x2();
-
-    for (int64_t k = 0; k < n_k; k += H2O_AMX_K) {
-        const h2o_split bk = b + k/H2O_AMX_K*H2O_AMX_TILE;
-
-        H2O_TILE_LOAD(4, a + k,          2*lda);
-        H2O_TILE_LOAD(5, a + k + 16*lda, 2*lda);
-        H2O_TILE_LOAD(6, bk.lo,          64);
-        H2O_TILE_LOAD(7, bk.lo + stride, 64);
-        H2O_TILE_DOT_2X2;
-        H2O_TILE_LOAD(6, bk.hi,          64);
-        H2O_TILE_LOAD(7, bk.hi + stride, 64);
         H2O_TILE_DOT_2X2;
     }
 

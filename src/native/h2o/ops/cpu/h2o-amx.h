@@ -52,13 +52,6 @@ private:
 void h2o_amx_split(const float * src, h2o_split  dst, int64_t n);
 void h2o_amx_round(const float * src, uint16_t * dst, int64_t n);
 
-// dst [n] = exp(x - max), rounded, n a multiple of 32; returns the sum, and the sum of what was rounded
-struct h2o_amx_sums {
-    float exact;
-    float rounded;
-};
-h2o_amx_sums h2o_amx_exp(const float * x, float max, uint16_t * dst, int64_t n);
-
 // 16 columns of a right side from rows that hold one column each, such as keys: tiles of 32 values of each row
 //   rows [16][ld], n_k: a multiple of 32
 //   dst  [n_k/32] tiles
@@ -73,10 +66,8 @@ void h2o_amx_pack_rounded(const float * rows, int64_t n_k, int64_t n_rows, uint1
 void h2o_amx_pack_rows(const float * rows, int64_t ld, int64_t n_cols, h2o_split dst, int64_t stride);
 
 // c [32][ldc] = a [32][lda] * b, 32 columns of it: tiles [n_k/32]
-// of the first 16 columns, those of the second at `stride`. A rounded side has one BF16 of each value
+// of the first 16 columns, those of the second at `stride`.
 void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc);
-void h2o_amx_gemm_left_rounded(
-        const uint16_t * a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc);
 
 // the bytes of rows of n, a multiple of 16, that a product takes at once: n is a multiple of them
 static inline int64_t h2o_amx_bytes(int64_t n) {

@@ -38,12 +38,11 @@ namespace {
 struct h2o_amx_op : h2o_attn_inputs {
     explicit h2o_amx_op(const ggml_tensor * dst) :
         h2o_attn_inputs(dst), pad_k(GGML_PAD(d_k, H2O_AMX_K)), pad_v(GGML_PAD(d_v, H2O_AMX_COLS)),
-        pad_keys(GGML_PAD(n_keys, 32)), rounds(k->type != GGML_TYPE_F32 && v->type != GGML_TYPE_F32) {}
+        pad_keys(GGML_PAD(n_keys, 32)) {}
 
     const int64_t pad_k;
     const int64_t pad_v;
     const int64_t pad_keys;
-    const bool    rounds; // weights to BF16; beside a cache of F32 they are split, too
 
     // rows that share their keys
     int64_t n_rows_of_set() const { return set ? GGML_H2O_BLOCK*n_group : n_rows; }
@@ -160,16 +159,9 @@ static void h2o_amx_rows(
         std::fill(x + keys.n_visible(op, row0 + i + 1), x + n_pad, -INFINITY);
 
         const float max = h2o_row_max(x, n_pad);
-        if (op.rounds) {
-            const h2o_amx_sums sums = h2o_amx_exp(x, max, w.weights.hi + i*ld, n_pad);
-
-            sum[i] = sums.rounded; // of the weights that values are multiplied by
-            lse[i] = max + logf(sums.exact);
-        } else {
-            sum[i] = h2o_row_exp(x, n_pad, max);
-            lse[i] = max + logf(sum[i]);
-            h2o_amx_split(x, w.weights + i*ld, n_pad);
-        }
+        sum[i] = h2o_row_exp(x, n_pad, max);
+        lse[i] = max + logf(sum[i]);
+        h2o_amx_split(x, w.weights + i*ld, n_pad);
     }
     for (int64_t i = n; i < H2O_TILE; ++i) {
         std::fill(w.weights.hi + i*ld, w.weights.hi + i*ld + n_pad, 0);
@@ -178,13 +170,8 @@ static void h2o_amx_rows(
 
     for (int64_t j = 0; j < op.pad_v; j += H2O_AMX_COLS) {
         const int64_t stride = op.pad_keys/32*H2O_AMX_TILE;
-        const h2o_split values = op.values(keys.kv) + j/16*stride;
 
-        if (op.rounds) {
-            h2o_amx_gemm_left_rounded(w.weights.hi, ld, values, stride, n_pad, w.o + j, op.pad_v);
-        } else {
-            h2o_amx_gemm(w.weights, ld, values, stride, n_pad, w.o + j, op.pad_v);
-        }
+        h2o_amx_gemm(w.weights, ld, op.values(keys.kv) + j/16*stride, stride, n_pad, w.o + j, op.pad_v);
     }
 
     for (int64_t i = 0; i < n; ++i) {
