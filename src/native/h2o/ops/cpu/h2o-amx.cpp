@@ -247,7 +247,9 @@ void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t
 }
 
 void h2o_amx_gemm_int8(
-        const int8_t * a, int64_t lda, const uint8_t * b, int64_t ldb, int64_t n, int64_t n_bytes, int32_t * c, int64_t ldc) {
+        const int8_t * a, int64_t lda, const uint8_t * b, int64_t ldb, int64_t n, int32_t * c, int64_t ldc) {
+    const int64_t n_bytes = h2o_amx_bytes(n);
+
     h2o_zero_2x2();
 
     for (int64_t k = 0; k < n; k += n_bytes) {

@@ -66,7 +66,7 @@ void h2o_amx_pack_rounded(const float * rows, int64_t n_k, int64_t n_rows, uint1
 void h2o_amx_pack_rows(const float * rows, int64_t ld, int64_t n_cols, h2o_split dst, int64_t stride);
 
 // c [32][ldc] = a [32][lda] * b, 32 columns of it: tiles [n_k/32]
-// of the first 16 columns, those of the second at `stride`.
+// of the first 16 columns, those of the second at `stride`
 void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc);
 
 // the bytes of rows of n, a multiple of 16, that a product takes at once: n is a multiple of them
@@ -74,10 +74,10 @@ static inline int64_t h2o_amx_bytes(int64_t n) {
     return n <= 64 ? n : n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
 }
 
-// c [32][ldc] = a [32][lda] * b, values of 8 bits added up in 32, within a scope of n_bytes = h2o_amx_bytes(n)
+// c [32][ldc] = a [32][lda] * b, values of 8 bits added up in 32, within a scope of h2o_amx_bytes(n)
 //   b [n/4][ldb][4], no signs, from the first of its 32 columns on
 void h2o_amx_gemm_int8(
-        const int8_t * a, int64_t lda, const uint8_t * b, int64_t ldb, int64_t n, int64_t n_bytes, int32_t * c, int64_t ldc);
+        const int8_t * a, int64_t lda, const uint8_t * b, int64_t ldb, int64_t n, int32_t * c, int64_t ldc);
 
 // c [32][ldc] = a * b + sum, where sum [32][32] may be null: a tiles [n_k/32] of the first 16 rows, those of the second
 // at stride_a, b likewise of columns

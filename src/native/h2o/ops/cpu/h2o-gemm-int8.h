@@ -154,7 +154,7 @@ static H2O_NOINLINE void h2o_int8_score_page(
 
         for (int64_t row = 0; row < GGML_H2O_PAGE; row += H2O_AMX_ROWS) {
             for (int64_t col = 0; col < H2O_PANEL; col += H2O_AMX_COLS) {
-                h2o_amx_gemm_int8(keys + row*n, n, queries + 4*col, H2O_PANEL, n, h2o_amx_bytes(n),
+                h2o_amx_gemm_int8(keys + row*n, n, queries + 4*col, H2O_PANEL, n,
                         products + row*H2O_PANEL + col, H2O_PANEL);
             }
         }

@@ -145,6 +145,15 @@ struct h2o_query_op {
     const float * q_at(int64_t query, int64_t ih) const {
         return (const float *) q->data + (query*n_head + ih)*d;
     }
+
+    // out [d]: the query, scaled
+    void read_query(int64_t query, int64_t ih, float * out) const {
+        const float * x = q_at(query, ih);
+
+        for (int64_t i = 0; i < d; ++i) {
+            out[i] = x[i]*p.scale;
+        }
+    }
 };
 
 // of one KV head: what all searches of its keys share

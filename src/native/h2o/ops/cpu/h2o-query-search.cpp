@@ -66,11 +66,7 @@ int64_t h2o_choose_by_all(
     std::fill(near, near + H2O_PANEL, INFINITY); // no query
     std::fill(w.scaled + b.n*op.d, w.scaled + H2O_PANEL*op.d, 0.0f);
     for (int64_t i = 0; i < b.n; ++i) {
-        const float * q = op.q_at(b.begin + i, b.ih);
-
-        for (int64_t j = 0; j < op.d; ++j) {
-            w.scaled[i*op.d + j] = q[j]*op.p.scale;
-        }
+        op.read_query(b.begin + i, b.ih, w.scaled + i*op.d);
         near[i] = op.lse_at(b.begin + i, b.ih);
     }
     h2o_find_searched(op, keys, w, b);

@@ -41,11 +41,7 @@ static int64_t h2o_choose_by_need(
     const int64_t n_needy = h2o_find_needy(op, b, n_near, needy);
 
     for (int64_t i = 0; i < n_needy; ++i) {
-        const float * q = op.q_at(needy[i], b.ih);
-
-        for (int64_t j = 0; j < op.d; ++j) {
-            w.scaled[i*op.d + j] = q[j]*op.p.scale;
-        }
+        op.read_query(needy[i], b.ih, w.scaled + i*op.d);
     }
     std::fill(w.scaled + n_needy*op.d, w.scaled + n_cols*op.d, 0.0f);
 
