@@ -214,7 +214,7 @@ export interface ContextH2o {
   chunk: number
   local: number
   heavy: number
-  /** Whether H is that among 1024 positions and fewer, and as large a share of more. */
+  /** Whether H is that among 704 positions and fewer, and as large a share of more. */
   heavyGrows: boolean
   /** Tokens at the end of every prompt that are prefilled densely. */
   denseTail: number

@@ -125,7 +125,7 @@ it('grow with what they choose from for groups of three heads and more', async (
   expect(sizes.length).toBeGreaterThan(0)
   for (const [pos = 0, nMem] of sizes) {
     const candidates = Math.max(0, pos - 128)
-    const most = Math.floor(640 * Math.max(1, candidates / 1024))
+    const most = Math.floor(640 * Math.max(1, candidates / 704))
     expect(nMem).toBe(Math.min(candidates, most))
   }
   expect(Math.max(...sizes.map(([, nMem = 0]) => nMem))).toBeGreaterThan(700)

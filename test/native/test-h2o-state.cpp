@@ -206,9 +206,9 @@ static void test_budget() {
     default_of(votes,            512, 8, 256, 255,  0);
     default_of(votes,             64, 8,  32,  31,  0);
 
-    CHECK(h2o_heavy_among(640, true,  1024)    == 640);
-    CHECK(h2o_heavy_among(640, true,  2048)    == 1280);
-    CHECK(h2o_heavy_among(640, true,  1250)    == 781);
+    CHECK(h2o_heavy_among(640, true,  704)     == 640);
+    CHECK(h2o_heavy_among(640, true,  1408)    == 1280);
+    CHECK(h2o_heavy_among(640, true,  1250)    == 1136);
     CHECK(h2o_heavy_among(640, true,  1 << 17) == 16384);
     CHECK(h2o_heavy_among(640, false, 4*4096)  == 640);
     CHECK(h2o_heavy_among(1 << 30, true, 5000) == 5000);

@@ -84,7 +84,7 @@ struct h2o_params {
     uint32_t n_local; // L, the last positions before a chunk, per KV head
     uint32_t n_heavy; // H, positions that the policy chooses, per head; L = H = 0 is off
 
-    // H is that of a set among 1024 positions and fewer, and grows as their number does, to 16384: `query` only
+    // H is that of a set among 704 positions and fewer, and grows as their number does, to 16384: `query` only
     bool heavy_grows;
 
     // the last tokens of a prompt that are dense: for whoever cuts prompts into calls, llama_decode takes no notice

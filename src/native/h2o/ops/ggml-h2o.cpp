@@ -184,7 +184,7 @@ ggml_tensor * ggml_h2o_query(
     params.n_pages     = n_cand/GGML_H2O_PAGE;
     params.n_picked    = MIN(params.n_pages, MAX(32, (n_heavy + 5)/6));
     params.scale       = scale;
-    params.least       = logf(4.0f/MAX(n_cand, 8192));
+    params.least       = logf(4.0f/MAX(n_cand, 16384));
 
     GGML_ASSERT(params.n_pages <= pages->ne[1] && params.n_landmarks <= landmarks->ne[0]);
 

@@ -234,5 +234,5 @@ h2o_oracle_decision h2o_oracle_query(const h2o_oracle_search & s, Query query, N
     }
     const size_t n_rest = std::min(s.n_cand, s.n_heavy) - taken.size();
 
-    return { taken, others, h2o_oracle_choice(scores, n_rest, std::log(4.0/std::max(s.n_cand, 8192))), needy, wanted, picked };
+    return { taken, others, h2o_oracle_choice(scores, n_rest, std::log(4.0/std::max(s.n_cand, 16384))), needy, wanted, picked };
 }

@@ -33,8 +33,8 @@ static inline h2o_scoring h2o_choose_scoring(int64_t d) {
 // channels by which keys are scored one by one: h2o-query-channels.h
 static inline int64_t h2o_count_channels(int64_t d, h2o_scoring scoring) {
 #ifdef H2O_HAS_INT8_SEARCH
-    if (scoring == H2O_SCORING_INT8 && d >= 64) {
-        return GGML_PAD(d/2, H2O_INT8_STEP);
+    if (scoring == H2O_SCORING_INT8) {
+        return std::min<int64_t>(d, std::max<int64_t>(64, GGML_PAD(d/2, H2O_INT8_STEP)));
     }
 #endif
     GGML_UNUSED(scoring);
