@@ -55,8 +55,9 @@ struct h2o_int8_tile {
     float   * min;   // [blocks][H2O_INT8_COLS]
 };
 
-// whether w lies in memory as it does in a file, or as ggml repacks it for this processor
-bool h2o_int8_can_unpack(const ggml_tensor * w);
+// whether w lies in memory as ggml repacks it for this processor, or either so or as in a file
+bool h2o_int8_is_repacked(const ggml_tensor * w);
+bool h2o_int8_can_unpack (const ggml_tensor * w);
 
 // H2O_INT8_COLS rows of an expert's weights from row n on, values [k, k + n_k); those behind them are fetched meanwhile
 void h2o_int8_unpack(const h2o_linear_op & op, int64_t expert, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile);

@@ -111,6 +111,9 @@ static void h2o_unpack_weights(const h2o_amx_linear & op, int64_t n, int64_t k, 
         h2o_amx_unpack(op.w, n, k, n_k, dst.hi);
         return;
     }
+    if (n + 16 <= op.n_out && h2o_amx_unpack_int8(op, n, k, n_k, dst.hi)) {
+        return;
+    }
     const int64_t n_given = std::min(n_k, op.n_in - k);
     for (int64_t i = 0; i < 16; ++i) {
         float * row = rows + i*n_k;
@@ -174,7 +177,8 @@ static void h2o_amx_panel(const h2o_amx_linear & op, const h2o_amx_linear_work &
 bool h2o_linear_amx_supported(const ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0];
 
-    return dst->op == GGML_OP_MUL_MAT && ggml_nrows(dst) >= H2O_MIN_ROWS && w->type != GGML_TYPE_F32 && h2o_amx_available() && (h2o_amx_packed(w) || h2o_amx_plain(w));
+    return dst->op == GGML_OP_MUL_MAT && ggml_nrows(dst) >= H2O_MIN_ROWS && w->type != GGML_TYPE_F32 && h2o_amx_available() &&
+        (h2o_amx_packed(w) || h2o_amx_plain(w) || h2o_amx_repacked(w));
 }
 
 void h2o_linear_amx_forward(const ggml_compute_params * params, ggml_tensor * dst) {
