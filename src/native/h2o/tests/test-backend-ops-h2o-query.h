@@ -299,8 +299,8 @@ struct test_h2o_query : public test_h2o_indexed {
 
     test_h2o_query(ggml_type type, int d, int n_group, int n_head_kv, int n_queries, int pos, int n_local, int n_heavy,
             test_h2o_kind kind = TEST_H2O_DISTINCT)
-        // by 8 bits half of the channels of a head count, and 64 at least
-        : test_h2o_indexed(type, d, n_head_kv, pos + n_queries, kind, may_use("H2O_INT8") && d > 64),
+        // by 8 bits half of the channels of a large head count
+        : test_h2o_indexed(type, d, n_head_kv, pos + n_queries, kind, may_use("H2O_INT8") && d >= 64),
           n_group(n_group), n_queries(n_queries), pos(pos), n_local(n_local), n_heavy(n_heavy) {}
 
     float scale() const { return 1.0f/std::sqrt((float) d); }

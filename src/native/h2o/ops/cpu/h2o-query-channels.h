@@ -1,5 +1,6 @@
-// The channels by which 8-bit products score keys: half of those of a head, 64 at least. What tells the keys of a
-// page apart lies in few channels, where both queries and keys are large.
+// The channels by which 8-bit products score keys: half of those of a large head, and 64 at least where the processor has
+// instructions for such products. What tells the keys of a page apart lies in few channels, where both queries and keys are
+// large.
 
 #pragma once
 

@@ -33,8 +33,11 @@ static inline h2o_scoring h2o_choose_scoring(int64_t d) {
 // channels by which keys are scored one by one: h2o-query-channels.h
 static inline int64_t h2o_count_channels(int64_t d, h2o_scoring scoring) {
 #ifdef H2O_HAS_INT8_SEARCH
-    if (scoring == H2O_SCORING_INT8) {
-        return std::min<int64_t>(d, std::max<int64_t>(64, GGML_PAD(d/2, H2O_INT8_STEP)));
+    if (scoring == H2O_SCORING_INT8 && d >= 64) {
+        // without VNNI products take most of the search, and with it those of 64 channels little
+        const int64_t n_least = H2O_INT8_KEY == 127 ? 64 : 32;
+
+        return std::max<int64_t>(n_least, GGML_PAD(d/2, H2O_INT8_STEP));
     }
 #endif
     GGML_UNUSED(scoring);
