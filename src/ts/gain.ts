@@ -96,7 +96,7 @@ function gainOf(
 function keysOf({ chunk, local, heavy, heavyGrows }: Settings, pos: number, n: number): number {
   const before = pos + n / 2
   const most = native().heavyAmong(heavy, heavyGrows, Math.max(0, before - local))
-  const set = most > heavy ? 0.3 * most : heavy // grown sets of texts have room left
+  const set = Math.max(heavy, most / 3) // grown sets of texts have room left
   return chunk / 2 + Math.min(local + set, before) * (pos === 0 ? 1 - chunk / n : 1)
 }
 
