@@ -133,7 +133,7 @@ function predictionTable({ predictions, settings }) {
           `${kind}, ${length}, ${label}`,
           own.length,
           plusMinus(of('prompt', 'ratio')),
-          mean(of('prompt', 'kld')).toFixed(3),
+          mean(of('prompt', 'kld')).toFixed(5),
           `${mean(of('prompt', 'same_top_percent')).toFixed(1)} %`,
           plusMinus(of('continuation', 'ratio')),
         ],
