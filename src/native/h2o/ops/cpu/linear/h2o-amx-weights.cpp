@@ -209,9 +209,10 @@ void h2o_amx_unpack(const ggml_tensor * w, int64_t n, int64_t k, int64_t n_k, ui
 namespace {
 
 // where the pieces of 16 rows go
-template <ggml_type TYPE, int64_t N_NEXT>
+template <typename Layout>
 struct sink {
-    static constexpr h2o_int8_format FORMAT = h2o_int8_format_of(TYPE);
+    static constexpr h2o_int8_format FORMAT = Layout::FORMAT;
+    static constexpr int64_t         N_NEXT = Layout::PIECE_BYTES;
 
     uint16_t   * tile;
     const char * next; // weights that come after these: N_NEXT bytes of them are fetched with each piece
@@ -235,52 +236,16 @@ struct sink {
 
 }
 
-// N_BLOCK values are a block of type T
-template <ggml_type TYPE, int64_t N_BLOCK, typename T, typename Rows>
-static bool unpack_rows(const h2o_linear_op & op, int64_t n, int64_t k, int64_t n_k, uint16_t * dst) {
+template <typename Layout>
+static void unpack_rows(const h2o_linear_op & op, int64_t n, int64_t k, int64_t n_k, uint16_t * dst) {
     static_assert(h2o_int8_lanes::N == 16);
-    constexpr int64_t SIZE = sizeof(T)*16/Rows::INTERLEAVED; // of a block of all rows
-
-    const Rows rows(op, 0, n);
 
     // as much of the rows behind these is fetched, in the order of memory
-    const char * next = (const char *) op.weights(0, n + 16, 0) + k/N_BLOCK*SIZE;
-    const sink<TYPE, SIZE*H2O_INT8_BLOCK/N_BLOCK> out = { dst, next };
-
-    for (int64_t b = 0; b < n_k/N_BLOCK; ++b) {
-        h2o_int8_pieces::read(rows, (const T *) nullptr, (k/N_BLOCK + b)*sizeof(T), out.from(b*N_BLOCK/H2O_INT8_BLOCK));
-    }
-    return true;
-}
-
-template <ggml_type TYPE, int64_t N_BLOCK, typename T>
-static bool unpack_plain(const h2o_linear_op & op, int64_t n, int64_t k, int64_t n_k, uint16_t * dst) {
-    return unpack_rows<TYPE, N_BLOCK, T, h2o_int8_plain>(op, n, k, n_k, dst);
-}
-
-template <ggml_type TYPE, int64_t N_BLOCK, typename T, typename T8>
-static bool unpack_any(const h2o_linear_op & op, int64_t n, int64_t k, int64_t n_k, uint16_t * dst) {
-    return h2o_int8_is_repacked(op.w)
-        ? unpack_rows<TYPE, N_BLOCK, T8, h2o_int8_repacked>(op, n, k, n_k, dst)
-        : unpack_plain<TYPE, N_BLOCK, T>(op, n, k, n_k, dst);
+    Layout::read(op, 0, n, k, n_k, sink<Layout>{ dst, Layout::at(op, 0, n + 16, k) });
 }
 
 bool h2o_amx_unpack_int8(const h2o_linear_op & op, int64_t n, int64_t k, int64_t n_k, uint16_t * dst) {
-    switch (op.w->type) {
-        case GGML_TYPE_Q8_0:   return unpack_plain<GGML_TYPE_Q8_0,   32,  block_q8_0>  (op, n, k, n_k, dst);
-        case GGML_TYPE_Q4_1:   return unpack_plain<GGML_TYPE_Q4_1,   32,  block_q4_1>  (op, n, k, n_k, dst);
-        case GGML_TYPE_Q5_0:   return unpack_plain<GGML_TYPE_Q5_0,   32,  block_q5_0>  (op, n, k, n_k, dst);
-        case GGML_TYPE_Q5_1:   return unpack_plain<GGML_TYPE_Q5_1,   32,  block_q5_1>  (op, n, k, n_k, dst);
-        case GGML_TYPE_Q3_K:   return unpack_plain<GGML_TYPE_Q3_K,   256, block_q3_K>  (op, n, k, n_k, dst);
-        case GGML_TYPE_Q5_K:   return unpack_plain<GGML_TYPE_Q5_K,   256, block_q5_K>  (op, n, k, n_k, dst);
-        case GGML_TYPE_Q6_K:   return unpack_plain<GGML_TYPE_Q6_K,   256, block_q6_K>  (op, n, k, n_k, dst);
-        case GGML_TYPE_IQ4_XS: return unpack_plain<GGML_TYPE_IQ4_XS, 256, block_iq4_xs>(op, n, k, n_k, dst);
-        case GGML_TYPE_Q4_0:   return unpack_any<GGML_TYPE_Q4_0,   32,  block_q4_0,   block_q4_0x8>  (op, n, k, n_k, dst);
-        case GGML_TYPE_Q4_K:   return unpack_any<GGML_TYPE_Q4_K,   256, block_q4_K,   block_q4_Kx8>  (op, n, k, n_k, dst);
-        case GGML_TYPE_IQ4_NL: return unpack_any<GGML_TYPE_IQ4_NL, 32,  block_iq4_nl, block_iq4_nlx8>(op, n, k, n_k, dst);
-        case GGML_TYPE_MXFP4:  return unpack_any<GGML_TYPE_MXFP4,  32,  block_mxfp4,  block_mxfp4x8> (op, n, k, n_k, dst);
-        default: return false;
-    }
+    return h2o_int8_pieces::visit(op.w, [&](auto layout) { unpack_rows<decltype(layout)>(op, n, k, n_k, dst); });
 }
 
 #endif

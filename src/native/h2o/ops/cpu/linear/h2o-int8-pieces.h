@@ -396,6 +396,66 @@ struct h2o_int8_pieces {
             });
         });
     }
+
+    // how weights of a type lie in memory: N_BLOCK values are a block of type T
+    template <ggml_type TYPE, int64_t N_BLOCK, typename T, typename Rows>
+    struct layout {
+        static constexpr h2o_int8_format FORMAT = h2o_int8_format_of(TYPE);
+
+        // bytes of a block of all rows, and of a piece of it
+        static constexpr int64_t BLOCK_BYTES = sizeof(T)*V::N/Rows::INTERLEAVED;
+        static constexpr int64_t PIECE_BYTES = BLOCK_BYTES*H2O_INT8_BLOCK/N_BLOCK;
+
+        // an expert's rows from row n on, past as many bytes as their values before k have
+        static const char * at(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k) {
+            return (const char *) op.weights(e, n, 0) + k/N_BLOCK*BLOCK_BYTES;
+        }
+
+        // values [k, k + n_k) of an expert's rows from row n on, piece by piece
+        template <typename Sink>
+        static H2O_INLINE void read(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, const Sink & out) {
+            const Rows rows(op, e, n);
+
+            for (int64_t b = 0; b < n_k/N_BLOCK; ++b) {
+                h2o_int8_pieces::read(rows, (const T *) nullptr, (k/N_BLOCK + b)*sizeof(T), out.from(b*N_BLOCK/H2O_INT8_BLOCK));
+            }
+        }
+    };
+
+    template <ggml_type TYPE, int64_t N_BLOCK, typename T, typename F>
+    static bool visit_plain(const F & f) {
+        f(layout<TYPE, N_BLOCK, T, plain>());
+        return true;
+    }
+
+    template <ggml_type TYPE, int64_t N_BLOCK, typename T, typename T8, typename F>
+    static bool visit_any(const ggml_tensor * w, const F & f) {
+        if (!h2o_int8_is_repacked(w)) {
+            return visit_plain<TYPE, N_BLOCK, T>(f);
+        }
+        f(layout<TYPE, N_BLOCK, T8, h2o_int8_repacked>());
+        return true;
+    }
+
+    // calls f with the layout of w; false for types that have no such form
+    template <typename F>
+    static bool visit(const ggml_tensor * w, const F & f) {
+        switch (w->type) {
+            case GGML_TYPE_Q8_0:   return visit_plain<GGML_TYPE_Q8_0,   32,  block_q8_0>  (f);
+            case GGML_TYPE_Q4_1:   return visit_plain<GGML_TYPE_Q4_1,   32,  block_q4_1>  (f);
+            case GGML_TYPE_Q5_0:   return visit_plain<GGML_TYPE_Q5_0,   32,  block_q5_0>  (f);
+            case GGML_TYPE_Q5_1:   return visit_plain<GGML_TYPE_Q5_1,   32,  block_q5_1>  (f);
+            case GGML_TYPE_Q3_K:   return visit_plain<GGML_TYPE_Q3_K,   256, block_q3_K>  (f);
+            case GGML_TYPE_Q5_K:   return visit_plain<GGML_TYPE_Q5_K,   256, block_q5_K>  (f);
+            case GGML_TYPE_Q6_K:   return visit_plain<GGML_TYPE_Q6_K,   256, block_q6_K>  (f);
+            case GGML_TYPE_IQ4_XS: return visit_plain<GGML_TYPE_IQ4_XS, 256, block_iq4_xs>(f);
+            case GGML_TYPE_Q4_0:   return visit_any<GGML_TYPE_Q4_0,   32,  block_q4_0,   block_q4_0x8>  (w, f);
+            case GGML_TYPE_Q4_K:   return visit_any<GGML_TYPE_Q4_K,   256, block_q4_K,   block_q4_Kx8>  (w, f);
+            case GGML_TYPE_IQ4_NL: return visit_any<GGML_TYPE_IQ4_NL, 32,  block_iq4_nl, block_iq4_nlx8>(w, f);
+            case GGML_TYPE_MXFP4:  return visit_any<GGML_TYPE_MXFP4,  32,  block_mxfp4,  block_mxfp4x8> (w, f);
+            default: return false;
+        }
+    }
 };
 
 #endif

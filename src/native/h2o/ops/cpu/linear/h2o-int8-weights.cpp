@@ -9,9 +9,10 @@ namespace {
 using V = h2o_int8_lanes;
 
 // where the pieces of some rows go in a tile; a copy of it, as stores to bytes may change whatever memory holds
-template <ggml_type TYPE, int64_t N_NEXT>
+template <typename Layout>
 struct sink {
-    static constexpr h2o_int8_format FORMAT = h2o_int8_format_of(TYPE);
+    static constexpr h2o_int8_format FORMAT = Layout::FORMAT;
+    static constexpr int64_t         N_NEXT = Layout::PIECE_BYTES;
 
     uint8_t    * q;
     float      * scale;
@@ -39,21 +40,13 @@ struct sink {
 
 }
 
-// N_BLOCK values are a block of type T
-template <ggml_type TYPE, int64_t N_BLOCK, typename T, typename Rows>
+template <typename Layout>
 static void unpack(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile) {
-    constexpr int64_t SIZE = sizeof(T)*V::N/Rows::INTERLEAVED; // of a block of all rows
-
     for (int64_t c = 0; c < H2O_INT8_COLS; c += V::N) {
-        const Rows rows(op, e, n + c);
-
         // as much of the weights behind this panel is fetched, in the order of memory
-        const char * next = (const char *) op.weights(e, n + H2O_INT8_COLS + c, 0) + k/N_BLOCK*SIZE;
-        const sink<TYPE, SIZE*H2O_INT8_BLOCK/N_BLOCK> out = { tile.q + c*4, tile.scale + c, tile.min + c, next };
+        const char * next = Layout::at(op, e, n + H2O_INT8_COLS + c, k);
 
-        for (int64_t b = 0; b < n_k/N_BLOCK; ++b) {
-            h2o_int8_pieces::read(rows, (const T *) nullptr, (k/N_BLOCK + b)*sizeof(T), out.from(b*N_BLOCK/H2O_INT8_BLOCK));
-        }
+        Layout::read(op, e, n + c, k, n_k, sink<Layout>{ tile.q + c*4, tile.scale + c, tile.min + c, next });
     }
 }
 
@@ -70,30 +63,9 @@ bool h2o_int8_can_unpack(const ggml_tensor * w) {
     return w->buffer && (ggml_backend_buffer_is_host(w->buffer) || h2o_int8_is_repacked(w));
 }
 
-template <ggml_type TYPE, int64_t N_BLOCK, typename T, typename T8>
-static void unpack_any(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile) {
-    if (h2o_int8_is_repacked(op.w)) {
-        unpack<TYPE, N_BLOCK, T8, h2o_int8_repacked>(op, e, n, k, n_k, tile);
-    } else {
-        unpack<TYPE, N_BLOCK, T,  h2o_int8_plain>(op, e, n, k, n_k, tile);
-    }
-}
-
 void h2o_int8_unpack(const h2o_linear_op & op, int64_t e, int64_t n, int64_t k, int64_t n_k, const h2o_int8_tile & tile) {
-    switch (op.w->type) {
-        case GGML_TYPE_Q8_0:   unpack<GGML_TYPE_Q8_0,   32,  block_q8_0,   h2o_int8_plain>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q4_1:   unpack<GGML_TYPE_Q4_1,   32,  block_q4_1,   h2o_int8_plain>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q5_0:   unpack<GGML_TYPE_Q5_0,   32,  block_q5_0,   h2o_int8_plain>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q5_1:   unpack<GGML_TYPE_Q5_1,   32,  block_q5_1,   h2o_int8_plain>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q3_K:   unpack<GGML_TYPE_Q3_K,   256, block_q3_K,   h2o_int8_plain>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q5_K:   unpack<GGML_TYPE_Q5_K,   256, block_q5_K,   h2o_int8_plain>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q6_K:   unpack<GGML_TYPE_Q6_K,   256, block_q6_K,   h2o_int8_plain>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_IQ4_XS: unpack<GGML_TYPE_IQ4_XS, 256, block_iq4_xs, h2o_int8_plain>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q4_0:   unpack_any<GGML_TYPE_Q4_0,   32,  block_q4_0,   block_q4_0x8>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_Q4_K:   unpack_any<GGML_TYPE_Q4_K,   256, block_q4_K,   block_q4_Kx8>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_IQ4_NL: unpack_any<GGML_TYPE_IQ4_NL, 32,  block_iq4_nl, block_iq4_nlx8>(op, e, n, k, n_k, tile); break;
-        case GGML_TYPE_MXFP4:  unpack_any<GGML_TYPE_MXFP4,  32,  block_mxfp4,  block_mxfp4x8>(op, e, n, k, n_k, tile); break;
-        default: GGML_ABORT("a type without this form");
+    if (!h2o_int8_pieces::visit(op.w, [&](auto layout) { unpack<decltype(layout)>(op, e, n, k, n_k, tile); })) {
+        GGML_ABORT("a type without this form");
     }
 }
 
