@@ -88,10 +88,6 @@ h2o_amx_scope::~h2o_amx_scope() {
     H2O_TILE_SET(saved);
 }
 
-static inline __m512 h2o_widen(__m256i bf16) {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bf16), 16));
-}
-
 static inline void h2o_split_16(__m512 x, __m256i & hi, __m256i & lo) {
     hi = (__m256i) _mm512_cvtneps_pbh(x);
     lo = (__m256i) _mm512_cvtneps_pbh(_mm512_sub_ps(x, h2o_widen(hi)));
@@ -224,8 +220,13 @@ static inline void h2o_store_2x2(void * at, int64_t ldc) {
     H2O_TILE_STORE(3, c + 16*ldc + 16, 4*ldc);
 }
 
-void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc) {
-    h2o_zero_2x2();
+void h2o_amx_gemm(
+        h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc, bool onto) {
+    if (onto) {
+        h2o_load_2x2(c, ldc);
+    } else {
+        h2o_zero_2x2();
+    }
 
     for (int64_t k = 0; k < n_k; k += H2O_AMX_K) {
         const h2o_split bk = b + k/H2O_AMX_K*H2O_AMX_TILE;

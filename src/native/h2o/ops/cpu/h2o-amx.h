@@ -14,6 +14,7 @@ bool h2o_amx_available();
 #ifdef H2O_HAS_AMX
 
 #include <cstdint>
+#include <immintrin.h>
 
 // rows of a left side and columns of a right side that a product takes at once: two tiles each
 static constexpr int64_t H2O_AMX_ROWS = 32;
@@ -52,6 +53,21 @@ private:
 void h2o_amx_split(const float * src, h2o_split  dst, int64_t n);
 void h2o_amx_round(const float * src, uint16_t * dst, int64_t n);
 
+static inline __m512 h2o_widen(__m256i bf16) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bf16), 16));
+}
+
+// 32 values, of which a is the first half
+static inline void h2o_amx_split_32(__m512 a, __m512 b, h2o_split dst) {
+    const __m512i hi = (__m512i) _mm512_cvtne2ps_pbh(b, a);
+
+    const __m512 rest_a = _mm512_sub_ps(a, h2o_widen(_mm512_castsi512_si256(hi)));
+    const __m512 rest_b = _mm512_sub_ps(b, h2o_widen(_mm512_extracti64x4_epi64(hi, 1)));
+
+    _mm512_storeu_si512(dst.hi, hi);
+    _mm512_storeu_si512(dst.lo, (__m512i) _mm512_cvtne2ps_pbh(rest_b, rest_a));
+}
+
 // 16 columns of a right side from rows that hold one column each, such as keys: tiles of 32 values of each row
 //   rows [16][ld], n_k: a multiple of 32
 //   dst  [n_k/32] tiles
@@ -66,8 +82,9 @@ void h2o_amx_pack_rounded(const float * rows, int64_t n_k, int64_t n_rows, uint1
 void h2o_amx_pack_rows(const float * rows, int64_t ld, int64_t n_cols, h2o_split dst, int64_t stride);
 
 // c [32][ldc] = a [32][lda] * b, 32 columns of it: tiles [n_k/32]
-// of the first 16 columns, those of the second at `stride`
-void h2o_amx_gemm(h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc);
+// of the first 16 columns, those of the second at `stride`. With `onto` it is added to what c holds
+void h2o_amx_gemm(
+        h2o_split a, int64_t lda, h2o_split b, int64_t stride, int64_t n_k, float * c, int64_t ldc, bool onto = false);
 
 // the bytes of rows of n, a multiple of 16, that a product takes at once: n is a multiple of them
 static inline int64_t h2o_amx_bytes(int64_t n) {
