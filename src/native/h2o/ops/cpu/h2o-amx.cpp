@@ -1,5 +1,6 @@
 #include "h2o-amx.h"
 
+#include "h2o-bf16.h"
 #include "h2o-inline.h"
 
 #ifndef H2O_HAS_AMX
@@ -88,17 +89,15 @@ h2o_amx_scope::~h2o_amx_scope() {
     H2O_TILE_SET(saved);
 }
 
-static inline void h2o_split_16(__m512 x, __m256i & hi, __m256i & lo) {
-    hi = (__m256i) _mm512_cvtneps_pbh(x);
-    lo = (__m256i) _mm512_cvtneps_pbh(_mm512_sub_ps(x, h2o_widen(hi)));
-}
-
 void h2o_amx_split(const float * src, h2o_split dst, int64_t n) {
-    for (int64_t i = 0; i < n; i += 16) {
-        __m256i hi, lo;
-        h2o_split_16(_mm512_loadu_ps(src + i), hi, lo);
-        _mm256_storeu_si256((__m256i *) (dst.hi + i), hi);
-        _mm256_storeu_si256((__m256i *) (dst.lo + i), lo);
+    for (int64_t i = 0; i < n; i += 32) {
+        const __m512 a  = _mm512_loadu_ps(src + i);
+        const __m512 b  = _mm512_loadu_ps(src + i + 16);
+        const __m512 ha = h2o_nearest(a);
+        const __m512 hb = h2o_nearest(b);
+
+        _mm512_storeu_si512(dst.hi + i, h2o_pair(ha, hb));
+        _mm512_storeu_si512(dst.lo + i, h2o_pair_rest(a, ha, b, hb));
     }
 }
 
@@ -142,11 +141,11 @@ void h2o_amx_pack_columns(const float * rows, int64_t ld, int64_t n_k, h2o_split
         __m512i lo[16];
 
         for (int i = 0; i < 16; ++i) {
-            __m256i hi0, lo0, hi1, lo1;
-            h2o_split_16(_mm512_loadu_ps(rows + i*ld + k),      hi0, lo0);
-            h2o_split_16(_mm512_loadu_ps(rows + i*ld + k + 16), hi1, lo1);
-            hi[i] = _mm512_inserti64x4(_mm512_castsi256_si512(hi0), hi1, 1);
-            lo[i] = _mm512_inserti64x4(_mm512_castsi256_si512(lo0), lo1, 1);
+            const __m512 a = _mm512_loadu_ps(rows + i*ld + k);
+            const __m512 b = _mm512_loadu_ps(rows + i*ld + k + 16);
+
+            hi[i] = h2o_pair(a, b);
+            lo[i] = h2o_pair_rest(a, h2o_cut(a), b, h2o_cut(b));
         }
         // a pair of k is a double word
         h2o_transpose_16(hi);
@@ -177,19 +176,14 @@ void h2o_amx_pack_rounded(const float * rows, int64_t n_k, int64_t n_rows, uint1
     }
 }
 
-// two rows of 16 values, side by side
-static inline __m512i h2o_interleave(__m256i a, __m256i b) {
-    return _mm512_or_si512(_mm512_cvtepu16_epi32(a), _mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16));
-}
-
 void h2o_amx_pack_rows(const float * rows, int64_t ld, int64_t n_cols, h2o_split dst, int64_t stride) {
     for (int64_t j = 0; j < n_cols; j += 16) {
         for (int i = 0; i < 16; ++i) {
-            __m256i hi0, lo0, hi1, lo1;
-            h2o_split_16(_mm512_loadu_ps(rows + (2*i)*ld     + j), hi0, lo0);
-            h2o_split_16(_mm512_loadu_ps(rows + (2*i + 1)*ld + j), hi1, lo1);
-            _mm512_storeu_si512(dst.hi + j/16*stride + i*32, h2o_interleave(hi0, hi1));
-            _mm512_storeu_si512(dst.lo + j/16*stride + i*32, h2o_interleave(lo0, lo1));
+            const __m512 a = _mm512_loadu_ps(rows + i*ld + j);
+            const __m512 b = _mm512_loadu_ps(rows + (i + 16)*ld + j);
+
+            _mm512_storeu_si512(dst.hi + j/16*stride + i*32, h2o_pair(a, b));
+            _mm512_storeu_si512(dst.lo + j/16*stride + i*32, h2o_pair_rest(a, h2o_cut(a), b, h2o_cut(b)));
         }
     }
 }

@@ -14,7 +14,6 @@ bool h2o_amx_available();
 #ifdef H2O_HAS_AMX
 
 #include <cstdint>
-#include <immintrin.h>
 
 // rows of a left side and columns of a right side that a product takes at once: two tiles each
 static constexpr int64_t H2O_AMX_ROWS = 32;
@@ -26,7 +25,8 @@ static constexpr int64_t H2O_AMX_K = 32;
 // values of a tile of the right side: 16 pairs of k, 16 columns, 2
 static constexpr int64_t H2O_AMX_TILE = 512;
 
-// two BF16 that make one value
+// Two BF16 that make one value. Of the 32 values of a row that a tile takes, i and i + 16 are a pair, and so are rows i and
+// i + 16 of the other side.
 struct h2o_split {
     uint16_t * hi;
     uint16_t * lo;
@@ -49,24 +49,11 @@ private:
     alignas(64) uint8_t saved[64];
 };
 
-// n values, a multiple of 16
-void h2o_amx_split(const float * src, h2o_split  dst, int64_t n);
+// n values, a multiple of 32
+void h2o_amx_split(const float * src, h2o_split dst, int64_t n);
+
+// n values, a multiple of 16, in order
 void h2o_amx_round(const float * src, uint16_t * dst, int64_t n);
-
-static inline __m512 h2o_widen(__m256i bf16) {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bf16), 16));
-}
-
-// 32 values, of which a is the first half
-static inline void h2o_amx_split_32(__m512 a, __m512 b, h2o_split dst) {
-    const __m512i hi = (__m512i) _mm512_cvtne2ps_pbh(b, a);
-
-    const __m512 rest_a = _mm512_sub_ps(a, h2o_widen(_mm512_castsi512_si256(hi)));
-    const __m512 rest_b = _mm512_sub_ps(b, h2o_widen(_mm512_extracti64x4_epi64(hi, 1)));
-
-    _mm512_storeu_si512(dst.hi, hi);
-    _mm512_storeu_si512(dst.lo, (__m512i) _mm512_cvtne2ps_pbh(rest_b, rest_a));
-}
 
 // 16 columns of a right side from rows that hold one column each, such as keys: tiles of 32 values of each row
 //   rows [16][ld], n_k: a multiple of 32

@@ -19,6 +19,7 @@ size_t h2o_attn_amx_work_size(const ggml_tensor *, int) {
 
 #include "h2o-attn-cells.h"
 #include "h2o-attn-inputs.h"
+#include "h2o-bf16.h"
 #include "h2o-exp2.h"
 #include "h2o-share.h"
 
@@ -179,7 +180,8 @@ static void h2o_weigh_16(const float * logits, int64_t n, h2o_split weights, flo
             const __m512  b = h2o_exp2(_mm512_fmadd_ps(_mm512_loadu_ps(x + 16), _mm512_set1_ps(H2O_LOG2E), shift));
 
             all = _mm512_add_ps(all, _mm512_add_ps(a, b));
-            h2o_amx_split_32(a, b, weights + i*H2O_LD + j);
+            _mm512_storeu_si512(weights.hi + i*H2O_LD + j, h2o_pair(h2o_half_up(a), h2o_half_up(b)));
+            _mm512_storeu_si512(weights.lo + i*H2O_LD + j, h2o_pair_rest(a, h2o_half_up(a), b, h2o_half_up(b)));
         }
         lanes[i] = all;
 
