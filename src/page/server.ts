@@ -48,8 +48,16 @@ async function request(path: string, init: RequestInit = {}): Promise<Response> 
 const unreachable = (cause: unknown) =>
   new Failure('The server does not answer. See whether it still runs, then try again.', undefined, { cause })
 
+/** Resolves when it is known what is served, or why it is not. */
+let connecting = Promise.resolve()
+
 /** Asks what is served. */
-export async function connect(): Promise<void> {
+export function connect(): Promise<void> {
+  connecting = askWhatIsServed()
+  return connecting
+}
+
+async function askWhatIsServed(): Promise<void> {
   try {
     const response = await request('props')
     const { model_alias, chat_template, default_generation_settings } = await response.json()
@@ -98,6 +106,7 @@ export interface Asked {
 
 /** Throws Failure, and the reason of the signal. */
 export async function* answer(asked: Asked, signal: AbortSignal): AsyncGenerator<Piece> {
+  await connecting
   const canChat = connection.value.served?.canChat !== false
   const path = canChat ? 'v1/chat/completions' : 'v1/completions'
   const limits = asked.question === undefined ? { max_tokens: 0 } : {}

@@ -192,6 +192,20 @@ describe.skipIf(!chromiumPath)('the page', () => {
     expect(await page.locator('img').count()).toBe(0)
   })
 
+  it('takes a question before it knows what is served', async () => {
+    await using opened = await open(browser, recall.url)
+    const { page } = opened
+    let goOn = async () => {}
+    await page.route('**/props', (route) => {
+      goOn = () => route.continue()
+    })
+    await page.reload({ waitUntil: 'commit' })
+    await opened.ask('- heavy school: north\n? heavy school:')
+    await page.getByText('Waits for its turn').waitFor()
+    await goOn()
+    await page.getByText(/to the first token/).waitFor()
+  })
+
   it('opens a file that is dropped, and says of one that is no text what it is', async () => {
     await using opened = await open(browser, recall.url)
     const { page } = opened
