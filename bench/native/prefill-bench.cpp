@@ -189,6 +189,11 @@ static options parse(int argc, char ** argv) {
     if (names.size() != 2) {
         die(USAGE);
     }
+    for (const uint32_t n : opt.calls) {
+        if (n > opt.n_batch) {
+            die("a call of " + std::to_string(n) + " tokens is longer than -b " + std::to_string(opt.n_batch));
+        }
+    }
     opt.model  = names[0];
     opt.tokens = names[1];
     return opt;

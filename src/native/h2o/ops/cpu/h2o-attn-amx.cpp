@@ -17,10 +17,9 @@ size_t h2o_attn_amx_work_size(const ggml_tensor *, int) {
 
 #else
 
+#include "h2o-amx-softmax.h"
 #include "h2o-attn-cells.h"
 #include "h2o-attn-inputs.h"
-#include "h2o-bf16.h"
-#include "h2o-exp2.h"
 #include "h2o-share.h"
 
 #include "ggml-cpu-impl.h"
@@ -149,50 +148,6 @@ static void h2o_pack_queries(
     std::fill(state.sum, state.sum + H2O_ROWS, 0.0f);
 }
 
-// The logits of 16 rows over n keys, whole tiles, become weights: powers of two relative to the largest so far. Sums and
-// maxima move on, and so does what is summed in o [16][pad_v].
-static void h2o_weigh_16(const float * logits, int64_t n, h2o_split weights, float * max, float * sum, float * o, int64_t pad_v) {
-    __m512 lanes[16];
-
-    for (int i = 0; i < 16; ++i) {
-        __m512 most = _mm512_set1_ps(-INFINITY);
-        for (int64_t j = 0; j < n; j += 16) {
-            most = h2o_vec_max(_mm512_loadu_ps(logits + i*H2O_LD + j), most);
-        }
-        lanes[i] = most;
-    }
-    const __m512 before = _mm512_loadu_ps(max);
-    const __m512 now    = h2o_vec_max(_mm512_mul_ps(h2o_vec_of_each(lanes, h2o_vec_max), _mm512_set1_ps(H2O_LOG2E)), before);
-    const __m512 left   = h2o_exp2(_mm512_sub_ps(before, now));
-
-    _mm512_storeu_ps(max, now);
-
-    float scale[16];
-    _mm512_storeu_ps(scale, left);
-
-    for (int i = 0; i < 16; ++i) {
-        const __m512 shift = _mm512_set1_ps(-max[i]);
-
-        __m512 all = _mm512_setzero_ps();
-        for (int64_t j = 0; j < n; j += 32) {
-            const float * x = logits + i*H2O_LD + j;
-            const __m512  a = h2o_exp2(_mm512_fmadd_ps(_mm512_loadu_ps(x),      _mm512_set1_ps(H2O_LOG2E), shift));
-            const __m512  b = h2o_exp2(_mm512_fmadd_ps(_mm512_loadu_ps(x + 16), _mm512_set1_ps(H2O_LOG2E), shift));
-
-            all = _mm512_add_ps(all, _mm512_add_ps(a, b));
-            _mm512_storeu_si512(weights.hi + i*H2O_LD + j, h2o_pair(h2o_half_up(a), h2o_half_up(b)));
-            _mm512_storeu_si512(weights.lo + i*H2O_LD + j, h2o_pair_rest(a, h2o_half_up(a), b, h2o_half_up(b)));
-        }
-        lanes[i] = all;
-
-        for (int64_t j = 0; j < pad_v && scale[i] != 1.0f; j += 16) {
-            _mm512_storeu_ps(o + i*pad_v + j, _mm512_mul_ps(_mm512_loadu_ps(o + i*pad_v + j), _mm512_set1_ps(scale[i])));
-        }
-    }
-    const auto add = [](__m512 x, __m512 y) { return _mm512_add_ps(x, y); };
-    _mm512_storeu_ps(sum, _mm512_fmadd_ps(_mm512_loadu_ps(sum), left, h2o_vec_of_each(lanes, add)));
-}
-
 // rows [row0, row0 + n) of the packed ones, of a head from its row `first` on, over n_keys of a piece, from key on
 static void h2o_attn_to_piece(
         const h2o_amx_op & op, const h2o_amx_work & w, const h2o_attn_cells & cells, const h2o_amx_piece & piece,
@@ -211,7 +166,8 @@ static void h2o_attn_to_piece(
     float * o = w.o + row0*op.pad_v;
 
     for (int64_t i = 0; i < H2O_TILE; i += 16) {
-        h2o_weigh_16(w.logits + i*H2O_LD, n_pad, w.weights + i*H2O_LD, state.max + row0 + i, state.sum + row0 + i, o + i*op.pad_v, op.pad_v);
+        h2o_amx_weigh(w.logits + i*H2O_LD, w.weights + i*H2O_LD, H2O_LD, n_pad, state.max + row0 + i, state.sum + row0 + i,
+                o + i*op.pad_v, op.pad_v);
     }
     for (int64_t j = 0; j < op.pad_v; j += H2O_AMX_COLS) {
         const int64_t stride = H2O_PIECE/32*H2O_AMX_TILE;

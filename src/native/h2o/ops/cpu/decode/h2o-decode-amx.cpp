@@ -21,12 +21,12 @@ void h2o_decode_amx(const h2o_decode_op &, float *, int64_t, int64_t, h2o_decode
 #include "h2o-decode-logits.h"
 #include "h2o-decode-mask.h"
 
-#include "h2o-softmax.h"
+#include "h2o-amx-softmax.h"
 
 // Keys and values of a tile are packed once, then 32 rows at a time pass over them.
 
 // rows of logits are not a power of two apart
-static constexpr int64_t H2O_LD = H2O_DECODE_TILE + H2O_ROW_STEP;
+static constexpr int64_t H2O_LD = H2O_DECODE_TILE + 32;
 
 namespace {
 
@@ -42,6 +42,7 @@ struct h2o_amx_decode {
     int64_t size_q()    const { return pad_rows*pad_k; }
     int64_t size_k()    const { return H2O_DECODE_TILE*pad_k; }
     int64_t size_v()    const { return H2O_DECODE_TILE*pad_v; }
+    int64_t size_o()    const { return pad_rows*pad_v; }
     int64_t size_rows() const { return 32*std::max(pad_k, pad_v); }
 };
 
@@ -58,12 +59,14 @@ struct h2o_amx_decode_work {
         weights = split(H2O_AMX_ROWS*H2O_LD);
         logits  = work;
         o       = logits + H2O_AMX_ROWS*H2O_LD;
-        rows    = o      + H2O_AMX_ROWS*n.pad_v;
+        max     = o      + n.size_o();
+        sum     = max    + n.pad_rows;
+        rows    = sum    + n.pad_rows;
         mask    = rows   + n.size_rows();
     }
 
     static int64_t size(const h2o_decode_op & op, const h2o_amx_decode & n) {
-        return n.size_q() + n.size_k() + n.size_v() + H2O_AMX_ROWS*(2*H2O_LD + n.pad_v) + n.size_rows() +
+        return n.size_q() + n.size_k() + n.size_v() + H2O_AMX_ROWS*2*H2O_LD + n.size_o() + 2*n.pad_rows + n.size_rows() +
             op.n_tokens*H2O_DECODE_TILE;
     }
 
@@ -72,7 +75,9 @@ struct h2o_amx_decode_work {
     h2o_split v;       // tiles of 16 channels by keys
     h2o_split weights; // [32][H2O_LD]
     float   * logits;  // [32][H2O_LD]
-    float   * o;       // [32][pad_v]
+    float   * o;       // [pad_rows][pad_v]
+    float   * max;     // [pad_rows], powers of two
+    float   * sum;     // [pad_rows]
     float   * rows;    // 32 keys or values as F32
     float   * mask;    // [n_tokens][H2O_DECODE_TILE]
 };
@@ -125,10 +130,8 @@ static void h2o_amx_pack_cells(
     h2o_amx_pack_rows(w.rows, n.pad_v, n.pad_v, w.v + i/32*H2O_AMX_TILE, H2O_DECODE_TILE/32*H2O_AMX_TILE);
 }
 
-// The logits of a row of a KV head over the keys that are seen become weights, with zeros up to n_pad, in whole steps. Its
-// max and sum move on; what was summed before is to be scaled by what is returned.
-static float h2o_weigh_row(
-        const h2o_decode_op & op, const h2o_decode_seen & seen, int64_t row, float * x, int64_t n_pad, float & max, float & sum) {
+// the logits of a row of a KV head over the keys that are seen, with -inf up to n_pad
+static void h2o_limit_row(const h2o_decode_op & op, const h2o_decode_seen & seen, int64_t row, float * x, int64_t n_pad) {
     if (op.p.cap > 0.0f) {
         h2o_cap_logits(x, n_pad, op.p.cap);
     }
@@ -136,49 +139,29 @@ static float h2o_weigh_row(
         h2o_mask_logits(x, seen.of_token(row/op.n_group), seen.n);
     }
     std::fill(x + seen.n, x + n_pad, -INFINITY);
-
-    const float before = max;
-
-    max = std::max(before, h2o_row_max(x, n_pad));
-
-    const float scale = max > before ? expf(before - max) : 1.0f;
-
-    sum = sum*scale + h2o_row_exp(x, n_pad, h2o_shift_of(max));
-    return scale;
 }
 
-// rows [row0, row0 + n_rows) over the packed cells
+// 32 rows from row0 on, some of which may be past the last, over the packed cells
 static void h2o_amx_decode_rows(
         const h2o_decode_op & op, const h2o_amx_decode & n, const h2o_amx_decode_work & w, const h2o_decode_seen & seen,
-        int64_t row0, int64_t n_rows, h2o_decode_state state) {
+        int64_t row0) {
     const int64_t n_pad = GGML_PAD(seen.n, 32);
 
     for (int64_t i = 0; i < n_pad; i += 32) {
         h2o_amx_gemm(w.q + row0*n.pad_k, n.pad_k, w.k + i*n.pad_k, 16*n.pad_k, n.pad_k, w.logits + i, H2O_LD);
     }
-
-    float scale[H2O_AMX_ROWS];
-
-    for (int64_t r = 0; r < H2O_AMX_ROWS; ++r) {
-        float * x = w.logits + r*H2O_LD;
-
-        if (r < n_rows) {
-            scale[r] = h2o_weigh_row(op, seen, row0 + r, x, n_pad, state.max[r], state.sum[r]);
-        } else {
-            std::fill(x, x + n_pad, 0.0f);
-        }
-        h2o_amx_split(x, w.weights + r*H2O_LD, n_pad);
+    for (int64_t r = row0; r < std::min(op.n_rows, row0 + H2O_AMX_ROWS); ++r) {
+        h2o_limit_row(op, seen, r, w.logits + (r - row0)*H2O_LD, n_pad);
+    }
+    for (int64_t r = 0; r < H2O_AMX_ROWS; r += 16) {
+        h2o_amx_weigh(w.logits + r*H2O_LD, w.weights + r*H2O_LD, H2O_LD, n_pad, w.max + row0 + r, w.sum + row0 + r,
+                w.o + (row0 + r)*n.pad_v, n.pad_v);
     }
 
     const int64_t stride = H2O_DECODE_TILE/32*H2O_AMX_TILE;
 
     for (int64_t j = 0; j < n.pad_v; j += H2O_AMX_COLS) {
-        h2o_amx_gemm(w.weights, H2O_LD, w.v + j/16*stride, stride, n_pad, w.o + j, n.pad_v);
-    }
-    for (int64_t r = 0; r < n_rows; ++r) {
-        for (int64_t j = 0; j < op.d_v; ++j) {
-            state.o[r*op.ld_v + j] = state.o[r*op.ld_v + j]*scale[r] + w.o[r*n.pad_v + j];
-        }
+        h2o_amx_gemm(w.weights, H2O_LD, w.v + j/16*stride, stride, n_pad, w.o + row0*n.pad_v + j, n.pad_v, true);
     }
 }
 
@@ -199,6 +182,10 @@ void h2o_decode_amx(const h2o_decode_op & op, float * work, int64_t ih, int64_t 
         h2o_amx_split(w.rows, w.q + row*n.pad_k, n.pad_k);
     }
 
+    std::fill(w.o,   w.o   + n.size_o(), 0.0f);
+    std::fill(w.max, w.max + n.pad_rows, -INFINITY);
+    std::fill(w.sum, w.sum + n.pad_rows, 0.0f);
+
     h2o_decode_seen seen(op, w.mask);
 
     for (int64_t key = range*op.n_range; key < std::min(op.n_kv, (range + 1)*op.n_range); key += H2O_DECODE_TILE) {
@@ -208,8 +195,14 @@ void h2o_decode_amx(const h2o_decode_op & op, float * work, int64_t ih, int64_t 
             h2o_amx_pack_cells(op, n, w, seen, ih, i);
         }
         for (int64_t row = 0; row < op.n_rows && seen.n > 0; row += H2O_AMX_ROWS) {
-            h2o_amx_decode_rows(op, n, w, seen, row, std::min(H2O_AMX_ROWS, op.n_rows - row), state.from(row, op.ld_v));
+            h2o_amx_decode_rows(op, n, w, seen, row);
         }
+    }
+
+    for (int64_t row = 0; row < op.n_rows; ++row) {
+        std::copy(w.o + row*n.pad_v, w.o + row*n.pad_v + op.d_v, state.o + row*op.ld_v);
+        state.max[row] = w.max[row]/H2O_LOG2E;
+        state.sum[row] = w.sum[row];
     }
 }
 
