@@ -8,8 +8,9 @@
 //   -q      queries: 1 is decoding, 64 a question behind a document
 //   --keys  that each query head chooses in sparse decoding; its index is made before. 0: no sparse decoding
 //
-// Caches of several layers lie side by side, 512 MiB in all or more, so that none of them finds its keys in a processor's
-// cache. A repetition runs all contenders in turns; shown are medians, with the lowest and highest of the ratios.
+// Caches of several layers lie side by side, 512 MiB in all or more for up to 8 queries, so that none of them finds its keys
+// in a processor's cache. A repetition runs all contenders in turns; shown are medians, with the lowest and highest of the
+// ratios.
 
 #include "process-usage.h"
 #include "spread.h"
@@ -70,7 +71,8 @@ static const char * names[N_CONTENDERS] = { "llama.cpp, -fa on", "llama.cpp, -fa
 class caches {
 public:
     caches(const options & opt, int n_kv) : opt(opt), backend(ggml_backend_cpu_init()) {
-        const int n_layers = std::max(1, (int) std::ceil(512.0*1024*1024/opt.kv_bytes(n_kv)));
+        const double size     = 512.0*1024*1024*8/std::max(8, opt.n_query); // many queries wait for products, not for memory
+        const int    n_layers = std::max(1, (int) std::ceil(size/opt.kv_bytes(n_kv)));
 
         ctx.reset(ggml_init({ 32*(size_t) n_layers*ggml_tensor_overhead() + N_CONTENDERS*ggml_graph_overhead_custom(16*n_layers, false) + 4096, nullptr, true }));
         ggml_backend_cpu_set_n_threads(backend.get(), opt.n_threads);

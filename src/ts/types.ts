@@ -51,7 +51,7 @@ export interface Call {
   inherited: number
   /** Chunks of nUbatch tokens, a partial tail included; 0 if dense. */
   chunks: number
-  /** Dense by the exact kernel of H2O, and not by llama.cpp's attention: up to 64 tokens, on the CPU. */
+  /** Dense by the exact kernel of H2O, and not by llama.cpp's attention: on the CPU. */
   exact: boolean
   /** Sparse decoding: keys that each query head chose of the cache; 0 if all of them were read. */
   decode: number

@@ -95,7 +95,7 @@ const ownTools = `
 | \`-np N\` | Each slot has its own part of the cache (\`-c\` is divided), and its prompts are sparse, whatever the others do. |
 | \`-np\` left out, \`-kvu\` | The slots share one cache. A prompt is sparse while it is alone there, else dense with the reason \`kv-not-contiguous\`. Idle slots leave it when a request comes. |
 | \`-b\`, \`-ub\` | A prompt goes into a batch in whole chunks (\`-ub\`), as many as there is room for beside the rows that decode. The rows wait for the batch, so a smaller \`-b\` shortens their wait. With \`-b\` at \`-ub\` or below nothing is sparse. |
-| the rows that decode | They have our exact kernel, also together, while a batch holds 64 dense tokens or fewer. Its bits do not depend on other slots; those of the products of weights do. So answers of slots that decode at once differ by rounding. |
+| the rows that decode | They have our exact kernel, also together. Its bits do not depend on other slots; those of the products of weights do. So answers of slots that decode at once differ by rounding. |
 | the end of a prompt | The last \`--h2o-dense-tail\` tokens get a batch of their own, and see the whole cache. What is new in a prompt is dense if it is one chunk or less. |
 | \`--cache-prompt\`, \`--cache-ram\`, \`--slot-save-path\`, \`-ctxcp\` | Reading goes on from the tokens that are there. Chunks are counted from there, so an answer may differ from that of a cold prompt. |
 | \`--cache-reuse\`, \`--context-shift\` | They move what was read. What the slot reads behind moved tokens is dense (\`kv-not-contiguous\`), until it begins with an empty cache. |

@@ -111,7 +111,7 @@ test.each(ways)('$kernels: $name', async ({
         inherited,
         chunks,
         reason,
-        exact: dense && n <= 64,
+        exact: dense,
         decode: 0,
         decodeReason: 'off',
       })

@@ -105,7 +105,7 @@ static problem random_problem(test_random & rnd) {
     p.d_v       = rnd.integer(0, 2) ? p.d_k : rnd.pick<int>({ 32, 64, 96, 128, 256 });
     p.n_head_kv = rnd.integer(1, 4);
     p.n_group   = rnd.integer(1, 8);
-    p.n_tokens  = rnd.integer(0, 1) ? rnd.integer(1, 4) : rnd.integer(5, GGML_H2O_DECODE_MAX);
+    p.n_tokens  = rnd.integer(0, 1) ? rnd.integer(1, 4) : rnd.integer(0, 2) ? rnd.integer(5, 64) : rnd.integer(65, 300);
     p.n_kv      = std::max(p.n_tokens, rnd.integer(0, 2) ? rnd.integer(1, 700) : 256*rnd.integer(1, 6));
     p.v_trans   = !ggml_is_quantized(p.type_v) && rnd.integer(0, 1);
     p.q_apart   = rnd.integer(0, 1);
@@ -259,7 +259,7 @@ static void test_problem(const problem & p, int n_threads) {
 
 // each stream has the bits that it has alone
 static void test_streams(test_random & rnd, const problem & p, int n_threads) {
-    std::vector<problem> streams(rnd.integer(1, std::min(8, GGML_H2O_DECODE_MAX/p.n_tokens)), p);
+    std::vector<problem> streams(rnd.integer(1, p.n_tokens > 64 ? 2 : 8), p);
     for (size_t s = 1; s < streams.size(); ++s) {
         fill_problem(rnd, streams[s]);
     }

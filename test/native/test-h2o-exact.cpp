@@ -1,4 +1,4 @@
-// Dense calls of up to 64 tokens on the exact kernel: which calls take it, what the graph makes of it beside stock's
+// Dense calls on the exact kernel: which calls take it, what the graph makes of it beside stock's
 // attention of the same context, and that truncating, restoring and aborting between calls change nothing.
 
 #include "test-context.h"
@@ -6,7 +6,7 @@
 
 #include <climits>
 
-static const int S = 96; // longer than the longest call of the kernel
+static const int S = 96;
 
 static test_context_params params_of(bool flash_attn) {
     test_context_params params;
@@ -29,10 +29,10 @@ static void test_calls(const tiny_model & model) {
     for (const int n : { 1, 2, 64, 65, 1, 2*S + 1, 3 }) {
         for (test_context * c : { &ctx, &off, &stock }) {
             c->decode(tiny_prompt(n));
-            CHECK(c->call().is_exact == (c == &ctx && n <= 64));
+            CHECK(c->call().is_exact == (c == &ctx && n <= S));
         }
     }
-    CHECK(h2o_get_exact_count(ctx.get()).n_calls == 5 && h2o_get_exact_count(ctx.get()).n_tokens == 1 + 2 + 64 + 1 + 3);
+    CHECK(h2o_get_exact_count(ctx.get()).n_calls == 6 && h2o_get_exact_count(ctx.get()).n_tokens == 1 + 2 + 64 + 65 + 1 + 3);
     CHECK(h2o_get_exact_count(off.get()).n_calls == 0 && h2o_get_exact_count(stock.get()).n_calls == 0);
 
     for (test_context * c : { &ctx, &off }) {
@@ -46,7 +46,7 @@ static void test_calls(const tiny_model & model) {
     CHECK(llama_perf_context(ctx.get()).n_reused >= 18);
 }
 
-// a call of several graphs is one call: of more than 64 tokens all of it is stock's, and its graphs serve no shorter call
+// dense calls of whole chunks and of one token, with graphs that serve the next one
 static void test_small_chunks(const tiny_model & model) {
     test_context_params params = params_of(false);
     params.n_chunk = 32;
@@ -87,7 +87,7 @@ static void test_types(const tiny_model & model) {
                 for (test_context * c : { &ctx, &stock }) {
                     c->decode(tiny_prompt(n, n));
                 }
-                CHECK(ctx.call().is_exact == (n <= 64) && !stock.call().is_exact);
+                CHECK(ctx.call().is_exact == (n <= S) && !stock.call().is_exact);
                 CHECK(nmse(stock.logits(), ctx.logits()) < limit);
             }
         }

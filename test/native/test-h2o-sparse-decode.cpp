@@ -34,7 +34,7 @@ static void test_calls(const tiny_model & model) {
         return ctx.call();
     };
     const auto is_dense = [](const h2o_call & call, h2o_reason reason) {
-        return call.n_decode == 0 && call.decode_reason == reason && call.is_exact == (call.n_tokens <= 64);
+        return call.n_decode == 0 && call.decode_reason == reason && call.is_exact;
     };
 
     // 447 positions are page 0, one page of candidates and the last 256 and more: as many candidates as 8 times 8

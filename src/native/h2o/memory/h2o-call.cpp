@@ -84,7 +84,7 @@ h2o_reason h2o_refuse_decode(const std::vector<h2o_run> & runs, uint32_t n_heavy
     if (run.reason != H2O_REASON_NONE) {
         return run.reason;
     }
-    if (run.n_tokens > H2O_DECODE_MAX_TOKENS) {
+    if (run.n_tokens > GGML_H2O_DECODE_SPARSE_MAX) {
         return H2O_REASON_MANY_TOKENS;
     }
     // the last token has the most candidates

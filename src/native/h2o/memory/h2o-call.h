@@ -9,9 +9,6 @@
 #include <optional>
 #include <vector>
 
-// tokens of a call that can be sparse decoding. Those of longer calls share the reading of a key, which pays as much
-static constexpr uint32_t H2O_DECODE_MAX_TOKENS = 8;
-
 // sparse decoding begins where candidates are more than so many times those that a head chooses: it reads keys that lie apart,
 // and in large groups those of several heads, which takes as long as more of them side by side (docs/cpu-kernel.md)
 static constexpr int64_t H2O_DECODE_MIN_CHOICE = 8;

@@ -266,6 +266,7 @@ ggml_tensor * ggml_h2o_signs(ggml_context * ctx, ggml_tensor * k, ggml_tensor * 
 
 void ggml_h2o_decode_add_signs(ggml_tensor * decode, ggml_tensor * signs, ggml_tensor * range, int32_t n_heavy) {
     GGML_ASSERT(decode->op == GGML_OP_H2O && ggml_h2o_get_op(decode) == GGML_H2O_OP_DECODE && n_heavy > 0);
+    GGML_ASSERT(decode->ne[2] <= GGML_H2O_DECODE_SPARSE_MAX);
     GGML_ASSERT(decode->ne[3] == 1 && ggml_h2o_are_signs_of(signs, decode->src[1], range));
 
     ((ggml_h2o_decode_params *) decode->op_params)->n_heavy = n_heavy;

@@ -31,8 +31,10 @@ enum ggml_h2o_op {
 #define GGML_H2O_LANDMARKS 16  // landmark keys of a span
 #define GGML_H2O_NEEDY     4   // needy queries of a block and head
 
-// tokens of a call that GGML_H2O_OP_DECODE takes
-#define GGML_H2O_DECODE_MAX 64
+// tokens of a call that GGML_H2O_OP_DECODE takes, and of one that it takes sparsely: those of longer calls share the reading
+// of a key, which pays as much
+#define GGML_H2O_DECODE_MAX        4096
+#define GGML_H2O_DECODE_SPARSE_MAX 8
 
 // the last positions that sparse decoding always reads
 #define GGML_H2O_DECODE_LOCAL 256
@@ -165,8 +167,8 @@ static inline int64_t ggml_h2o_n_members(const int32_t * set, int64_t n) {
     return begin + 1;
 }
 
-// Exact attention of few queries over the whole cache: every query of every head sees the keys that the mask shows it.
-// K and V of a stream are read once for all of its queries, whose bits depend on no other stream. On the CPU only: elsewhere
+// Exact attention of a call's queries over the whole cache: every query of every head sees the keys that the mask shows it.
+// K and V of a stream are read once for some hundred rows, whose bits depend on no other stream. On the CPU only: elsewhere
 // stock's attention stays.
 //   q     F32 [d_k, n_head, n_tokens, n_streams], n_tokens*n_streams <= GGML_H2O_DECODE_MAX; its rows may lie apart
 //   k     any [d_k, n_kv, n_head_kv, n_streams]

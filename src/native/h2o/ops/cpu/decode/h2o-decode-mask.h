@@ -13,15 +13,15 @@
 
 // what the mask adds to the logit of a token and a cell
 static inline float h2o_decode_mask_at(const h2o_decode_op & op, int64_t t, int64_t cell) {
-    const char * row = op.data(op.mask) + t*op.mask->nb[1];
+    const char * row = op.mask_row(t);
 
     return op.mask->type == GGML_TYPE_F16 ? GGML_CPU_FP16_TO_FP32(((const ggml_fp16_t *) row)[cell]) : ((const float *) row)[cell];
 }
 
-// cells up to the last one that a token sees
-static inline int64_t h2o_decode_n_seen(const h2o_decode_op & op, int64_t t) {
+// cells up to the last one that a token sees, `least` at least
+static inline int64_t h2o_decode_n_seen(const h2o_decode_op & op, int64_t t, int64_t least = 0) {
     int64_t n = op.n_kv;
-    while (n > 0 && h2o_decode_mask_at(op, t, n - 1) == -INFINITY) {
+    while (n > least && h2o_decode_mask_at(op, t, n - 1) == -INFINITY) {
         --n;
     }
     return n;
@@ -55,7 +55,7 @@ inline void h2o_decode_seen::find(int64_t begin, int64_t end) {
     bool is_seen[H2O_DECODE_TILE] = {};
 
     for (int64_t t = 0; t < op.n_tokens; ++t) {
-        const char * row = op.data(op.mask) + t*op.mask->nb[1];
+        const char * row = op.mask_row(t);
         float      * to  = values + t*H2O_DECODE_TILE;
 
         if (op.mask->type == GGML_TYPE_F16) {

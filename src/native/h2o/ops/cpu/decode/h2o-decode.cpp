@@ -10,22 +10,23 @@
 
 #include <cmath>
 
-// Two steps, each shared by all threads: ranges of keys of each stream, then rows whose states over all ranges are merged.
+// Two steps, each shared by all threads: ranges of keys of each part of tokens, then rows whose states over all ranges are
+// merged.
 
 static constexpr int64_t H2O_ALIGN = 16; // floats of a cache line
 
-// cells of a stream up to the last tile that any of its tokens sees
+// cells of a stream up to the last tile that any token of a part sees
 static int64_t h2o_decode_n_tiled(const h2o_decode_op & op) {
     int64_t n = 0;
-    for (int64_t t = 0; t < op.n_tokens; ++t) {
-        n = std::max(n, h2o_decode_n_seen(op, t));
+    for (int64_t t = op.n_tokens - 1; t >= 0; --t) { // the last one sees most
+        n = h2o_decode_n_seen(op, t, n);
     }
     return std::min<int64_t>(GGML_PAD(n, H2O_DECODE_TILE), op.n_kv);
 }
 
 // floats of all states
 static int64_t h2o_decode_states_size(const h2o_decode_op & op, int64_t n_streams) {
-    return n_streams*op.max_ranges()*op.size_state();
+    return n_streams*op.n_parts*op.max_ranges()*op.size_state();
 }
 
 static int64_t h2o_decode_thread_size(const h2o_decode_op & op) {
@@ -41,7 +42,7 @@ static void h2o_decode_begin(const h2o_decode_op & op, h2o_decode_state state, i
     std::fill(state.sum, state.sum + n_rows,         0.0f);
 }
 
-// the output of one row of all KV heads' rows of a stream
+// the output of one row of all KV heads' rows of a part
 static void h2o_decode_merge(const h2o_decode_op & op, float * states, int64_t at, ggml_tensor * dst) {
     const int64_t head  = at/op.n_rows*op.n_group + at%op.n_group;
     const int64_t token = at%op.n_rows/op.n_group;
@@ -55,7 +56,7 @@ static void h2o_decode_merge(const h2o_decode_op & op, float * states, int64_t a
     // of a maximum there may be none: then weights are 0, and what is not a number stays so
     const auto weight = [&](float x) { return x == -INFINITY ? 0.0f : expf(x - max); };
 
-    float * out = (float *) ((char *) dst->data + op.stream*dst->nb[3] + token*dst->nb[2] + head*dst->nb[1]);
+    float * out = (float *) ((char *) dst->data + op.stream*dst->nb[3] + (op.token0 + token)*dst->nb[2] + head*dst->nb[1]);
     std::fill(out, out + op.d_v, 0.0f);
 
     float sum = weight(sink);
@@ -83,48 +84,48 @@ void h2o_forward_decode(const ggml_compute_params * params, ggml_tensor * dst) {
         return;
     }
 
-    const int64_t n_streams = dst->ne[3];
-    const int64_t n_ranges  = all.max_ranges();
-    const int64_t n_heads   = all.has_few_rows ? 1 : all.n_head_kv; // pieces of a range
-    const int64_t n_rows    = all.n_head_kv*all.n_rows;             // of a stream
+    const int64_t n_parts  = dst->ne[3]*all.n_parts;
+    const int64_t n_ranges = all.max_ranges();
+    const int64_t n_heads  = all.has_few_rows ? 1 : all.n_head_kv; // pieces of a range
 
     float * base = (float *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN*sizeof(float));
-    float * work = base + GGML_PAD(h2o_decode_states_size(all, n_streams), H2O_ALIGN) + params->ith*h2o_decode_thread_size(all);
+    float * work = base + GGML_PAD(h2o_decode_states_size(all, dst->ne[3]), H2O_ALIGN) + params->ith*h2o_decode_thread_size(all);
 
-    int64_t n_kv[GGML_H2O_DECODE_MAX];
-    for (int64_t s = 0; s < n_streams; ++s) {
-        n_kv[s] = h2o_decode_n_tiled(h2o_decode_op(dst, s, all.n_kv));
+    int32_t n_kv[GGML_H2O_DECODE_MAX];
+    for (int64_t i = 0; i < n_parts; ++i) {
+        n_kv[i] = h2o_decode_n_tiled(h2o_decode_op(dst, i, all.n_kv));
     }
-    const auto states_of = [&](int64_t s) { return base + s*n_ranges*all.size_state(); };
+    const auto states_of = [&](int64_t part) { return base + part*n_ranges*all.size_state(); };
 
     const auto h2o_decode_tiles = h2o_decode_amx_supported(all) ? h2o_decode_amx : h2o_decode_many;
 
-    h2o_share_out(params, n_streams*n_ranges*n_heads, [&](int64_t i) {
-        const int64_t stream = i/(n_ranges*n_heads);
-        const int64_t range  = i/n_heads%n_ranges;
-        const int64_t ih     = i%n_heads;
+    h2o_share_out(params, n_parts*n_ranges*n_heads, [&](int64_t i) {
+        const int64_t part  = i/(n_ranges*n_heads);
+        const int64_t range = i/n_heads%n_ranges;
+        const int64_t ih    = i%n_heads;
 
-        const h2o_decode_op op(dst, stream, n_kv[stream]);
+        const h2o_decode_op op(dst, part, n_kv[part]);
         if (range >= op.n_ranges) {
             return;
         }
-        const h2o_decode_state state = op.state(states_of(stream), range).from(ih*op.n_rows, op.ld_v);
+        const h2o_decode_state state = op.state(states_of(part), range).from(ih*op.n_rows, op.ld_v);
 
         if (op.has_few_rows) {
-            h2o_decode_begin(op, state, n_rows);
+            h2o_decode_begin(op, state, op.n_head_kv*op.n_rows);
             h2o_decode_few(op, work, range, state);
         } else {
-
             h2o_decode_begin(op, state, op.n_rows);
             h2o_decode_tiles(op, work, ih, range, state);
         }
     });
     ggml_barrier(params->threadpool);
 
-    for (int64_t i = params->ith; i < n_streams*n_rows; i += params->nth) {
-        const int64_t stream = i/n_rows;
+    for (int64_t part = 0; part < n_parts; ++part) {
+        const h2o_decode_op op(dst, part, n_kv[part]);
 
-        h2o_decode_merge(h2o_decode_op(dst, stream, n_kv[stream]), states_of(stream), i%n_rows, dst);
+        for (int64_t i = params->ith; i < op.n_head_kv*op.n_rows; i += params->nth) {
+            h2o_decode_merge(op, states_of(part), i, dst);
+        }
     }
 }
 
