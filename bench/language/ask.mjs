@@ -1,7 +1,8 @@
 // One item in one setting: prefill, then a greedy answer.
 
-import { argmax, contextOptions } from '../quality/reader.mjs'
+import { argmax, contextOptions, logOf } from '../quality/reader.mjs'
 import { promptOf } from './chat.mjs'
+import { otherDense } from './settings.mjs'
 
 /**
  * @param {Context} ctx of open()  @param {ReturnType<typeof import('./items.mjs').makeItem>} item
@@ -34,14 +35,17 @@ export async function ask(ctx, item, place, chat) {
 }
 
 /**
- * Answers inside of a prompt: whether all of their tokens are the likeliest where they stand. The prompt is read in
- * calls of a few chunks, so that the logits of one call fit into memory: of the same chunks the sets are the same.
+ * Answers inside of a prompt: whether all of their tokens are the likeliest where they stand, and how likely they are.
+ * The prompt is read in calls of a few chunks, so that the logits of one call fit into memory: of the same chunks the
+ * sets are the same.
  *
  * @param {ReturnType<typeof import('./inside.mjs').makeInside>} item
- * @returns {Promise<{ answers: boolean[], seconds: number, tokens: number }>} seconds: of the whole prefill, with its logits
+ * @returns {Promise<{ answers: boolean[], logs: number[], seconds: number, tokens: number }>}
+ *   logs: log-probability of each answer. seconds: of the whole prefill, with its logits
  */
 export async function askInside(ctx, { ids, asks }) {
   const answers = asks.map(() => true)
+  const logs = asks.map(() => 0)
   const step = 3 * ctx.nUbatch
   let seconds = 0
   for (let from = 0; from < ids.length; ) {
@@ -59,12 +63,15 @@ export async function askInside(ctx, { ids, asks }) {
     for (const [n, { at, answer }] of asks.entries()) {
       for (const [i, token] of answer.entries()) {
         const place = at + i - 1
-        if (inside(place)) answers[n] &&= argmax(rowOf(logits, place - from, to - from)) === token
+        if (!inside(place)) continue
+        const row = rowOf(logits, place - from, to - from)
+        answers[n] &&= argmax(row) === token
+        logs[n] += logOf(row, token)
       }
     }
     from = to
   }
-  return { answers, seconds, tokens: ids.length }
+  return { answers, logs, seconds, tokens: ids.length }
 }
 
 /**
@@ -74,10 +81,11 @@ export async function askInside(ctx, { ids, asks }) {
  * @param {ReturnType<typeof import('./inside.mjs').makeInside>} item
  * @param {number} count  questions
  * @param {'end' | 'turn'} place  the end of the prompt, or a call of its own behind it
- * @returns {Promise<{ answers: boolean[], tokens: number }>}
+ * @returns {Promise<{ answers: boolean[], logs: number[], tokens: number }>}
  */
 export async function askAlone(ctx, { ids, asks }, count, place) {
   const answers = []
+  const logs = []
   for (const { from, at, answer } of asks.slice(-count)) {
     if (place === 'turn') await ctx.prefill(ids.slice(0, from), { logits: 'none' })
     const { logits } = await ctx.prefill(ids.slice(place === 'turn' ? from : 0, at), {
@@ -86,11 +94,11 @@ export async function askAlone(ctx, { ids, asks }, count, place) {
     })
     const rest = answer.slice(0, -1)
     const behind = rest.length > 0 ? (await ctx.prefill(rest, { append: true, logits: 'all' })).logits : null
-    answers.push(
-      answer.every((token, i) => argmax(i === 0 ? logits : rowOf(behind, i - 1, rest.length)) === token),
-    )
+    const rows = [logits, ...rest.map((_, i) => rowOf(behind, i, rest.length))]
+    answers.push(answer.every((token, i) => argmax(rows[i]) === token))
+    logs.push(answer.reduce((sum, token, i) => sum + logOf(rows[i], token), 0))
   }
-  return { answers, tokens: ids.length }
+  return { answers, logs, tokens: ids.length }
 }
 
 function rowOf(logits, i, n) {
@@ -100,7 +108,10 @@ function rowOf(logits, i, n) {
 
 /** A context for one setting and length; without a setting it is dense. */
 export function open(api, model, setting, length, threads) {
+  const common = { model, nCtx: length, threads }
   return api.createContext(
-    contextOptions(setting, { model, nCtx: length, threads, flashAttn: setting ? 'off' : 'auto' }),
+    setting && setting !== otherDense
+      ? contextOptions(setting, { ...common, flashAttn: 'off' })
+      : contextOptions(null, { ...common, flashAttn: 'auto', upstreamProducts: setting === otherDense }),
   )
 }

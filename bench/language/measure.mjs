@@ -7,16 +7,17 @@ import { places } from './chat.mjs'
 import { insideTasks, makeInside } from './inside.mjs'
 import { makeItem } from './items.mjs'
 import { kinds, predict, windows } from './predict.mjs'
-import { settings as allSettings } from './settings.mjs'
+import { settings as allSettings, otherDense } from './settings.mjs'
 
 /** A task that dense attention gets right less often says nothing of sparse attention. */
 export const ABLE = 0.5
 
 /**
  * @param {typeof import('../../dist/index.js')} api
- * @param {{ file: string, chat: string, lengths: number[], tasks: string[], items: number, inside: number, alone: number, windows: number, settings: string[], seed: number, threads: number }} options
+ * @param {{ file: string, chat: string, lengths: number[], tasks: string[], items: number, inside: number, alone: number, windows: number, settings: string[], otherDense: boolean, seed: number, threads: number }} options
  *   items: of each task and length; inside: prompts with questions inside, of each kind and length; alone: of the
- *   questions of each such prompt, how many are asked alone; windows: of each kind of text and length
+ *   questions of each such prompt, how many are asked alone; otherDense: inside and alone also by dense attention of
+ *   another rounding; windows: of each kind of text and length
  * @param {import('./journal.mjs').Journal} journal
  */
 export async function measure(api, options, journal, say) {
@@ -46,7 +47,10 @@ export async function measure(api, options, journal, say) {
     return {
       description: model.description,
       books: library.map(({ texts, ...book }) => book),
-      settings: settings.map((one) => ({ ...one, key: keyOf(one) })),
+      settings: [...(options.otherDense ? [otherDense] : []), ...settings].map((one) => ({
+        ...one,
+        key: keyOfAny(one),
+      })),
       rows,
       predictions,
     }
@@ -120,8 +124,13 @@ async function askAllInside(api, model, library, length, settings, options, jour
     ),
   )
   const rows = []
-  for (const setting of [null, ...settings.filter(({ inside }) => inside)]) {
-    const label = setting ? keyOf(setting) : 'dense'
+  const asked = [
+    null,
+    ...(options.otherDense ? [otherDense] : []),
+    ...settings.filter(({ inside }) => inside),
+  ]
+  for (const setting of asked) {
+    const label = keyOfAny(setting)
     let context
     for (const item of items) {
       const what = { task: item.task, length, place: 'inside', setting: label, index: item.index }
@@ -137,27 +146,25 @@ async function askAllInside(api, model, library, length, settings, options, jour
     await context?.dispose()
   }
   if (options.alone > 0) {
-    const dense = new Map(
-      rows.filter(({ setting }) => setting === 'dense').map((row) => [keyOfItem(row), row]),
-    )
-    rows.push(...(await askAllAlone(api, model, items, dense, length, settings, options, journal, say)))
+    rows.push(...(await askAllAlone(api, model, items, rows, length, settings, options, journal, say)))
   }
   return rows
 }
 
-const keyOfItem = ({ task, index }) => `${task}/${index}`
+const keyOfAny = (setting) => (!setting ? 'dense' : setting === otherDense ? setting.label : keyOf(setting))
 
 /**
  * The last questions of these prompts, each alone. Dense attention says of them what it says inside: it sees nothing
  * of what follows.
  */
-async function askAllAlone(api, model, items, dense, length, settings, options, journal, say) {
+async function askAllAlone(api, model, items, inside, length, settings, options, journal, say) {
   const rows = []
   for (const place of ['end', 'turn']) {
-    for (const item of items) {
-      const { answers } = dense.get(keyOfItem(item))
-      const what = { task: item.task, length, place: `${place}-alone`, setting: 'dense', index: item.index }
-      rows.push(rowOf(what, { answers: answers.slice(-options.alone), seconds: 0, tokens: item.ids.length }))
+    for (const row of inside.filter(({ setting }) => ['dense', otherDense.label].includes(setting))) {
+      const last = (some) => some.slice(-options.alone)
+      rows.push(
+        rowOf({ ...row, place: `${place}-alone` }, { answers: last(row.answers), logs: last(row.logs) }),
+      )
     }
     for (const setting of settings.filter(({ alone }) => alone)) {
       let context

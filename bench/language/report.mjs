@@ -1,6 +1,6 @@
 // A result as Markdown.
 
-import { mean } from '../../dist/cli/statistics.js'
+import { Mean, mean } from '../../dist/cli/statistics.js'
 import { wilson } from '../quality/interval.mjs'
 import { ascending, unique } from '../quality/look-up.mjs'
 import { list, table } from '../quality/markdown.mjs'
@@ -20,6 +20,9 @@ const MANY = new Set(['inside', 'end-alone', 'turn-alone'])
 
 const TIMES = '## Time of a prefill\n\nSeconds to the first token, median over the items above.'
 
+const LOGS =
+  '## How likely answers are\n\nMean log-probability of all answers above, found or not, less that of dense, with its standard error: a bias shows here before answers are lost.'
+
 const PREDICTIONS =
   '## Predictions\n\nMeans over windows of perplexity relative to dense, with their standard error; KL divergence of the prompt; the share of likeliest tokens that are the same.'
 
@@ -37,6 +40,7 @@ export function markdown(result) {
     ]),
     `## Tasks\n\nAnswers found of those asked for, with Wilson's 95 % interval in per cent; then how many that dense finds were lost, and how many were won that it does not find. Tasks of which dense finds less than ${100 * ABLE} % are not scored where a question stands alone.`,
     ...Object.keys(WHERE).flatMap((place) => taskTables(result, place)),
+    ...(result.rows.some(({ logs }) => logs) ? [LOGS, logTable(result)] : []),
     ...(result.rows.some(({ place }) => place === 'end') ? [TIMES, timeTable(result)] : []),
     ...(result.predictions.length === 0 ? [] : [PREDICTIONS, predictionTable(result)]),
   ]
@@ -83,12 +87,15 @@ function cell(rows, setting, isOf) {
   return `${counts(of(setting))}, −${lost} +${won}`
 }
 
-/** Of the same questions. */
-function lostAndWon(dense, own) {
-  const pairs = dense.flatMap(({ task, index, answers }) => {
-    const other = own.find((row) => row.task === task && row.index === index)
-    return answers.map((right, i) => [right, other.answers[i]])
+/** What dense and another setting have of the same questions. */
+const pairsOf = (dense, own, what) =>
+  dense.flatMap((row) => {
+    const other = own.find(({ task, index }) => row.task === task && row.index === index)
+    return row[what].map((one, i) => [one, other[what][i]])
   })
+
+function lostAndWon(dense, own) {
+  const pairs = pairsOf(dense, own, 'answers')
   return {
     lost: pairs.filter(([dense, own]) => dense && !own).length,
     won: pairs.filter(([dense, own]) => !dense && own).length,
@@ -100,6 +107,23 @@ function counts(rows) {
   const [right, n] = [sum(rows, 'right'), sum(rows, 'n')]
   const { low, high } = wilson(right, n)
   return `${right}/${n} (${(100 * low).toFixed(0)}–${(100 * high).toFixed(0)})`
+}
+
+function logTable({ rows, ...result }) {
+  const some = rows.filter(({ logs }) => logs)
+  const others = columns(result).filter(({ key }) => key !== 'dense')
+  const lines = unique(some.map(({ place, length }) => `${place}, ${length}`)).map((line) => {
+    const of = (key) => some.filter((row) => `${row.place}, ${row.length}` === line && row.setting === key)
+    return [line, ...others.map(({ key }) => (of(key).length > 0 ? difference(of('dense'), of(key)) : ''))]
+  })
+  return table(['', ...others.map(({ label }) => label)], lines)
+}
+
+function difference(dense, own) {
+  const all = new Mean()
+  for (const [of, other] of pairsOf(dense, own, 'logs')) all.add(other - of)
+  const { value, uncertainty } = all.estimate
+  return `${value.toFixed(4)} ± ${uncertainty.toFixed(4)}`
 }
 
 function timeTable({ rows, ...result }) {

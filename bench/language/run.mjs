@@ -21,7 +21,7 @@ import { tasks } from './ruler.mjs'
 import { settings } from './settings.mjs'
 
 /** Of what the items and windows are: one more where what they hold changes. */
-const ITEMS = 5
+const ITEMS = 6
 
 const labels = (some) => some.map(({ label }) => label).join(';')
 const byDefault = labels(settings.filter(({ onDemand }) => !onDemand))
@@ -35,6 +35,7 @@ const HELP = `usage: npm run quality:language -- [options]
   --items N         of each task and length (10)
   --inside N        prompts with questions inside, of each kind and length (2; ${insideTasks.map(({ name }) => name).join(', ')})
   --alone N         questions of each such prompt that are asked alone, too: at its end, and in a turn behind it (0)
+  --rounding        these questions also by llama.cpp's own products and attention, dense: what rounding alone changes
   --windows N       of each kind of text (${kinds.join(', ')}) and length, for perplexities (10)
   --settings LIST   what is compared with dense (${byDefault}); or
                     ${onDemand}
@@ -55,6 +56,7 @@ await main(async () => {
       items: { type: 'string', default: '10' },
       inside: { type: 'string', default: '2' },
       alone: { type: 'string', default: '0' },
+      rounding: { type: 'boolean', default: false },
       windows: { type: 'string', default: '10' },
       settings: { type: 'string', default: byDefault },
       seed: { type: 'string', default: '1' },
@@ -73,6 +75,7 @@ await main(async () => {
     items: count('--items', values.items, 1),
     inside: count('--inside', values.inside, 0),
     alone: count('--alone', values.alone, 0),
+    otherDense: values.rounding,
     windows: count('--windows', values.windows, 0),
     settings: values.settings.split(';').map(settingNamed),
     seed: count('--seed', values.seed, 0),

@@ -27,3 +27,6 @@ export const settings = [
     onDemand: true,
   })),
 ]
+
+/** By llama.cpp's own products and attention: how much rounding alone takes from dense. */
+export const otherDense = { label: "dense by llama.cpp's products" }

@@ -1,8 +1,8 @@
 // A context that reads a text and is asked about it, in one setting.
 
-/** @param {Context} ctx as the API makes it  @param {Setting | null} setting null: dense */
-export function contextOptions(setting, { model, nCtx, threads, flashAttn }) {
-  const common = { model, nCtx, nThreads: threads, nThreadsBatch: threads, flashAttn }
+/** @param {Setting | null} setting null: dense */
+export function contextOptions(setting, { model, nCtx, threads, flashAttn, upstreamProducts = false }) {
+  const common = { model, nCtx, nThreads: threads, nThreadsBatch: threads, flashAttn, upstreamProducts }
   if (!setting) return { ...common, nBatch: 4096, nUbatch: 512, h2o: /** @type {false} */ (false) }
   const { S, schedule, select, local, heavy, denseTail = 0 } = setting
   const h2o = { schedule, select, local, heavy, denseTail }
@@ -88,6 +88,12 @@ export class Reader {
     const likeliest = (i) => argmax(logits.subarray(i * nVocab, (i + 1) * nVocab))
     return asks.map(({ at, answer }) => answer.every((token, i) => likeliest(at + i - 1) === token))
   }
+}
+
+/** Log-probability of a token. */
+export function logOf(logits, token) {
+  const most = logits[argmax(logits)]
+  return logits[token] - most - Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0))
 }
 
 /** The lowest of the largest. */

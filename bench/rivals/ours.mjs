@@ -1,6 +1,7 @@
 // h2o-llama as a contender, in this process.
 
 import { createContext } from '../../dist/index.js'
+import { logOf } from '../quality/reader.mjs'
 
 /** @param {import('../../dist/index.js').ContextOptions['h2o']} h2o */
 export async function openOurs(h2o, { model, longest, threads }) {
@@ -25,16 +26,8 @@ export async function openOurs(h2o, { model, longest, threads }) {
       await ctx.truncate(0)
       const { logits } = await ctx.prefill(ids, { logits: 'all' })
       const width = logits.length / ids.length
-      return ids.slice(1).map((token, i) => logprobOf(token, logits.subarray(i * width, (i + 1) * width)))
+      return ids.slice(1).map((token, i) => logOf(logits.subarray(i * width, (i + 1) * width), token))
     },
     close: () => ctx.dispose(),
   }
-}
-
-function logprobOf(token, row) {
-  let most = -Infinity
-  for (const logit of row) if (logit > most) most = logit
-  let sum = 0
-  for (const logit of row) sum += Math.exp(logit - most)
-  return row[token] - most - Math.log(sum)
 }
