@@ -94,7 +94,7 @@ export async function askAlone(ctx, { ids, asks }, count, place) {
     })
     const rest = answer.slice(0, -1)
     const behind = rest.length > 0 ? (await ctx.prefill(rest, { append: true, logits: 'all' })).logits : null
-    const rows = [logits, ...rest.map((_, i) => rowOf(behind, i, rest.length))]
+    const rows = [logits, ...Array.from(rest, (_, i) => rowOf(behind, i, rest.length))]
     answers.push(answer.every((token, i) => argmax(rows[i]) === token))
     logs.push(answer.reduce((sum, token, i) => sum + logOf(rows[i], token), 0))
   }
