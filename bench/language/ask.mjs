@@ -108,10 +108,11 @@ function rowOf(logits, i, n) {
 
 /** A context for one setting and length; without a setting it is dense. */
 export function open(api, model, setting, length, threads) {
-  const common = { model, nCtx: length, threads }
+  const sparse = setting === otherDense ? null : setting
   return api.createContext(
-    setting && setting !== otherDense
-      ? contextOptions(setting, { ...common, flashAttn: 'off' })
-      : contextOptions(null, { ...common, flashAttn: 'auto', upstreamProducts: setting === otherDense }),
+    contextOptions(sparse, {
+      ...{ model, nCtx: length, threads, flashAttn: sparse ? 'off' : 'auto' },
+      upstreamProducts: setting === otherDense,
+    }),
   )
 }

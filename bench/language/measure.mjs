@@ -47,7 +47,7 @@ export async function measure(api, options, journal, say) {
     return {
       description: model.description,
       books: library.map(({ texts, ...book }) => book),
-      settings: [...(options.otherDense ? [otherDense] : []), ...settings].map((one) => ({
+      settings: [...others(options), ...settings].map((one) => ({
         ...one,
         key: keyOfAny(one),
       })),
@@ -124,11 +124,7 @@ async function askAllInside(api, model, library, length, settings, options, jour
     ),
   )
   const rows = []
-  const asked = [
-    null,
-    ...(options.otherDense ? [otherDense] : []),
-    ...settings.filter(({ inside }) => inside),
-  ]
+  const asked = [null, ...others(options), ...settings.filter(({ inside }) => inside)]
   for (const setting of asked) {
     const label = keyOfAny(setting)
     let context
@@ -150,6 +146,9 @@ async function askAllInside(api, model, library, length, settings, options, jour
   }
   return rows
 }
+
+/** What is dense beside the base. */
+const others = (options) => (options.otherDense ? [otherDense] : [])
 
 const keyOfAny = (setting) => (!setting ? 'dense' : setting === otherDense ? setting.label : keyOf(setting))
 

@@ -174,6 +174,7 @@ void h2o_decode_few(const h2o_decode_op & op, float * work, int64_t range, h2o_d
         });
     }
 
+    state.begin(op.n_head_kv*op.n_rows, op.ld_v);
     h2o_decode_seen seen(op, w.mask);
 
     for (int64_t key = range*op.n_range; key < std::min(op.n_kv, (range + 1)*op.n_range); key += H2O_DECODE_TILE) {

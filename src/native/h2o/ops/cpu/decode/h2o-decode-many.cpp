@@ -106,6 +106,7 @@ void h2o_decode_many(const h2o_decode_op & op, float * work, int64_t ih, int64_t
         h2o_pack_queries(w.q + row0*op.d_k, n_cols, op.d_k, n_rows, op.p.scale, [&](int64_t i) { return op.query(ih, row0 + i); });
     });
 
+    state.begin(op.n_rows, op.ld_v);
     h2o_decode_seen seen(op, w.mask);
 
     for (int64_t key = range*op.n_range; key < std::min(op.n_kv, (range + 1)*op.n_range); key += H2O_DECODE_TILE) {

@@ -11,6 +11,7 @@
 #include "../../ggml-h2o.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 // keys that are looked at together
@@ -36,6 +37,13 @@ struct h2o_decode_state {
     float * sum; // [n]
 
     h2o_decode_state from(int64_t row, int64_t ld_v) const { return { o + row*ld_v, max + row, sum + row }; }
+
+    // n rows that have seen no key
+    void begin(int64_t n, int64_t ld_v) const {
+        std::fill(o,   o   + n*ld_v, 0.0f);
+        std::fill(max, max + n,      -INFINITY);
+        std::fill(sum, sum + n,      0.0f);
+    }
 };
 
 // What is done for one part of the tokens of a stream.

@@ -36,12 +36,6 @@ static int64_t h2o_decode_thread_size(const h2o_decode_op & op) {
                                            h2o_decode_many_work_size(op), H2O_ALIGN);
 }
 
-static void h2o_decode_begin(const h2o_decode_op & op, h2o_decode_state state, int64_t n_rows) {
-    std::fill(state.o,   state.o   + n_rows*op.ld_v, 0.0f);
-    std::fill(state.max, state.max + n_rows,         -INFINITY);
-    std::fill(state.sum, state.sum + n_rows,         0.0f);
-}
-
 // the output of one row of all KV heads' rows of a part
 static void h2o_decode_merge(const h2o_decode_op & op, float * states, int64_t at, ggml_tensor * dst) {
     const int64_t head  = at/op.n_rows*op.n_group + at%op.n_group;
@@ -111,10 +105,8 @@ void h2o_forward_decode(const ggml_compute_params * params, ggml_tensor * dst) {
         const h2o_decode_state state = op.state(states_of(part), range).from(ih*op.n_rows, op.ld_v);
 
         if (op.has_few_rows) {
-            h2o_decode_begin(op, state, op.n_head_kv*op.n_rows);
             h2o_decode_few(op, work, range, state);
         } else {
-            h2o_decode_begin(op, state, op.n_rows);
             h2o_decode_tiles(op, work, ih, range, state);
         }
     });
