@@ -17,7 +17,7 @@ static void test_random_case(test_random & rnd, int n_threads) {
     const int pos       = rnd.pick<int>({ rnd.integer(1, 300), 64*rnd.integer(1, 20), 256*rnd.integer(1, 5), rnd.integer(1000, 3000) }); // 32 pages and more
     const int n_local   = rnd.integer(0, 2) ? rnd.integer(0, std::min(pos - 1, 300)) : 0;
     const int n_heavy   = rnd.pick<int>({ rnd.integer(1, 8), rnd.integer(8, 100), rnd.integer(200, 800) });
-    const int n_queries = rnd.integer(1, 150);
+    const int n_queries = rnd.integer(0, 7) ? rnd.integer(1, 150) : rnd.integer(500, 1100); // blocks that search together, and more
 
     test_h2o_query query(type, d, n_group, n_head, n_queries, pos, n_local, n_heavy, kind);
     test_run(query, n_threads);

@@ -12,7 +12,8 @@ set(H2O_SOURCES
     ${H2O_DIR}/ops/cpu/h2o-query.cpp
     ${H2O_DIR}/ops/cpu/h2o-query-channels.cpp
     ${H2O_DIR}/ops/cpu/h2o-query-score.cpp
-    ${H2O_DIR}/ops/cpu/h2o-query-products.cpp
+    ${H2O_DIR}/ops/cpu/h2o-query-means.cpp
+    ${H2O_DIR}/ops/cpu/h2o-query-need.cpp
     ${H2O_DIR}/ops/cpu/h2o-query-search.cpp
     ${H2O_DIR}/ops/cpu/h2o-select.cpp
     ${H2O_DIR}/ops/cpu/decode/h2o-decode-amx.cpp

@@ -14,6 +14,10 @@
 #include <algorithm>
 #include <cstdint>
 
+// blocks of a head whose needy queries search together, and the rows that these are
+static constexpr int64_t H2O_NEEDY_BLOCKS = 8;
+static constexpr int64_t H2O_NEEDY_ROWS   = H2O_NEEDY_BLOCKS*GGML_H2O_NEEDY;
+
 // how keys are scored one by one
 enum h2o_scoring {
     H2O_SCORING_F32,
@@ -55,10 +59,17 @@ static inline bool h2o_searches_in_tiles(int64_t d, h2o_scoring scoring) {
 #endif
 }
 
+// queries [begin, begin + n) of a head
+struct h2o_query_block {
+    int64_t ih;
+    int64_t begin;
+    int64_t n;
+};
+
 struct h2o_query_op {
     explicit h2o_query_op(const ggml_tensor * dst) :
         p(*ggml_h2o_get_query_params(dst)),
-        q(dst->src[0]), lse(dst->src[1]), k(dst->src[2]), pages(dst->src[3]), landmarks(dst->src[4]),
+        sets(dst), q(dst->src[0]), lse(dst->src[1]), k(dst->src[2]), pages(dst->src[3]), landmarks(dst->src[4]),
         d(q->ne[0]), n_head(q->ne[1]), n_group(n_head/k->ne[2]), n_queries(q->ne[2]), n_blocks(dst->ne[2]),
         n_set(dst->ne[0]),
         n_searched(p.n_picked*GGML_H2O_PAGE + p.n_cand - p.n_pages*GGML_H2O_PAGE),
@@ -68,6 +79,7 @@ struct h2o_query_op {
 
     const ggml_h2o_query_params & p;
 
+    const ggml_tensor * sets;
     const ggml_tensor * q;
     const ggml_tensor * lse;
     const ggml_tensor * k;
@@ -86,28 +98,27 @@ struct h2o_query_op {
     const bool        tiles;
     const int64_t     n_channels; // of d, that a key is scored by
 
-    // columns of needy queries
-    int64_t n_needy_cols() const { return GGML_PAD(GGML_H2O_NEEDY, tiles ? 32 : H2O_COL_STEP); }
+    // rows that products take of the pages' means, and columns of the landmarks
+    int64_t n_mean_rows()     const { return tiles ? GGML_PAD(p.n_pages, 32) : p.n_pages; }
+    int64_t n_landmark_cols() const { return GGML_PAD(p.n_landmarks, H2O_PANEL); }
 
-    // rows that products take of n
-    int64_t n_rows(int64_t n) const { return tiles ? GGML_PAD(n, 32) : n; }
-
-    // bytes that all threads share, of one KV head at a time: keys of the candidates as they are scored, landmarks, and
-    // where they are split the means of pages
-    int64_t n_keys()         const { return GGML_PAD(p.n_cand, GGML_H2O_PAGE); }
-    size_t  size_rows()      const { return n_keys()*n_channels*(scoring == H2O_SCORING_F32 ? sizeof(float) : sizeof(int8_t)); }
-    size_t  size_scales()    const { return n_keys()*sizeof(h2o_int8_scale); }
-    size_t  size_landmarks() const { return GGML_PAD(n_rows(p.n_landmarks)*d*sizeof(float), align); }
-    size_t  size_pages()     const { return tiles ? GGML_PAD(n_rows(p.n_pages)*d*sizeof(float), align) : 0; }
-    size_t  size_shared()    const { return size_rows() + size_scales() + size_landmarks() + size_pages(); }
+    // bytes that all threads share, of one KV head at a time: keys of the candidates as they are scored, the pages whose
+    // means they are less, landmarks, and where they are split the means of pages
+    int64_t n_keys()          const { return GGML_PAD(p.n_cand, GGML_H2O_PAGE); }
+    size_t  size_rows()       const { return n_keys()*n_channels*(scoring == H2O_SCORING_F32 ? sizeof(float) : sizeof(int8_t)); }
+    size_t  size_scales()     const { return n_keys()*sizeof(h2o_int8_scale); }
+    size_t  size_mean_pages() const { return GGML_PAD(n_keys()/GGML_H2O_PAGE*sizeof(int32_t), align); }
+    size_t  size_landmarks()  const { return n_landmark_cols()*d*sizeof(float); }
+    size_t  size_means()      const { return tiles ? n_mean_rows()*d*sizeof(float) : 0; }
+    size_t  size_shared()     const { return size_rows() + size_scales() + size_mean_pages() + size_landmarks() + size_means(); }
 
     // floats per thread
-    int64_t size_queries() const { return d*H2O_PANEL; }
-    int64_t size_scaled()  const { return GGML_H2O_BLOCK*d; }
-    int64_t size_part()    const { return n_channels + 16; } // whole vectors are stored
-    int64_t size_means()   const { return n_rows(p.n_pages)*H2O_PANEL; }
-    int64_t size_logits()  const {
-        return std::max<int64_t>(GGML_PAD(n_searched, GGML_H2O_PAGE)*H2O_PANEL, n_rows(p.n_landmarks)*n_needy_cols());
+    int64_t size_queries()     const { return d*H2O_PANEL; }
+    int64_t size_scaled()      const { return GGML_H2O_BLOCK*d; }
+    int64_t size_part()        const { return n_channels + 16; } // whole vectors are stored
+    int64_t size_mean_logits() const { return n_mean_rows()*H2O_PANEL; }
+    int64_t size_logits()      const {
+        return std::max<int64_t>(GGML_PAD(n_searched, GGML_H2O_PAGE)*H2O_PANEL, n_landmark_cols()*H2O_NEEDY_ROWS);
     }
 
     int64_t n_searched_pages() const { return (n_searched + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE; }
@@ -115,7 +126,7 @@ struct h2o_query_op {
 
     size_t size_thread() const {
         const size_t n =
-            (size_queries() + size_scaled() + size_part() + size_means() + size_logits())*sizeof(float) +
+            (size_queries() + size_scaled() + size_part() + size_mean_logits() + size_logits())*sizeof(float) +
             n_ranked()*(sizeof(float) + 2*sizeof(int32_t)) + (n_searched_pages() + n_channels)*sizeof(int32_t) +
             d/16*sizeof(uint16_t);
 
@@ -125,6 +136,16 @@ struct h2o_query_op {
     static constexpr size_t align = 64; // of the memory of a thread
 
     int64_t kv_head(int64_t ih) const { return ih/n_group; }
+
+    h2o_query_block block(int64_t ih, int64_t ib) const {
+        const int64_t begin = ib*GGML_H2O_BLOCK;
+
+        return { ih, begin, std::min<int64_t>(GGML_H2O_BLOCK, n_queries - begin) };
+    }
+
+    int32_t * set_at(int64_t ih, int64_t ib) const {
+        return (int32_t *) ((char *) sets->data + ih*sets->nb[1] + ib*sets->nb[2]);
+    }
 
     const int32_t * landmarks_of(int64_t ih_kv) const {
         return (const int32_t *) ((const char *) landmarks->data + ih_kv*landmarks->nb[1]);
@@ -136,6 +157,9 @@ struct h2o_query_op {
 
         return std::lower_bound(at, at + p.n_landmarks, p.n_cand) - at;
     }
+
+    // members of a set that needy queries choose, the first ones while it is made
+    int64_t n_by_need(int64_t ih_kv) const { return std::min<int64_t>(p.n_by_need, n_landmarks_of(ih_kv)); }
 
     const float * pages_of(int64_t ih_kv) const {
         return (const float *) ((const char *) pages->data + ih_kv*pages->nb[2]);
@@ -162,16 +186,18 @@ struct h2o_query_op {
 // of one KV head: what all searches of its keys share
 struct h2o_query_keys {
     h2o_query_keys(const h2o_query_op & op, const ggml_compute_params * params) {
-        rows      = (char *) GGML_PAD((uintptr_t) params->wdata, h2o_query_op::align);
-        scales    = (h2o_int8_scale *) (rows + op.size_rows());
-        landmarks = (float *) ((char *) scales + op.size_scales());
-        pages     = (float *) ((char *) landmarks + op.size_landmarks());
+        rows       = (char *) GGML_PAD((uintptr_t) params->wdata, h2o_query_op::align);
+        scales     = (h2o_int8_scale *) (rows + op.size_rows());
+        mean_pages = (int32_t *) ((char *) scales + op.size_scales());
+        landmarks  = (float *) ((char *) mean_pages + op.size_mean_pages());
+        means      = (float *) ((char *) landmarks + op.size_landmarks());
     }
 
-    char           * rows;      // [n_keys][n_channels], as h2o_scoring has them
-    h2o_int8_scale * scales;    // [n_keys], of H2O_SCORING_INT8
-    float          * landmarks; // [n_landmarks][d], where op.tiles as h2o_keep_row leaves them
-    float          * pages;     // [n_pages][d], where op.tiles, likewise
+    char           * rows;       // [n_keys][n_channels], as h2o_scoring has them
+    h2o_int8_scale * scales;     // [n_keys], of H2O_SCORING_INT8
+    int32_t        * mean_pages; // [n_keys/GGML_H2O_PAGE] h2o_page_of_mean, of H2O_SCORING_INT8
+    float          * landmarks;  // as h2o_pack_landmarks leaves them
+    float          * means;      // [n_pages][d] as h2o_keep_mean leaves them, where op.tiles
 };
 
 struct h2o_query_work {
@@ -183,7 +209,7 @@ struct h2o_query_work {
         scaled   = queries + op.size_queries();
         part     = scaled  + op.size_scaled();
         means    = part    + op.size_part();
-        logits   = means   + op.size_means();
+        logits   = means   + op.size_mean_logits();
         scores   = logits  + op.size_logits();
         keys     = (int32_t *) (scores + op.n_ranked());
         best     = keys  + op.n_ranked();
@@ -203,11 +229,4 @@ struct h2o_query_work {
     int32_t  * pages;    // that are searched key by key; the last may be none but what is left behind all whole ones
     int32_t  * channels; // [n_channels] of the KV head, ascending
     uint16_t * masks;    // [d/16] the same, bits of sixteen channels each
-};
-
-// queries [begin, begin + n) of a head
-struct h2o_query_block {
-    int64_t ih;
-    int64_t begin;
-    int64_t n;
 };

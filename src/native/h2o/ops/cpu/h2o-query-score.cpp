@@ -42,9 +42,12 @@ void h2o_round_keys(
     for (int64_t page = begin; page < end; ++page) {
         const float * mean = nullptr;
 #ifdef H2O_HAS_INT8_SEARCH
-        const int64_t of = op.scoring == H2O_SCORING_INT8 ? h2o_page_of_mean(op, ih_kv, page) : -1;
+        if (op.scoring == H2O_SCORING_INT8) {
+            const int64_t of = h2o_page_of_mean(op, ih_kv, page);
 
-        mean = of < 0 ? nullptr : op.pages_of(ih_kv) + of*op.d;
+            keys.mean_pages[page] = of;
+            mean = of < 0 ? nullptr : op.pages_of(ih_kv) + of*op.d;
+        }
 #endif
         const int64_t first = page*GGML_H2O_PAGE;
         const int64_t last  = std::min<int64_t>(first + GGML_H2O_PAGE, op.p.n_cand);
@@ -80,7 +83,7 @@ static void h2o_score_f32(
 
 #ifdef H2O_HAS_INT8_SEARCH
 static void h2o_score_int8(
-        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, int64_t ih_kv, h2o_column_sums & sums) {
+        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, h2o_column_sums & sums) {
     static const float zeros[H2O_PANEL] = {};
 
     const int64_t n = op.n_channels;
@@ -109,7 +112,7 @@ static void h2o_score_int8(
     for (int64_t i = 0; i < op.n_searched_pages(); ++i) {
         const int64_t page  = w.pages[i];
         const int64_t first = page*GGML_H2O_PAGE;
-        const int64_t of    = h2o_page_of_mean(op, ih_kv, page);
+        const int64_t of    = keys.mean_pages[page];
         const float * base  = of < 0 ? zeros : w.means + of*H2O_PANEL;
 
         if (op.tiles && i + 1 < op.n_searched_pages()) { // pages lie apart
@@ -123,13 +126,11 @@ static void h2o_score_int8(
 #endif
 
 void h2o_score_searched(
-        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, int64_t ih_kv, h2o_column_sums & sums) {
-    GGML_UNUSED(ih_kv);
-
+        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, h2o_column_sums & sums) {
     switch (op.scoring) {
         case H2O_SCORING_F32:   h2o_score_f32  (op, keys, w, sums); break;
 #ifdef H2O_HAS_INT8_SEARCH
-        case H2O_SCORING_INT8:  h2o_score_int8 (op, keys, w, ih_kv, sums); break;
+        case H2O_SCORING_INT8:  h2o_score_int8 (op, keys, w, sums); break;
 #endif
         default: GGML_ABORT("unknown scoring of GGML_H2O_OP_QUERY");
     }

@@ -1,6 +1,6 @@
 #include "h2o-query-search.h"
 
-#include "h2o-query-products.h"
+#include "h2o-query-means.h"
 #include "h2o-query-score.h"
 
 #include <cmath>
@@ -31,9 +31,7 @@ static void h2o_find_searched(
     int64_t    n_picked     = op.p.n_pages;
 
     if (!searches_all || op.scoring == H2O_SCORING_INT8) {
-        const float * pages = op.tiles ? keys.pages : op.pages_of(op.kv_head(b.ih));
-
-        h2o_multiply_rows(op, w, { pages, op.p.n_pages }, op.p.n_pages, H2O_PANEL, w.means);
+        h2o_multiply_means(op, keys, w, op.kv_head(b.ih));
     }
     if (!searches_all) {
         n_picked = h2o_pick_pages(op, w, b);
@@ -45,12 +43,16 @@ static void h2o_find_searched(
     }
 }
 
-// keys that some query of the block gives the least share, but never none
-static int64_t h2o_count_wanted(const h2o_query_op & op, const h2o_query_work & w) {
+// keys that some query of the block gives the least share, n_most of them and never none, into w.best
+static int64_t h2o_take_wanted(const h2o_query_op & op, const h2o_query_work & w, int64_t n_most) {
     int32_t least;
     h2o_order_keys(&op.p.least, 1, &least);
 
-    return std::max<int64_t>(h2o_count_from(w.keys, op.n_searched, least), 1);
+    const int64_t n_wanted = h2o_count_from(w.keys, op.n_searched, least);
+
+    return 0 < n_wanted && n_wanted <= n_most ?
+        h2o_take_from(w.keys, op.n_searched, least, n_wanted, w.best) :
+        h2o_take_best(w.keys, op.n_searched, std::min<int64_t>(n_most, std::max<int64_t>(n_wanted, 1)), w.best);
 }
 
 int64_t h2o_choose_by_all(
@@ -75,7 +77,7 @@ int64_t h2o_choose_by_all(
     h2o_column_sums sums;
     std::copy(near, near + H2O_PANEL, sums.max);
     std::fill(sums.sum, sums.sum + H2O_PANEL, 1.0f);
-    h2o_score_searched(op, keys, w, op.kv_head(b.ih), sums);
+    h2o_score_searched(op, keys, w, sums);
 
     for (int64_t i = 0; i < H2O_PANEL; ++i) {
         shift[i] = i < b.n ? -(sums.max[i] + logf(sums.sum[i])) : -INFINITY;
@@ -93,7 +95,7 @@ int64_t h2o_choose_by_all(
         }
     }
 
-    const int64_t n = h2o_take_best(w.keys, op.n_searched, std::min(op.n_set - n_taken, h2o_count_wanted(op, w)), w.best);
+    const int64_t n = h2o_take_wanted(op, w, op.n_set - n_taken);
     for (int64_t i = 0; i < n; ++i) {
         w.best[i] = w.pages[w.best[i]/GGML_H2O_PAGE]*GGML_H2O_PAGE + w.best[i]%GGML_H2O_PAGE;
     }

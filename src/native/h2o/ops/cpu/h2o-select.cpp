@@ -46,9 +46,10 @@ int64_t h2o_take_best(const int32_t * keys, int64_t n, int64_t n_take, int32_t *
     if (n_take == 0) {
         return 0;
     }
+    return h2o_take_from(keys, n, h2o_least_of_best(keys, n, n_take), n_take, out);
+}
 
-    const int32_t least = h2o_least_of_best(keys, n, n_take);
-
+int64_t h2o_take_from(const int32_t * keys, int64_t n, int32_t least, int64_t n_take, int32_t * out) {
     // the first of those that are as good as the least
     int64_t n_ties = n_take - (least == INT32_MAX ? 0 : h2o_count_from(keys, n, least + 1));
     int64_t n_out  = 0;

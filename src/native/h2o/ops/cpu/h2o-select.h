@@ -31,6 +31,9 @@ int32_t h2o_least_of_best(const int32_t * keys, int64_t n, int64_t n_take);
 // The n_take best of n keys, by index, ascending; ties go to the lower index. Returns how many these are.
 int64_t h2o_take_best(const int32_t * keys, int64_t n, int64_t n_take, int32_t * out);
 
+// The same where `least` is known: the largest key that n_take of n keys reach.
+int64_t h2o_take_from(const int32_t * keys, int64_t n, int32_t least, int64_t n_take, int32_t * out);
+
 // of so many candidates
 static inline size_t h2o_select_work_size(int64_t n) {
     return n*(sizeof(float) + 3*sizeof(int32_t));
