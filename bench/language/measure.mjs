@@ -47,10 +47,7 @@ export async function measure(api, options, journal, say) {
     return {
       description: model.description,
       books: library.map(({ texts, ...book }) => book),
-      settings: [...others(options), ...settings].map((one) => ({
-        ...one,
-        key: keyOfAny(one),
-      })),
+      settings: [...others(options), ...settings].map((one) => ({ ...one, key: keyOfAny(one) })),
       rows,
       predictions,
     }

@@ -49,10 +49,11 @@ static int64_t h2o_take_wanted(const h2o_query_op & op, const h2o_query_work & w
     h2o_order_keys(&op.p.least, 1, &least);
 
     const int64_t n_wanted = h2o_count_from(w.keys, op.n_searched, least);
+    const int64_t n_take   = std::min<int64_t>(n_most, std::max<int64_t>(n_wanted, 1));
 
-    return 0 < n_wanted && n_wanted <= n_most ?
-        h2o_take_from(w.keys, op.n_searched, least, n_wanted, w.best) :
-        h2o_take_best(w.keys, op.n_searched, std::min<int64_t>(n_most, std::max<int64_t>(n_wanted, 1)), w.best);
+    return n_take == n_wanted ?
+        h2o_take_from(w.keys, op.n_searched, least, n_take, w.best) :
+        h2o_take_best(w.keys, op.n_searched, n_take, w.best);
 }
 
 int64_t h2o_choose_by_all(
