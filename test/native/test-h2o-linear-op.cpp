@@ -36,8 +36,8 @@ static problem random_problem(
 }
 
 // Sums as large as they get: weights at the end of their range, but for one of 16, by activations that are all alike.
-static problem largest_problem(test_random & rnd, ggml_type type, float sign) {
-    problem p = random_problem(rnd, type, 512, 32, 70);
+static problem largest_problem(test_random & rnd, ggml_type type, float sign, int n_rows) {
+    problem p = random_problem(rnd, type, 512, 32, n_rows);
 
     for (size_t i = 0; i < p.x.size(); ++i) {
         p.x[i] = i/p.n_in % 2 ? 1.0f : -1.0f;
@@ -134,15 +134,19 @@ int main(int argc, char ** argv) {
             check(random_problem(rnd, type, rnd.integer(1, 800/n_in)*n_in, n_out, rnd.integer(64, 200)));
         }
         // ggml rounds these activations to themselves
-        check(largest_problem(rnd, type, 1.0f),  1e-5);
-        check(largest_problem(rnd, type, -1.0f), 1e-5);
+        for (const int n_rows : { 70, 300 }) {
+            check(largest_problem(rnd, type, 1.0f,  n_rows), 1e-5);
+            check(largest_problem(rnd, type, -1.0f, n_rows), 1e-5);
+        }
 
         // several panels of every dimension, more rows than are prepared at once, rows in two dimensions, few rows
         check(random_problem(rnd, type, 2304, 64, 70));
         check(random_problem(rnd, type, 256,  96, 1100));
-        if (type == GGML_TYPE_F16 || type == GGML_TYPE_BF16) { // in F32, which takes many rows: what no tile divides
-            check(random_problem(rnd, type, 520, 131, 530));
+        if (type == GGML_TYPE_F16 || type == GGML_TYPE_BF16) { // what no tile divides
+            check(random_problem(rnd, type, 517, 131, 130));
         }
+        // so many rows that some types go from 8 bits to 16: rows and outputs that no tile divides
+        check(random_problem(rnd, type, 768, 8*rnd.integer(1, 40), rnd.integer(256, 600)));
         check(random_problem(rnd, type, 256,  64, 40, 3));
         check(random_problem(rnd, type, 256,  64, rnd.integer(16, 63)));
 

@@ -26,7 +26,7 @@ set(H2O_SOURCES
     ${H2O_DIR}/ops/cpu/linear/h2o-amx-weights.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-int8-weights.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-linear-amx.cpp
-    ${H2O_DIR}/ops/cpu/linear/h2o-linear-f32.cpp
+    ${H2O_DIR}/ops/cpu/linear/h2o-linear-int16.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-linear-int8.cpp
     ${H2O_DIR}/ops/cpu/linear/h2o-linear.cpp
     ${H2O_DIR}/../limits/limit-barrier.cpp

@@ -247,27 +247,27 @@ static void h2o_weigh(const h2o_int16_work & w, const h2o_int16_piece & piece, i
     std::copy(state.max, state.max + H2O_PANEL, before);
     h2o_columns_max(w.logits, n, H2O_PANEL, state.max);
 
-    for (int64_t j = 0; j < H2O_PANEL; j += 16) {
-        const __m512 shift = _mm512_mul_ps(_mm512_loadu_ps(state.max + j), _mm512_set1_ps(-1.0f));
-        const __m512 left  = h2o_exp2(_mm512_add_ps(_mm512_loadu_ps(before + j), shift));
+    for (int64_t j = 0; j < H2O_PANEL; j += H2O_VEC_N) {
+        const h2o_vec shift = h2o_vec_mul(h2o_vec_load(state.max + j), h2o_vec_set1(-1.0f));
+        const h2o_vec left  = h2o_exp2(h2o_vec_add(h2o_vec_load(before + j), shift));
 
-        __m512 sum  = _mm512_mul_ps(_mm512_loadu_ps(state.sum + j), left);
-        __m512 most = _mm512_setzero_ps();
-        __m512 all  = _mm512_setzero_ps();
+        h2o_vec sum  = h2o_vec_mul(h2o_vec_load(state.sum + j), left);
+        h2o_vec most = h2o_vec_zero();
+        h2o_vec all  = h2o_vec_zero();
         for (int64_t i = 0; i < n; ++i) {
             float * at = w.logits + i*H2O_PANEL + j;
 
-            const __m512 p = h2o_exp2(_mm512_add_ps(_mm512_loadu_ps(at), shift));
-            const __m512 x = _mm512_mul_ps(p, _mm512_set1_ps(piece.unit_v[i]));
-            _mm512_storeu_ps(at, x);
-            sum  = _mm512_add_ps(sum, p);
+            const h2o_vec p = h2o_exp2(h2o_vec_add(h2o_vec_load(at), shift));
+            const h2o_vec x = h2o_vec_mul(p, h2o_vec_set1(piece.unit_v[i]));
+            h2o_vec_store(at, x);
+            sum  = h2o_vec_add(sum, p);
             most = h2o_vec_max(x, most);
-            all  = _mm512_add_ps(all, x);
+            all  = h2o_vec_add(all, x);
         }
-        _mm512_storeu_ps(state.sum  + j, sum);
-        _mm512_storeu_ps(state.left + j, left);
-        _mm512_storeu_ps(state.gain + j, h2o_vec_max(
-            _mm512_mul_ps(most, _mm512_set1_ps(1.0f/H2O_WEIGHT_TOP)), _mm512_mul_ps(all, _mm512_set1_ps(1.0f/H2O_WEIGHT_SUM))));
+        h2o_vec_store(state.sum  + j, sum);
+        h2o_vec_store(state.left + j, left);
+        h2o_vec_store(state.gain + j, h2o_vec_max(
+            h2o_vec_mul(most, h2o_vec_set1(1.0f/H2O_WEIGHT_TOP)), h2o_vec_mul(all, h2o_vec_set1(1.0f/H2O_WEIGHT_SUM))));
     }
 
     float inverse[H2O_PANEL];
@@ -278,11 +278,12 @@ static void h2o_weigh(const h2o_int16_work & w, const h2o_int16_piece & piece, i
         std::fill(w.logits + n*H2O_PANEL, w.logits + (n + 1)*H2O_PANEL, 0.0f);
     }
     for (int64_t i = 0; i < n; i += 2) {
-        for (int64_t j = 0; j < H2O_PANEL; j += 16) {
+        for (int64_t j = 0; j < H2O_PANEL; j += H2O_VEC_N) {
             const float * at = w.logits + i*H2O_PANEL + j;
-            const __m512  by = _mm512_loadu_ps(inverse + j);
+            const h2o_vec by = h2o_vec_load(inverse + j);
 
-            h2o_int16_store_pairs(w.weights + (i*H2O_PANEL/2 + j)*2, h2o_int16_round(at, by), h2o_int16_round(at + H2O_PANEL, by));
+            h2o_int8_lanes::store(
+                w.weights + (i*H2O_PANEL/2 + j)*2, h2o_int8_lanes::pair16(h2o_int16_round(at, by), h2o_int16_round(at + H2O_PANEL, by)));
         }
     }
 }
@@ -292,9 +293,9 @@ static void h2o_attn_to_piece(
         const h2o_int16_op & op, const h2o_int16_work & w, const h2o_int16_piece & piece, int64_t key0, int64_t n, int64_t row0,
         int64_t n_rows, h2o_int16_state & state) {
     h2o_int16_gemm(n, H2O_PANEL, op.d_k/2, { piece.k, op.d_k, 2 }, w.q, H2O_PANEL,
-            [&](int64_t i, int64_t j, __m512 x) {
-        const __m512 unit = _mm512_mul_ps(_mm512_set1_ps(piece.unit_k[i]), _mm512_loadu_ps(state.unit + j));
-        _mm512_storeu_ps(w.logits + i*H2O_PANEL + j, _mm512_mul_ps(x, unit));
+            [&](int64_t i, int64_t j, h2o_vec x) {
+        const h2o_vec unit = h2o_vec_mul(h2o_vec_set1(piece.unit_k[i]), h2o_vec_load(state.unit + j));
+        h2o_vec_store(w.logits + i*H2O_PANEL + j, h2o_vec_mul(x, unit));
     });
 
     if (op.n_visible(row0 + 1) < key0 + n) {
@@ -303,9 +304,9 @@ static void h2o_attn_to_piece(
     h2o_weigh(w, piece, n, state);
 
     h2o_int16_gemm(n_rows, op.ld_v, (n + 1)/2, { w.weights, 2, 2*H2O_PANEL }, piece.v, op.ld_v,
-            [&](int64_t i, int64_t j, __m512 x) {
+            [&](int64_t i, int64_t j, h2o_vec x) {
         float * o = w.o + i*op.ld_v + j;
-        _mm512_storeu_ps(o, _mm512_fmadd_ps(x, _mm512_set1_ps(state.gain[i]), _mm512_mul_ps(_mm512_loadu_ps(o), _mm512_set1_ps(state.left[i]))));
+        h2o_vec_store(o, h2o_vec_fma(h2o_vec_mul(h2o_vec_load(o), h2o_vec_set1(state.left[i])), x, h2o_vec_set1(state.gain[i])));
     });
 }
 

@@ -49,8 +49,16 @@ static inline h2o_vec h2o_vec_max(h2o_vec x, h2o_vec y) {
     return _mm512_max_ps(x, y);
 }
 
+static inline h2o_vec h2o_vec_abs(h2o_vec x) {
+    return _mm512_abs_ps(x);
+}
+
 static inline float h2o_vec_reduce_max(h2o_vec x) {
     return _mm512_reduce_max_ps(x);
+}
+
+static inline float h2o_vec_reduce_add(h2o_vec x) {
+    return _mm512_reduce_add_ps(x);
 }
 
 static inline h2o_vec h2o_vec_div(h2o_vec x, h2o_vec y) {
@@ -87,6 +95,10 @@ static H2O_INLINE __m512 h2o_vec_of_each(__m512 * x, F f) {
 
 static inline h2o_vec h2o_vec_max(h2o_vec x, h2o_vec y) {
     return _mm256_max_ps(x, y);
+}
+
+static inline h2o_vec h2o_vec_abs(h2o_vec x) {
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
 }
 
 static inline float h2o_vec_reduce_max(h2o_vec x) {

@@ -1,4 +1,5 @@
-// Vectors of 32-bit lanes, as wide as the processor has them, for products of 8-bit values and for what makes them of weights.
+// Vectors of 32-bit lanes, as wide as the processor has them, for products of 8-bit and 16-bit values and for what makes them
+// of weights and activations.
 
 #pragma once
 
@@ -75,11 +76,20 @@ struct h2o_int8_lanes {
     static floats fma   (floats a, floats b, floats c)  { return _mm512_fmadd_ps(a, b, c); }
     static void   store (float * p, floats x)           { _mm512_storeu_ps(p, x); }
     static void   store (uint8_t * p, ints x)           { _mm512_storeu_si512(p, x); }
+    static ints   round (floats x)                      { return _mm512_cvtps_epi32(x); }
+    static ints   widen16(const int16_t * p)            { return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *) p)); }
+    static void   store16(int16_t * p, ints x)          { _mm256_storeu_si256((__m256i *) p, _mm512_cvtepi32_epi16(x)); }
+    static void   store  (int16_t * p, ints x)          { _mm512_storeu_si512(p, x); }
+
+    // the lower halves of lanes, side by side
+    static ints   pair16(ints a, ints b)                { return _mm512_mask_blend_epi16(0xaaaaaaaa, a, _mm512_slli_epi32(b, 16)); }
 #if defined(H2O_HAS_VNNI) && !defined(H2O_HAS_ASM)
     static ints   dot8  (ints acc, ints u, ints s)      { return _mm512_dpbusd_epi32(acc, u, s); }
+    static ints   dot16 (ints acc, ints a, ints b)      { return _mm512_dpwssd_epi32(acc, a, b); }
 #elif defined(H2O_HAS_VNNI)
-    // GCC moves the sums of the intrinsic from register to register; both dialects, as -masm wants
+    // GCC moves the sums of the intrinsics from register to register; both dialects, as -masm wants
     static ints   dot8  (ints acc, ints u, ints s)      { asm("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(acc) : "v"(u), "v"(s)); return acc; }
+    static ints   dot16 (ints acc, ints a, ints b)      { asm("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(acc) : "v"(a), "v"(b)); return acc; }
 #endif
 #else
     using ints   = __m256i;
@@ -142,9 +152,32 @@ struct h2o_int8_lanes {
     static floats fma   (floats a, floats b, floats c)  { return _mm256_fmadd_ps(a, b, c); }
     static void   store (float * p, floats x)           { _mm256_storeu_ps(p, x); }
     static void   store (uint8_t * p, ints x)           { _mm256_storeu_si256((__m256i *) p, x); }
+    static ints   round (floats x)                      { return _mm256_cvtps_epi32(x); }
+    static ints   widen16(const int16_t * p)            { return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *) p)); }
+    static void   store16(int16_t * p, ints x) {
+        _mm_storeu_si128((__m128i *) p, _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1)));
+    }
+    static void   store  (int16_t * p, ints x)          { _mm256_storeu_si256((__m256i *) p, x); }
+
+    // the lower halves of lanes, side by side
+    static ints   pair16(ints a, ints b)                { return _mm256_blend_epi16(a, _mm256_slli_epi32(b, 16), 0xaa); }
 #if defined(H2O_HAS_VNNI)
     static ints   dot8  (ints acc, ints u, ints s)      { return _mm256_dpbusd_avx_epi32(acc, u, s); }
 #endif
+#if defined(H2O_HAS_VNNI) && !defined(H2O_HAS_ASM)
+    static ints   dot16 (ints acc, ints a, ints b)      { return _mm256_dpwssd_avx_epi32(acc, a, b); }
+#elif defined(H2O_HAS_VNNI)
+    static ints   dot16 (ints acc, ints a, ints b)      { asm("%{vex%} vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+x"(acc) : "x"(a), "x"(b)); return acc; }
+#endif
+#endif
+#if !defined(H2O_HAS_VNNI) && !defined(H2O_HAS_ASM)
+    static ints   dot16 (ints acc, ints a, ints b)      { return add32(acc, madd16(a, b)); }
+#elif !defined(H2O_HAS_VNNI)
+    static ints   dot16 (ints acc, ints a, ints b) {
+        ints both;
+        asm("vpmaddwd {%3, %2, %1|%1, %2, %3}\n\tvpaddd {%1, %0, %0|%0, %0, %1}" : "+v"(acc), "=&v"(both) : "v"(a), "v"(b));
+        return acc;
+    }
 #endif
 
     static constexpr int N = sizeof(ints)/4;

@@ -1,7 +1,7 @@
 #include "h2o-linear.h"
 
 #include "h2o-linear-amx.h"
-#include "h2o-linear-f32.h"
+#include "h2o-linear-int16.h"
 #include "h2o-linear-int8.h"
 
 #include "../../ggml-h2o.h"
@@ -20,9 +20,9 @@ struct h2o_linear_path {
 
 // the first that supports a product takes it
 static const h2o_linear_path H2O_LINEAR_PATHS[] = {
-    { h2o_linear_amx_supported,  h2o_linear_amx_forward,  h2o_linear_amx_work_size  },
-    { h2o_linear_int8_supported, h2o_linear_int8_forward, h2o_linear_int8_work_size },
-    { h2o_linear_f32_supported,  h2o_linear_f32_forward,  h2o_linear_f32_work_size  },
+    { h2o_linear_amx_supported,   h2o_linear_amx_forward,   h2o_linear_amx_work_size   },
+    { h2o_linear_int16_supported, h2o_linear_int16_forward, h2o_linear_int16_work_size },
+    { h2o_linear_int8_supported,  h2o_linear_int8_forward,  h2o_linear_int8_work_size  },
 };
 
 // null: llama.cpp's own
