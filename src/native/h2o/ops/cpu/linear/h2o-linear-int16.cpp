@@ -32,6 +32,9 @@ static constexpr int64_t H2O_PANEL_OUT = 128;
 static constexpr int64_t H2O_STRIP     = H2O_INT16_RN*V::N;
 static constexpr int64_t H2O_ROWS      = 32*H2O_INT16_RM;
 
+// a strip of so many values fits the L1 cache; a multiple of every block size
+static constexpr int64_t H2O_SLAB = V::N == 16 ? 256 : 512;
+
 static_assert(H2O_PANEL_OUT % H2O_STRIP == 0, "a panel holds whole strips");
 
 // rows of weights that are unpacked before they are turned
@@ -47,8 +50,8 @@ namespace {
 struct h2o_int16_linear : h2o_linear_op {
     explicit h2o_int16_linear(const ggml_tensor * dst, void * work = nullptr) :
         h2o_linear_op(dst, work),
-        // a multiple of every block size. A strip fits the L1 cache; the shorter a slab, the finer its units, which F16 needs
-        n_slab(V::N == 16 || w->type == GGML_TYPE_F16 ? 256 : 512), n_slice(h2o_linear_slice(*this)), ld_tail(ids ? H2O_PANEL_OUT : V::N) {}
+        n_slab(w->type == GGML_TYPE_F16 ? 256 : H2O_SLAB), // the shorter a slab, the finer its units
+        n_slice(h2o_linear_slice(*this)), ld_tail(ids ? H2O_PANEL_OUT : V::N) {}
 
     const int64_t n_slab;
     const int64_t n_slice;
@@ -263,7 +266,7 @@ static void h2o_int16_prepare(const h2o_int16_linear & op, const h2o_int16_linea
             const int64_t ld  = op.ld_x(k);
 
             const float * row = op.row(slice.first + i) + k;
-            float padded[512];
+            float padded[H2O_SLAB];
             if (n_k < ld) {
                 std::fill_n(std::copy_n(row, n_k, padded), ld - n_k, 0.0f);
                 row = padded;
