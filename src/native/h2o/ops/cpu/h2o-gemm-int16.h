@@ -45,8 +45,8 @@ static inline h2o_int8_lanes::ints h2o_int16_round(const float * x, h2o_int8_lan
     return h2o_int8_lanes::round(h2o_int8_lanes::mul(h2o_int8_lanes::loadf(x), inverse));
 }
 
-static inline h2o_int8_lanes::floats h2o_inverse(float unit) {
-    return h2o_int8_lanes::set1f(unit > 0.0f ? 1.0f/unit : 0.0f);
+static inline float h2o_inverse(float unit) {
+    return unit > 0.0f ? 1.0f/unit : 0.0f;
 }
 
 // n values of each of two rows, a multiple of H2O_INT16_STEP, side by side
@@ -59,7 +59,7 @@ static inline void h2o_int16_join(const int16_t * a, const int16_t * b, int64_t 
 }
 
 static inline void h2o_int16_round_row(const float * x, int64_t n, float unit, int16_t * out) {
-    const h2o_int8_lanes::floats inverse = h2o_inverse(unit);
+    const h2o_int8_lanes::floats inverse = h2o_int8_lanes::set1f(h2o_inverse(unit));
     for (int64_t i = 0; i < n; i += h2o_int8_lanes::N) {
         h2o_int8_lanes::store16(out + i, h2o_int16_round(x + i, inverse));
     }

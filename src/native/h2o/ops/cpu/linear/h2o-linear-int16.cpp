@@ -182,7 +182,7 @@ static void h2o_round_columns(const float * strip, int64_t n_pairs, int16_t * ou
     h2o_vec_store(squares, sum);
     for (int i = 0; i < V::N; ++i) {
         unit   [i] = h2o_int16_unit({ most[i] + 0.0f*squares[i], sqrtf(squares[i]) });
-        inverse[i] = unit[i] > 0.0f ? 1.0f/unit[i] : 0.0f;
+        inverse[i] = h2o_inverse(unit[i]);
     }
     const V::floats by = V::loadf(inverse);
     for (int64_t k = 0; k < n_pairs; ++k) {
