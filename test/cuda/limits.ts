@@ -1,5 +1,5 @@
-// What the kernels may take. Registers: a multiprocessor has 65536, so 256 a thread is two blocks of 128 threads, which
-// launch_bounds asks for; a choice is one block of 1024 threads. Shared memory is what ptxas knows of, in bytes; tiles of
+// What the kernels may take. Registers: a multiprocessor has 65536, so 256 a thread is two blocks of 128 threads, 168 six of
+// 64, and 80 three of 256, which launch_bounds asks for; h2o_select is one block of 1024 threads. Shared memory is what ptxas knows of, in bytes; tiles of
 // products are dynamic, and asserted in the sources. Costs are those of op-bench's launches, with a little room: sectors of
 // device memory over those of dense accesses, and cycles of shared memory over those without conflicts of banks. They are
 // of the cache and the product that take most: 8 bits are read in words of 16.
@@ -16,17 +16,16 @@ export const LIMITS: Record<string, { registers: number; shared: number; sectors
   h2o_pages: { registers: 96, shared: 0, sectors: 1.25, banks: 1 },
   h2o_landmarks: { registers: 64, shared: 1280, sectors: 1.05, banks: 1.2 },
   h2o_query_asking: { registers: 64, shared: 512, sectors: 1.05, banks: 1.05 },
-  h2o_query_wants: { registers: 128, shared: 0, sectors: 1.4, banks: 1.4 },
-  h2o_query_page_most: { registers: 128, shared: 0, sectors: 2.1, banks: 1.25 },
+  h2o_query_means: { registers: 64, shared: 0, sectors: 1.05, banks: 1 },
+  h2o_query_wants: { registers: 168, shared: 0, sectors: 1.7, banks: 1.25 },
+  h2o_query_most: { registers: 168, shared: 0, sectors: 2.1, banks: 1.25 },
+  h2o_query_scores: { registers: 168, shared: 0, sectors: 2.5, banks: 1.25 },
   h2o_query_page_shift: { registers: 64, shared: 0, sectors: 1.05, banks: 1 },
-  h2o_query_page_scores: { registers: 128, shared: 0, sectors: 2.5, banks: 1.25 },
-  h2o_query_key_most: { registers: 128, shared: 0, sectors: 1.7, banks: 1.25 },
-  h2o_query_key_shift: { registers: 64, shared: 0, sectors: 1.05, banks: 1 },
-  h2o_query_key_scores: { registers: 128, shared: 0, sectors: 2.1, banks: 1.25 },
-  h2o_query_choose_landmarks: { registers: 64, shared: 128, sectors: 1.05, banks: 1.05 },
-  h2o_query_choose_pages: { registers: 64, shared: 128, sectors: 1.2, banks: 1.05 },
-  h2o_query_choose_set: { registers: 64, shared: 128, sectors: 1.05, banks: 1.05 },
+  h2o_query_key_shift: { registers: 64, shared: 1024, sectors: 1.05, banks: 1.05 },
+  h2o_query_choose_landmarks: { registers: 80, shared: 1024, sectors: 1.25, banks: 1.05 },
+  h2o_query_choose_pages: { registers: 80, shared: 1024, sectors: 1.2, banks: 1.05 },
+  h2o_query_choose_set: { registers: 80, shared: 1024, sectors: 1.2, banks: 1.05 },
   h2o_query_take_all: { registers: 64, shared: 0, sectors: 1, banks: 1 },
-  h2o_select: { registers: 64, shared: 128, sectors: 1.15, banks: 1.05 },
+  h2o_select: { registers: 64, shared: 1280, sectors: 1.15, banks: 1.05 },
   h2o_lookup: { registers: 64, shared: 0, sectors: 1.5, banks: 1 },
 }

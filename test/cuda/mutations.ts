@@ -22,6 +22,7 @@ const kv = of('h2o-attn.cu', 'h2o-kv.cuh')
 const attnArgs = of('h2o-attn-mma.cu', 'h2o-attn-args.cuh')
 const attnPlain = of('h2o-attn-plain.cu', 'h2o-attn-plain.cuh')
 const queryScore = of('h2o-query.cu', 'h2o-query-score.cuh')
+const queryChoose = of('h2o-query.cu', 'h2o-query-choose.cuh')
 const queryProduct = of('h2o-query.cu', 'h2o-query-product.cuh')
 const queryProductMma = of('h2o-query.cu', 'h2o-query-product-mma.cuh')
 const queryProductF32 = of('h2o-query.cu', 'h2o-query-product.cuh', 75)
@@ -51,10 +52,10 @@ export const MUTATIONS: Mutation[] = [
     'const h2o_kv_head v(args.v, head,',
   ]),
   attnArgs('keys-before-the-chunk-forgotten', ATTN, ['args.n_near + (row_end - 1)', '(row_end - 1)']),
-  queryScore('members-twice', QUERY, ['place < n_taken && taken[place] == pos ? 0 : ', '']),
+  queryChoose('members-twice', QUERY, ['keys[at] = 0;', '']),
   queryScore('landmarks-in-local', QUERY, [
-    'k.set[key] < args.p.n_cand ? h2o_order_key(best[i]) : 0',
-    'h2o_order_key(best[i])',
+    'k.set[key] < args.p.n_cand ? h2o_order_key(best) : 0',
+    'h2o_order_key(best)',
   ]),
   queryProduct('missing-barrier-of-slices', 'query,.*= f32 64 ', [
     '__syncthreads(); // nobody reads the last slices any more',

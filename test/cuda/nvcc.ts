@@ -53,7 +53,7 @@ export function compile(file: string, archs: readonly number[]) {
   ])
 }
 
-// 'void h2o_query_key_most<h2o_product_mma<128, 64> >(h2o_query_args)' for 'sm_90': of it mma 128
+// 'void h2o_query_wants<h2o_product_mma<128> >(h2o_query_args)' for 'sm_90': of it mma 128
 const KERNEL = /^'(?:void )?(h2o_\w+)(?:<(?:h2o_product_(\w+)<)?(\d+))?.*' for 'sm_(\d+)/
 
 export function parseReport(report: string) {

@@ -64,12 +64,16 @@ static std::string name_of(const void * kernel) {
     return res;
 }
 
+static size_t static_smem(const void * kernel) {
+    return executor_static_smem ? executor_static_smem(kernel) : 0;
+}
+
 static cudaError_t launch(const void * kernel, dim3 grid, dim3 block, size_t n_smem, void ** args) {
     const size_t n_threads = (size_t) block.x*block.y*block.z;
     const size_t n_blocks  = (size_t) grid.x*grid.y*grid.z;
 
     const bool is_possible = n_blocks > 0 && grid.x <= 0x7fffffff && grid.y <= 0xffff && grid.z <= 0xffff &&
-        n_threads > 0 && n_threads <= 1024 && block.z <= 64 && n_smem <= std::max(SMEM, allowed[kernel]);
+        n_threads > 0 && n_threads <= 1024 && block.z <= 64 && n_smem <= std::max(SMEM - static_smem(kernel), allowed[kernel]);
 
     note("%s\t%s\t%u %u %u\t%u %u %u\t%zu\t%d\n", is_possible ? "launch" : "limit", name_of(kernel).c_str(),
             grid.x, grid.y, grid.z, block.x, block.y, block.z, n_smem, current_device);
@@ -154,7 +158,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void * kernel, dim3 grid, dim3 blo
 
 cudaError_t cudaFuncSetAttribute(const void * kernel, cudaFuncAttribute attribute, int value) {
     if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-        if ((size_t) value > SMEM_OPT_IN) {
+        if (value + static_smem(kernel) > SMEM_OPT_IN) {
             return cudaErrorInvalidValue;
         }
         allowed[kernel] = value;

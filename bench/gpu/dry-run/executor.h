@@ -6,18 +6,21 @@
 
 int dry_run_chip(); // of the device that cuda-runtime.cpp stands for
 
-#define EXECUTOR extern "C" __attribute__((weak)) void
+#define EXECUTOR extern "C" __attribute__((weak))
 
 // image: as __cudaRegisterFatBinary gets it; host: the kernel's function on the host
-EXECUTOR executor_add_kernel(void * image, const void * host, const char * name);
+EXECUTOR void executor_add_kernel(void * image, const void * host, const char * name);
 
 // is_possible: whether a device would take the launch
-EXECUTOR executor_launch(const void * host, bool is_possible, dim3 grid, dim3 block, size_t n_smem, void ** args);
+EXECUTOR void executor_launch(const void * host, bool is_possible, dim3 grid, dim3 block, size_t n_smem, void ** args);
 
-EXECUTOR executor_add_memory(void * begin, size_t size);
-EXECUTOR executor_remove_memory(void * begin);
+// bytes of shared memory that the kernel has without being given any
+EXECUTOR size_t executor_static_smem(const void * host);
+
+EXECUTOR void executor_add_memory(void * begin, size_t size);
+EXECUTOR void executor_remove_memory(void * begin);
 
 // what launches since the last call took, by kernel; so op-bench prints it beside the work of a step
-EXECUTOR executor_print_costs();
+EXECUTOR void executor_print_costs();
 
 #undef EXECUTOR

@@ -59,6 +59,10 @@ extern "C" void executor_launch(const void * host, bool is_possible, dim3 grid, 
     }
 }
 
+extern "C" size_t executor_static_smem(const void * host) {
+    return find(kernels.at(host)).n_shared;
+}
+
 extern "C" void executor_add_memory(void * begin, size_t size) { add_region(begin, size); }
 extern "C" void executor_remove_memory(void * begin)           { remove_region(begin); }
 

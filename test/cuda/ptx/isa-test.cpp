@@ -162,6 +162,7 @@ static void warps_hold() {
     lanes_hold("shfl.sync.idx.b32 %d, %a, 5, 0x181f, -1;", [](int l) { return 100 + (l & 0x18) + 5; }); // in groups of eight
     lanes_hold("setp.lt.u32 %p, %tid, 3; vote.sync.ballot.b32 %d, %p, -1;", [](int) { return 7; });
     lanes_hold("setp.lt.u32 %p, %tid, 3; vote.sync.any.pred %q, %p, -1; selp.b32 %d, 1, 2, %q;", [](int) { return 1; });
+    lanes_hold("redux.sync.add.s32 %d, %a, -1;", [](int) { return 32*100 + 31*16; });
     // both arms, then together again: half of the lanes take what the other half left
     lanes_hold("setp.lt.u32 %p, %tid, 16; @%p bra LOW; add.u32 %a, %a, 1000; bra.uni END; LOW: add.u32 %a, %a, 2000; END: shfl.sync.bfly.b32 %d, %a, 16, 31, -1;",
         [](int l) { return 100 + (l ^ 16) + (l < 16 ? 1000 : 2000); });

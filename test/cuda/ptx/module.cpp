@@ -131,7 +131,7 @@ static kind kind_of(const instr & in) {
         { "rsqrt", kind::special }, { "ex2", kind::special }, { "lg2", kind::special }, { "sin", kind::special }, { "cos", kind::special },
         { "tanh", kind::special }, { "mov", kind::move }, { "cvt", kind::move }, { "cvta", kind::move }, { "selp", kind::move },
         { "cp", kind::global }, { "ldmatrix", kind::shared }, { "shfl", kind::exchange }, { "vote", kind::exchange },
-        { "movmatrix", kind::exchange }, { "bar", kind::barrier }, { "barrier", kind::barrier }, { "bra", kind::control }, { "ret", kind::control },
+        { "movmatrix", kind::exchange }, { "redux", kind::exchange }, { "bar", kind::barrier }, { "barrier", kind::barrier }, { "bra", kind::control }, { "ret", kind::control },
     };
     if (in.base == "ld" || in.base == "st" || in.base == "atom" || in.base == "red") {
         return in.where == space::shared ? kind::shared : in.where == space::param || in.where == space::local ? kind::move : kind::global;

@@ -44,6 +44,14 @@ void vote(warp & w, const instr & in) {
     }
 }
 
+// redux.sync.add.{s32, u32} d, a, membermask
+void redux(warp & w, const instr & in) {
+    if (!w.meet(w.of_first(in.o[2]), in)) return;
+    uint32_t sum = 0;
+    w.each([&](int l) { sum += w.lanes<uint32_t>(in.o[1])[l]; });
+    w.fill<uint32_t>(in.o[0], [&](int) { return sum; });
+}
+
 // bar and barrier, of all warps
 void bar(warp & w, const instr & in) {
     if (w.meet(ALL, in)) {
@@ -86,6 +94,7 @@ run_fn find_warp(instr & in) {
     if (b == "ret") return ret;
     if (b == "shfl" && in.has("sync")) return shfl;
     if (b == "vote" && in.has("sync")) return vote;
+    if (b == "redux" && in.has("sync") && in.has("add")) return redux;
     if (b == "bar"  && in.has("warp")) return [](warp & w, const instr & in) { w.meet(w.of_first(in.o[0]), in); };
     // a number of threads would be another operand: nothing here waits for part of a block
     const bool is_of_block = b == "bar" || b == "barrier";

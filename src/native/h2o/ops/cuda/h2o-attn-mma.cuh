@@ -6,15 +6,11 @@
 #pragma once
 
 #include "h2o-lanes.cuh"
+#include "h2o-mma.cuh"
 #include "h2o-tile-load.cuh"
-
-#include "mma.cuh"
 
 #define H2O_LOG2E 1.4426950408889634f
 #define H2O_LN2   0.6931471805599453f
-
-typedef ggml_cuda_mma::tile<16,  8, half2> h2o_tile_ab; // 16 rows (or columns) x 16 of the inner dimension
-typedef ggml_cuda_mma::tile<16, 16, float> h2o_tile_c;  // element l: row (l/2)%2*8 + lane/4, column l/4*8 + lane%4*2 + l%2
 
 // is_of_head: each query head has sets, so the rows of one are a block of queries
 template <int D, bool is_of_head>
@@ -26,8 +22,15 @@ struct h2o_attn_shape {
     static constexpr int n_rows    = n_warps*n_m*16;
     static constexpr int n_keys    = D <= 128 ? 64 : 32;
 
+    // Keys from all over the cache are long in coming: two tiles of them and of values, one on its way, and then the
+    // queries have to be in registers.
+    static constexpr bool is_ahead = D <= 128 && is_of_head;
+    static constexpr int  n_stages = is_ahead ? 2 : 1;
+
+    static_assert(!is_ahead || n_rows <= n_keys, "the queries pass through a tile of keys");
+
     static constexpr size_t size_smem() {
-        return (n_rows + 2*n_keys)*h2o_tile_stride<D>()*sizeof(half2);
+        return ((is_ahead ? 0 : n_rows) + n_stages*2*n_keys)*h2o_tile_stride<D>()*sizeof(half2);
     }
 };
 
@@ -116,10 +119,12 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
 
     constexpr int stride = h2o_tile_stride<D>();
 
+    constexpr int size = shape::n_keys*stride; // of a tile
+
     extern __shared__ uint4 h2o_smem[];
-    half2 * tile_q = (half2 *) h2o_smem;
-    half2 * tile_k = tile_q + shape::n_rows*stride;
-    half2 * tile_v = tile_k + shape::n_keys*stride;
+    half2 * tile_k = (half2 *) h2o_smem;
+    half2 * tile_v = tile_k + shape::n_stages*size;
+    half2 * tile_q = shape::is_ahead ? tile_k + size : tile_v + size;
 
     const int lane  = threadIdx.x;
     const int warp  = threadIdx.y;
@@ -163,25 +168,61 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
 
     const int row_warp = warp*shape::n_m*16; // of the tile
 
+    const uint32_t address_q = h2o_address_a(tile_q + row_warp*stride, stride);
+
+    h2o_tile_ab q[shape::is_ahead ? D/16 : 1];
+
+    if constexpr (shape::is_ahead) {
+        static_assert(!shape::is_ahead || shape::n_m == 1, "a tile of rows per warp");
+
+        h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_v, args.v, v, 0, n_vis, tid);
+        __syncthreads(); // Q is there
+#pragma unroll
+        for (int d = 0; d < D/16; ++d) {
+            h2o_load_a(q[d], address_q + d*8*sizeof(half2));
+        }
+    }
+
     for (int key0 = 0; key0 < n_vis; key0 += shape::n_keys) {
         cp_async_wait_all();
         __syncthreads(); // K is there, and nobody reads the last V any more
 
-        h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_v, args.v, v, key0, n_vis, tid);
+        const int key_next = key0 + shape::n_keys;
+
+        if constexpr (shape::is_ahead) {
+            const int next = key_next/shape::n_keys%2*size;
+
+            if (key_next < n_vis) {
+                h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>((half2 *) h2o_smem          + next, args.k, k, key_next, n_vis, tid);
+                h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>((half2 *) h2o_smem + 2*size + next, args.v, v, key_next, n_vis, tid);
+            }
+            tile_k = (half2 *) h2o_smem + size - next;
+            tile_v = tile_k + 2*size;
+        } else {
+            h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_v, args.v, v, key0, n_vis, tid);
+        }
 
         h2o_tile_c s[shape::n_m][shape::n_keys/16];
 
-#pragma unroll 4 // all at once, the operands that are loaded ahead do not fit the registers
+        const uint32_t address_k = h2o_address_b(tile_k, stride);
+        const uint32_t address_v = h2o_address_a(tile_v, stride);
+
+        // all at once, the operands that are loaded ahead do not fit the registers
+#pragma unroll (shape::is_ahead ? D/16 : 4)
         for (int d = 0; d < D/16; ++d) {
             h2o_tile_ab a[shape::n_m];
 #pragma unroll
             for (int im = 0; im < shape::n_m; ++im) {
-                load_ldmatrix(a[im], tile_q + (row_warp + im*16)*stride + d*8, stride);
+                if constexpr (shape::is_ahead) {
+                    a[im] = q[d];
+                } else {
+                    h2o_load_a(a[im], address_q + (im*16*stride + d*8)*sizeof(half2));
+                }
             }
 #pragma unroll
             for (int n = 0; n < shape::n_keys/16; ++n) {
                 h2o_tile_ab b;
-                load_ldmatrix(b, tile_k + n*16*stride + d*8, stride);
+                h2o_load_b(b, address_k + (n*16*stride + d*8)*sizeof(half2));
 #pragma unroll
                 for (int im = 0; im < shape::n_m; ++im) {
                     mma(s[im][n], a[im], b);
@@ -230,11 +271,13 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
             }
         }
 
-        cp_async_wait_all();
-        __syncthreads(); // V is there, and nobody reads K any more
+        if constexpr (!shape::is_ahead) {
+            cp_async_wait_all();
+            __syncthreads(); // V is there, and nobody reads K any more
 
-        if (key0 + shape::n_keys < n_vis) {
-            h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_k, args.k, k, key0 + shape::n_keys, n_vis, tid);
+            if (key_next < n_vis) {
+                h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_k, args.k, k, key_next, n_vis, tid);
+            }
         }
 
 #pragma unroll
@@ -242,7 +285,7 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
 #pragma unroll
             for (int d = 0; d < D/16; ++d) {
                 h2o_tile_ab b;
-                load_ldmatrix_trans(b, tile_v + n*16*stride + d*8, stride);
+                h2o_load_b_trans(b, address_v + (n*16*stride + d*8)*sizeof(half2));
 #pragma unroll
                 for (int im = 0; im < shape::n_m; ++im) {
                     mma(o[im][d], p[im][n], b);

@@ -8,7 +8,7 @@
 
 #include "../ggml-h2o.h"
 
-#define H2O_NEEDY_TILE 16 // rows, of which GGML_H2O_NEEDY are queries
+#define H2O_NEEDY_TILE 16 // rows of a block, of which GGML_H2O_NEEDY are queries
 
 struct h2o_query_args {
     ggml_h2o_query_params p;
@@ -20,6 +20,8 @@ struct h2o_query_args {
 
     const float   * pages;            // [d] of each
     int64_t         pages_stride;     // from KV head to KV head
+    void          * means;            // the same as operands of products
+    int64_t         means_stride;
     const int32_t * landmarks;
     int64_t         landmarks_stride; // from KV head to KV head
 
@@ -27,15 +29,16 @@ struct h2o_query_args {
     int n_head;     // each with a set of its own
     int n_group;    // of them read the keys of one KV head
     int n_queries;
+    int n_blocks;   // of GGML_H2O_BLOCK queries
     int n_searched;   // candidates that are scored key by key
     int n_tiles;      // tiles of GGML_H2O_PAGE of them
     int n_set;
 
-    // What the kernels hand on, for each head and block: scaled queries with what is added to their logits, scores
-    // as keys that order like them (0: not to be chosen), and choices, ascending.
-    float         * needy;       // [H2O_NEEDY_TILE][d]
+    // What the kernels hand on, for each head and block: scaled queries, as operands of products, with what is added to
+    // their logits, scores as keys that order like them (0: not to be chosen), and choices, ascending.
+    void          * needy;       // [H2O_NEEDY_TILE][d]; these and their shifts lie side by side for the blocks of a head
     float         * needy_shift; // [H2O_NEEDY_TILE]
-    float         * scaled;      // [GGML_H2O_BLOCK][d] all queries
+    void          * scaled;      // [GGML_H2O_BLOCK][d] all queries
     float         * near;        // [GGML_H2O_BLOCK] log-sum-exp of their surroundings
     float         * page_most;   // [tiles of pages][GGML_H2O_BLOCK] the largest logit of a mean key
     float         * page_shift;  // [GGML_H2O_BLOCK] less that of all pages
@@ -60,12 +63,14 @@ struct h2o_query_part {
     int     kv_head;
     int     query0;
     int     n;  // queries
-    int64_t at; // in what the kernels hand on
+    int64_t at;       // in what the kernels hand on
+    int64_t at_needy; // a row of the needy ones
 
     __device__ __forceinline__ h2o_query_part(const h2o_query_args & args) :
         head(blockIdx.y), kv_head(head/args.n_group), query0(blockIdx.z*GGML_H2O_BLOCK),
         n(min(GGML_H2O_BLOCK, args.n_queries - query0)),
-        at((int64_t) blockIdx.z*args.n_head + head) {}
+        at((int64_t) blockIdx.z*args.n_head + head),
+        at_needy(((int64_t) head*args.n_blocks + blockIdx.z)*H2O_NEEDY_TILE) {}
 
     // a query in lse; times d in q
     __device__ __forceinline__ int64_t row(const h2o_query_args & args, int query) const {
@@ -79,4 +84,16 @@ static __device__ __forceinline__ int h2o_searched_at(const h2o_query_args & arg
 
     return page >= args.p.n_picked ? i + (args.p.n_pages - args.p.n_picked)*GGML_H2O_PAGE :
         picked ? picked[page]*GGML_H2O_PAGE + i%GGML_H2O_PAGE : i;
+}
+
+// and back: which of them a position is; -1 if none
+static __device__ __forceinline__ int h2o_searched_index(const h2o_query_args & args, const int32_t * picked, int pos) {
+    const int page = pos/GGML_H2O_PAGE;
+
+    if (page >= args.p.n_pages) {
+        return pos - (args.p.n_pages - args.p.n_picked)*GGML_H2O_PAGE;
+    }
+    const int place = picked ? h2o_lower_bound(picked, args.p.n_picked, page) : page;
+
+    return place < args.p.n_picked && (!picked || picked[place] == page) ? place*GGML_H2O_PAGE + pos%GGML_H2O_PAGE : -1;
 }

@@ -4,9 +4,13 @@
 
 #include "h2o-query-args.cuh"
 
-// grid: (1, heads, blocks of queries), and for the kernels below; block: 1024
-static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_landmarks(const h2o_query_args args) {
-    __shared__ int warp_sums[WARP_SIZE];
+#define H2O_CHOOSE_THREADS 256
+
+typedef h2o_top<H2O_CHOOSE_THREADS, 28> h2o_choice;
+
+// grid: (1, heads, blocks of queries), and for the kernels below; block: H2O_CHOOSE_THREADS
+static __global__ void __launch_bounds__(H2O_CHOOSE_THREADS, 3) h2o_query_choose_landmarks(const h2o_query_args args) {
+    __shared__ h2o_choice::shared shared;
 
     const h2o_query_part part(args);
 
@@ -15,30 +19,30 @@ static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_la
 
     int32_t * by_need = args.by_need + part.at*args.p.n_by_need;
 
-    const int n_cand = h2o_count_at_least(keys, args.p.n_landmarks, 1);
+    const int n_cand = h2o_count_at_least<H2O_CHOOSE_THREADS>(keys, args.p.n_landmarks, 1);
     const int n_take = min(args.p.n_by_need, n_cand);
 
-    h2o_for_top(keys, args.p.n_landmarks, n_take, warp_sums, [&](int i, int place) { by_need[place] = pos[i]; });
+    h2o_choice(keys, args.p.n_landmarks, shared).take(n_take, [&](int i, int place) { by_need[place] = pos[i]; });
 
     if (threadIdx.x == 0) {
         args.n_by_need[part.at] = n_take;
     }
 }
 
-static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_pages(const h2o_query_args args) {
-    __shared__ int warp_sums[WARP_SIZE];
+static __global__ void __launch_bounds__(H2O_CHOOSE_THREADS, 3) h2o_query_choose_pages(const h2o_query_args args) {
+    __shared__ h2o_choice::shared shared;
 
     const h2o_query_part part(args);
 
     int32_t * picked = args.picked + part.at*args.p.n_picked;
 
-    h2o_for_top(args.page_scores + part.at*args.p.n_pages, args.p.n_pages, args.p.n_picked, warp_sums,
+    h2o_choice(args.page_scores + part.at*args.p.n_pages, args.p.n_pages, shared).take(args.p.n_picked,
             [&](int i, int place) { picked[place] = i; });
 }
 
 // the best of what is searched, if some query gives them enough; both parts in one order
-static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_set(const h2o_query_args args) {
-    __shared__ int warp_sums[WARP_SIZE];
+static __global__ void __launch_bounds__(H2O_CHOOSE_THREADS, 3) h2o_query_choose_set(const h2o_query_args args) {
+    __shared__ h2o_choice::shared shared;
 
     const h2o_query_part part(args);
 
@@ -47,35 +51,43 @@ static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_choose_se
     const int       n_by_need = args.n_by_need[part.at];
     const int       n_left    = args.n_set - n_by_need; // as many are searched: at least 2 H, or all candidates
 
-    const uint32_t * keys     = args.key_scores + part.at*args.n_searched;
-    const int        n_wanted = h2o_count_at_least(keys, args.n_searched, h2o_order_key(args.p.least));
-    const int        n_by_all = min(n_left, max(1, n_wanted));
+    uint32_t * keys = args.key_scores + part.at*args.n_searched;
+    for (int i = threadIdx.x; i < n_by_need; i += H2O_CHOOSE_THREADS) {
+        const int at = h2o_searched_index(args, picked, by_need[i]);
+        if (at >= 0) {
+            keys[at] = 0; // is a member already
+        }
+    }
+    __syncthreads();
+
+    const int n_wanted = h2o_count_at_least<H2O_CHOOSE_THREADS>(keys, args.n_searched, h2o_order_key(args.p.least));
+    const int n_by_all = min(n_left, max(1, n_wanted));
 
     int32_t * by_all = args.by_all + part.at*args.n_set;
     int32_t * out    = args.out + part.head*args.out_stride + blockIdx.z*args.out_stride_block;
 
-    h2o_for_top(keys, args.n_searched, n_by_all, warp_sums,
+    h2o_choice(keys, args.n_searched, shared).take(n_by_all,
             [&](int i, int place) { by_all[place] = h2o_searched_at(args, picked, i); });
     __syncthreads();
 
-    for (int i = threadIdx.x; i < n_by_all; i += H2O_TOP_THREADS) {
+    for (int i = threadIdx.x; i < n_by_all; i += H2O_CHOOSE_THREADS) {
         out[i + h2o_lower_bound(by_need, n_by_need, by_all[i])] = by_all[i];
     }
-    for (int i = threadIdx.x; i < n_by_need; i += H2O_TOP_THREADS) {
+    for (int i = threadIdx.x; i < n_by_need; i += H2O_CHOOSE_THREADS) {
         out[i + h2o_lower_bound(by_all, n_by_all, by_need[i])] = by_need[i];
     }
 
     const int32_t last = max(by_all[n_by_all - 1], n_by_need > 0 ? by_need[n_by_need - 1] : 0);
-    for (int i = n_by_need + n_by_all + threadIdx.x; i < args.n_set; i += H2O_TOP_THREADS) {
+    for (int i = n_by_need + n_by_all + threadIdx.x; i < args.n_set; i += H2O_CHOOSE_THREADS) {
         out[i] = last;
     }
 }
 
 // where all candidates fit the set
-static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_query_take_all(const h2o_query_args args) {
+static __global__ void __launch_bounds__(H2O_CHOOSE_THREADS, 3) h2o_query_take_all(const h2o_query_args args) {
     int32_t * out = args.out + blockIdx.y*args.out_stride + blockIdx.z*args.out_stride_block;
 
-    for (int i = threadIdx.x; i < args.n_set; i += H2O_TOP_THREADS) {
+    for (int i = threadIdx.x; i < args.n_set; i += H2O_CHOOSE_THREADS) {
         out[i] = i;
     }
 }

@@ -3,20 +3,24 @@
 
 #pragma once
 
+#include "h2o-mma.cuh"
 #include "h2o-query-product.cuh"
 #include "h2o-tile-load.cuh"
 
-#include "mma.cuh"
-
-template <int D, int N_X>
+template <int D>
 struct h2o_product_mma {
-    static constexpr int n_warps   = N_X < 64 ? 8 : 4; // of 16 vectors along y
+    typedef half operand; // of plain vectors
+
+    // tiles of 16 vectors along y for a warp: two of them read the vectors along x half as often
+    static constexpr int n_m       = D <= 128 ? 2 : 1;
+    static constexpr int n_warps   = 4/n_m;
     static constexpr int n_threads = n_warps*WARP_SIZE;
+    static constexpr int n_blocks  = D <= 128 ? 6 : 3; // on a multiprocessor of 228 KiB
     static constexpr int n_lanes   = 4;
-    static constexpr int n_x       = N_X;
-    static constexpr int n_y       = n_warps*16;
-    static constexpr int n_rows    = 2;
-    static constexpr int n_cols    = N_X/4;
+    static constexpr int n_x       = 64;
+    static constexpr int n_y       = 64;
+    static constexpr int n_rows    = 2*n_m;
+    static constexpr int n_cols    = n_x/4;
 
     static constexpr int stride = h2o_tile_stride<D>();
 
@@ -25,16 +29,17 @@ struct h2o_product_mma {
     }
     static_assert((n_x + n_y)*stride*sizeof(half2) <= 99*1024, "every chip from Ampere on gives a block 99 KiB");
 
-    // load_ldmatrix takes threadIdx.x for the lane
+    // h2o-mma.cuh takes threadIdx.x for the lane
     static dim3 block() { return dim3(WARP_SIZE, n_warps); }
 
-    // element l: row (l/2)%2*8 + lane/4, column l/4*8 + lane%4*2 + l%2
-    ggml_cuda_mma::tile<16, 16, float> s[N_X/16];
+    static __device__ __forceinline__ void store_4(operand * dst, const float4 & x) { h2o_store_4((half2 *) dst, x); }
 
-    static __device__ __forceinline__ int y(int i) { return threadIdx.y*16 + i*8 + threadIdx.x/4; }
+    h2o_tile_c s[n_m][n_x/16];
+
+    static __device__ __forceinline__ int y(int i) { return threadIdx.y*n_m*16 + i*8 + threadIdx.x/4; }
     static __device__ __forceinline__ int x(int j) { return j/4*16 + j%4/2*8 + threadIdx.x%4*2 + j%2; }
 
-    __device__ __forceinline__ float & at(int i, int j) { return s[j/4].x[2*i + j%2 + j%4/2*4]; }
+    __device__ __forceinline__ float & at(int i, int j) { return s[i/2][j/4].x[i%2*2 + j%2 + j%4/2*4]; }
 
     template <typename Y, typename X>
     __device__ __forceinline__ void multiply(
@@ -56,18 +61,29 @@ struct h2o_product_mma {
         __syncthreads(); // both tiles are there
 
 #pragma unroll
-        for (int n = 0; n < N_X/16; ++n) {
-            s[n] = {};
-        }
-#pragma unroll 4
-        for (int d = 0; d < D/16; ++d) {
-            tile<16, 8, half2> a;
-            load_ldmatrix(a, tile_y + threadIdx.y*16*stride + d*8, stride);
+        for (int m = 0; m < n_m; ++m) {
 #pragma unroll
-            for (int n = 0; n < N_X/16; ++n) {
-                tile<16, 8, half2> b;
-                load_ldmatrix(b, tile_x + n*16*stride + d*8, stride);
-                mma(s[n], a, b);
+            for (int n = 0; n < n_x/16; ++n) {
+                s[m][n] = {};
+            }
+        }
+        const uint32_t address_y = h2o_address_a(tile_y + threadIdx.y*n_m*16*stride, stride);
+        const uint32_t address_x = h2o_address_b(tile_x, stride);
+#pragma unroll
+        for (int d = 0; d < D/16; ++d) {
+            h2o_tile_ab a[n_m];
+#pragma unroll
+            for (int m = 0; m < n_m; ++m) {
+                h2o_load_a(a[m], address_y + (m*16*stride + d*8)*sizeof(half2));
+            }
+#pragma unroll
+            for (int n = 0; n < n_x/16; ++n) {
+                h2o_tile_ab b;
+                h2o_load_b(b, address_x + (n*16*stride + d*8)*sizeof(half2));
+#pragma unroll
+                for (int m = 0; m < n_m; ++m) {
+                    mma(s[m][n], a[m], b);
+                }
             }
         }
 #else
@@ -85,11 +101,7 @@ private:
     }
 
     template <int N>
-    static __device__ __forceinline__ void load(half2 * tile, const h2o_plain_vectors & v) {
-        for (int i = tid(); i < N*(D/8); i += n_threads) {
-            float x[8] = {};
-            v.read_8(i/(D/8), i%(D/8)*8, x);
-            h2o_store_8(tile + i/(D/8)*stride + i%(D/8)*4, x);
-        }
+    static __device__ __forceinline__ void load(half2 * tile, const h2o_plain_vectors<half> & v) {
+        h2o_load_tile_halves<D, N, n_threads>(tile, v.data, v.n, tid());
     }
 };

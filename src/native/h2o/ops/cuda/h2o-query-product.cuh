@@ -1,7 +1,7 @@
-// Products of vectors with vectors, a tile of n_y with one of n_x: by F32 arithmetic (h2o_product_f32) or on tensor
-// cores (h2o_product_mma). A thread has n_rows of the vectors along y, each with n_cols of those along x; the n_lanes
-// neighbouring lanes of a warp that share their rows have all of x between them. What multiply() is told to keep is
-// the same as in the call before, so that it need not be loaded again.
+// Products of 64 vectors, along y, with 64, along x: by F32 arithmetic (h2o_product_f32) or on tensor cores
+// (h2o_product_mma). A thread has n_rows of the vectors along y, each with n_cols of those along x; the n_lanes neighbouring
+// lanes of a warp that share their rows have all of x between them. What multiply() is told to keep is the same as in the call
+// before, so that it need not be loaded again.
 
 #pragma once
 
@@ -22,17 +22,20 @@ struct h2o_cached_vectors {
     }
 };
 
-// vectors of F32, `stride` apart, a multiple of four
+// vectors of d values, one behind the other: floats, or the halves that tensor cores take
+template <typename T>
 struct h2o_plain_vectors {
-    const float * data;
-    const int64_t stride;
-    const int     n;
+    const T * data;
+    const int d;
+    const int n;
+
+    __device__ __forceinline__ const T * at(int i, int channel) const { return data + (int64_t) i*d + channel; }
 
     __device__ __forceinline__ void read_8(int i, int channel, float (&x)[8]) const {
         if (i >= n) {
             return;
         }
-        const float * src = data + i*stride + channel;
+        const float * src = at(i, channel);
         const float4 a = ((const float4 *) src)[0];
         const float4 b = ((const float4 *) src)[1];
 
@@ -49,12 +52,14 @@ enum h2o_kept_vectors {
 
 // Slices of both tiles pass through shared memory, and a thread has four vectors of either side. Heads of any size that
 // is a multiple of eight.
-template <int N_X>
 struct h2o_product_f32 {
+    typedef float operand; // of plain vectors
+
     static constexpr int n_threads = 256;
-    static constexpr int n_lanes   = N_X/4;
-    static constexpr int n_x       = N_X;
-    static constexpr int n_y       = n_threads/n_lanes*4;
+    static constexpr int n_blocks  = 2; // on a multiprocessor
+    static constexpr int n_lanes   = 16;
+    static constexpr int n_x       = 64;
+    static constexpr int n_y       = 64;
     static constexpr int n_rows    = 4;
     static constexpr int n_cols    = 4;
 
@@ -66,6 +71,8 @@ struct h2o_product_f32 {
     static_assert(n_slice*(n_x + 4 + n_y + 4)*sizeof(float) <= 48*1024, "every chip gives a block 48 KiB");
 
     static dim3 block() { return dim3(n_threads); }
+
+    static __device__ __forceinline__ void store_4(operand * dst, const float4 & x) { *(float4 *) dst = x; }
 
     float s[n_rows][n_cols];
 

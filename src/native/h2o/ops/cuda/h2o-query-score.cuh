@@ -11,9 +11,29 @@
 
 #define H2O_ASKING_THREADS 256
 
+// four values as operands of products
+template <typename P>
+static __device__ __forceinline__ void h2o_store_scaled(typename P::operand * dst, const float * src, float scale) {
+    const float4 x = *(const float4 *) src;
+
+    P::store_4(dst, make_float4(x.x*scale, x.y*scale, x.z*scale, x.w*scale));
+}
+
+// of a query; zeros behind the last one
+template <typename P>
+static __device__ __forceinline__ void h2o_store_scaled(
+        typename P::operand * dst, const h2o_query_args & args, const h2o_query_part & part, int query, int channel) {
+    if (query < part.n) {
+        h2o_store_scaled<P>(dst, args.q + part.row(args, query)*args.d + channel, args.p.scale);
+    } else {
+        P::store_4(dst, make_float4(0.0f, 0.0f, 0.0f, 0.0f));
+    }
+}
+
 // Who asks. Needy are the queries whose own surroundings give them the least, by log-sum-exp per key; ties to the lower
 // one, NaN last.
 // grid: (1, heads, blocks of queries); block: H2O_ASKING_THREADS
+template <typename P>
 static __global__ void __launch_bounds__(H2O_ASKING_THREADS, 2) h2o_query_asking(const h2o_query_args args) {
     __shared__ uint32_t plenty[GGML_H2O_BLOCK]; // the largest key is the neediest
     __shared__ bool     is_needy[GGML_H2O_BLOCK];
@@ -52,135 +72,241 @@ static __global__ void __launch_bounds__(H2O_ASKING_THREADS, 2) h2o_query_asking
     }
     __syncthreads();
 
-    const int n_rows = min(GGML_H2O_NEEDY, part.n);
+    const int n_rows   = min(GGML_H2O_NEEDY, part.n);
+    const int n_pieces = args.d/4;
 
-    for (int i = tid; i < H2O_NEEDY_TILE*args.d; i += H2O_ASKING_THREADS) {
-        const int row = i/args.d;
+    auto * needy_rows = (typename P::operand *) args.needy + part.at_needy*args.d;
 
-        float x = 0.0f;
-        if (row < n_rows) {
-            x = args.q[part.row(args, needy[row])*args.d + i%args.d]*args.p.scale;
-        }
-        args.needy[part.at*H2O_NEEDY_TILE*args.d + i] = x;
+    for (int i = tid; i < H2O_NEEDY_TILE*n_pieces; i += H2O_ASKING_THREADS) {
+        const int row = i/n_pieces;
+
+        h2o_store_scaled<P>(needy_rows + i*4, args, part, row < n_rows ? needy[row] : part.n, i%n_pieces*4);
     }
     for (int row = tid; row < H2O_NEEDY_TILE; row += H2O_ASKING_THREADS) {
-        args.needy_shift[part.at*H2O_NEEDY_TILE + row] =
-            row < n_rows ? -args.lse[part.row(args, needy[row])] : -INFINITY;
+        args.needy_shift[part.at_needy + row] = row < n_rows ? -near[needy[row]] : -INFINITY;
     }
 
-    for (int i = tid; i < GGML_H2O_BLOCK*args.d; i += H2O_ASKING_THREADS) {
-        const int query = i/args.d;
+    auto * scaled = (typename P::operand *) args.scaled + part.at*GGML_H2O_BLOCK*args.d;
 
-        args.scaled[part.at*GGML_H2O_BLOCK*args.d + i] =
-            query < part.n ? args.q[part.row(args, query)*args.d + i%args.d]*args.p.scale : 0.0f;
+    for (int i = tid; i < GGML_H2O_BLOCK*n_pieces; i += H2O_ASKING_THREADS) {
+        h2o_store_scaled<P>(scaled + i*4, args, part, i/n_pieces, i%n_pieces*4);
     }
 }
 
-// what n of a block's rows are in memory, one after the other
-static __device__ __forceinline__ h2o_plain_vectors h2o_rows_of(
-        const h2o_query_args & args, const float * rows, int64_t row0, int n) {
-    return { rows + row0*args.d, args.d, n };
-}
+// The mean keys of the pages as operands of products.
+// grid: (pieces of four channels, KV heads); block: H2O_ASKING_THREADS
+template <typename P>
+static __global__ void __launch_bounds__(H2O_ASKING_THREADS, 2) h2o_query_means(
+        const float * pages, int64_t pages_stride, typename P::operand * means, int64_t means_stride, int n_pieces) {
+    const int i = blockIdx.x*H2O_ASKING_THREADS + threadIdx.x;
 
-// The most that a row gives each key of a tile: best[i] = max over rows of logit + shift of the thread's key i
-template <typename P, typename K>
-static __device__ __forceinline__ void h2o_best_of_rows(
-        float (&best)[P::n_rows], uint4 * smem, int d, const K & keys, const h2o_plain_vectors & rows,
-        const float * shift, h2o_kept_vectors kept) {
-    P product;
-    product.multiply(smem, d, keys, rows, kept);
-
-#pragma unroll
-    for (int i = 0; i < P::n_rows; ++i) {
-        float max = -INFINITY;
-#pragma unroll
-        for (int j = 0; j < P::n_cols; ++j) {
-            max = fmaxf(max, product.at(i, j) + shift[P::x(j)]);
-        }
-        best[i] = fmaxf(best[i], h2o_lanes_max<P::n_lanes>(max));
+    if (i < n_pieces) {
+        h2o_store_scaled<P>(means + blockIdx.y*means_stride + i*4, pages + blockIdx.y*pages_stride + i*4, 1.0f);
     }
 }
+
+// n of a block's rows, one after the other
+template <typename P>
+static __device__ __forceinline__ h2o_plain_vectors<typename P::operand> h2o_rows_of(
+        const h2o_query_args & args, const void * rows, int64_t row0, int n) {
+    return { (const typename P::operand *) rows + row0*args.d, args.d, n };
+}
+
+#define H2O_BLOCKS_OF_NEEDY 4 // whose needy queries are a tile
 
 // What needy queries give the landmarks before Local.
-// grid: (tiles of landmarks, heads, blocks of queries)
+// grid: (tiles of landmarks, heads, so many blocks of queries)
 template <typename P>
-static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_wants(const h2o_query_args args) {
-    static_assert(P::n_x == H2O_NEEDY_TILE, "a tile of needy rows");
+static __global__ void __launch_bounds__(P::n_threads, P::n_blocks) h2o_query_wants(const h2o_query_args args) {
+    static_assert(P::n_x == H2O_BLOCKS_OF_NEEDY*H2O_NEEDY_TILE, "the needy rows of some blocks");
 
     extern __shared__ uint4 h2o_smem[];
 
-    const h2o_query_part part(args);
+    const int n_landmarks = args.p.n_landmarks;
+    const int key0        = blockIdx.x*P::n_y;
+    const int block0      = blockIdx.z*H2O_BLOCKS_OF_NEEDY;
+    const int n_blocks    = min(H2O_BLOCKS_OF_NEEDY, args.n_blocks - block0);
 
-    const int n    = args.p.n_landmarks;
-    const int key0 = blockIdx.x*P::n_y;
+    const int     head  = blockIdx.y;
+    const int     kv    = head/args.n_group;
+    const int64_t at    = ((int64_t) head*args.n_blocks + block0)*H2O_NEEDY_TILE;
+    const float * shift = args.needy_shift + at;
 
-    const h2o_kv_head        k(args.k, part.kv_head, 0, args.landmarks + part.kv_head*args.landmarks_stride);
-    const h2o_cached_vectors keys = { args.k, k, key0, min(P::n_y, n - key0) };
+    const h2o_kv_head        k(args.k, kv, 0, args.landmarks + kv*args.landmarks_stride);
+    const h2o_cached_vectors keys = { args.k, k, key0, min(P::n_y, n_landmarks - key0) };
 
-    float best[P::n_rows];
+    P product;
+    product.multiply(h2o_smem, args.d, keys, h2o_rows_of<P>(args, args.needy, at, n_blocks*H2O_NEEDY_TILE), H2O_KEEP_NONE);
+
 #pragma unroll
-    for (int i = 0; i < P::n_rows; ++i) {
-        best[i] = -INFINITY;
-    }
+    for (int b = 0; b < H2O_BLOCKS_OF_NEEDY; ++b) {
+        if (b == n_blocks) {
+            break;
+        }
+        uint32_t * wants = args.wants + ((int64_t) (block0 + b)*args.n_head + head)*n_landmarks;
 
-    const int64_t at = part.at*H2O_NEEDY_TILE;
-
-    h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, h2o_rows_of(args, args.needy, at, P::n_x),
-            args.needy_shift + at, H2O_KEEP_NONE);
-
-    if (P::x(0) == 0) {
 #pragma unroll
         for (int i = 0; i < P::n_rows; ++i) {
+            float best = -INFINITY;
+#pragma unroll
+            for (int j = 0; j < P::n_cols; ++j) {
+                if (P::x(j)/H2O_NEEDY_TILE == b) {
+                    best = fmaxf(best, product.at(i, j) + shift[P::x(j)]);
+                }
+            }
+            best = h2o_lanes_max<P::n_lanes>(best);
+
             const int key = key0 + P::y(i);
-            if (key < n) {
-                args.wants[part.at*n + key] = k.set[key] < args.p.n_cand ? h2o_order_key(best[i]) : 0;
+            if (P::x(0) == 0 && key < n_landmarks) {
+                wants[key] = k.set[key] < args.p.n_cand ? h2o_order_key(best) : 0;
             }
         }
     }
 }
 
-// the mean keys of a tile of pages
-static __device__ __forceinline__ h2o_plain_vectors h2o_page_tile(
-        const h2o_query_args & args, const h2o_query_part & part, int page0, int n_tile) {
-    return { args.pages + part.kv_head*args.pages_stride + (int64_t) page0*args.d, args.d, min(n_tile, args.p.n_pages - page0) };
-}
+// What the queries of a block are compared with: the mean keys of all pages, and then the keys of the pages that were
+// picked and those behind the pages, which lie side by side in tiles of GGML_H2O_PAGE.
 
-// The largest logit that each query has with the mean key of a page, by tiles of pages.
-// grid: (tiles of pages, heads, blocks of queries)
 template <typename P>
-static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_page_most(const h2o_query_args args) {
-    static_assert(P::n_x == GGML_H2O_PAGE && P::n_y == GGML_H2O_BLOCK, "a tile of pages for all queries of a block");
+struct h2o_query_pages {
+    const h2o_query_args & args;
+    const h2o_query_part & part;
+
+    __device__ __forceinline__ int     n_tiles() const { return (args.p.n_pages + P::n_x - 1)/P::n_x; }
+    __device__ __forceinline__ float * most()    const { return args.page_most; }
+    __device__ __forceinline__ float * shift()   const { return args.page_shift; }
+
+    __device__ __forceinline__ h2o_plain_vectors<typename P::operand> tile(int i) const {
+        const auto * means = (const typename P::operand *) args.means + part.kv_head*args.means_stride;
+
+        return { means + (int64_t) i*P::n_x*args.d, args.d, min(P::n_x, args.p.n_pages - i*P::n_x) };
+    }
+
+    __device__ __forceinline__ void store(int i, float best) const {
+        args.page_scores[part.at*args.p.n_pages + i] = h2o_order_key(i == 0 ? INFINITY : best); // 0: the sink
+    }
+};
+
+template <typename P>
+struct h2o_query_keys {
+    const h2o_query_args & args;
+    const h2o_query_part & part;
+
+    __device__ __forceinline__ int     n_tiles() const { return args.n_tiles; }
+    __device__ __forceinline__ float * most()    const { return args.key_most; }
+    __device__ __forceinline__ float * shift()   const { return args.key_shift; }
+
+    __device__ __forceinline__ h2o_cached_vectors tile(int i) const {
+        static_assert(P::n_x == GGML_H2O_PAGE, "a tile is a page");
+
+        const int32_t * picked = args.picked ? args.picked + part.at*args.p.n_picked : nullptr;
+        const int       key0   = i*P::n_x;
+
+        return { args.k, h2o_kv_head(args.k, part.kv_head, 0, nullptr), h2o_searched_at(args, picked, key0),
+                min(P::n_x, args.n_searched - key0) };
+    }
+
+    __device__ __forceinline__ void store(int i, float best) const {
+        args.key_scores[part.at*args.n_searched + i] = h2o_order_key(best);
+    }
+};
+
+// The largest logit that each query has with a tile.
+// grid: (so many tiles, whose queries are loaded once, heads, blocks of queries)
+template <typename P, typename S>
+static __global__ void __launch_bounds__(P::n_threads, P::n_blocks) h2o_query_most(
+        const h2o_query_args args, int n_of_block) {
+    static_assert(P::n_y == GGML_H2O_BLOCK, "all queries of a block");
 
     extern __shared__ uint4 h2o_smem[];
 
-    const h2o_query_part    part(args);
-    const h2o_plain_vectors means = h2o_page_tile(args, part, blockIdx.x*P::n_x, P::n_x);
+    const h2o_query_part part(args);
+    const S              searched = { args, part };
+    const auto           queries  = h2o_rows_of<P>(args, args.scaled, part.at*P::n_y, P::n_y);
 
-    P product;
-    product.multiply(h2o_smem, args.d, h2o_rows_of(args, args.scaled, part.at*P::n_y, P::n_y), means, H2O_KEEP_NONE);
+    const int n_tiles = searched.n_tiles();
+    const int tile0   = blockIdx.x*n_of_block;
+    const int end     = min(tile0 + n_of_block, n_tiles);
 
+    for (int tile = tile0; tile < end; ++tile) {
+        const auto keys = searched.tile(tile);
+
+        P product;
+        product.multiply(h2o_smem, args.d, queries, keys, tile > tile0 ? H2O_KEEP_Y : H2O_KEEP_NONE);
+
+        if (keys.n < P::n_x) {
 #pragma unroll
-    for (int i = 0; i < P::n_rows; ++i) {
-        float max = -FLT_MAX; // a number, even where no logit is
+            for (int j = 0; j < P::n_cols; ++j) {
 #pragma unroll
-        for (int j = 0; j < P::n_cols; ++j) {
-            max = P::x(j) < means.n ? fmaxf(max, product.at(i, j)) : max;
+                for (int i = 0; i < P::n_rows; ++i) {
+                    product.at(i, j) = P::x(j) < keys.n ? product.at(i, j) : -INFINITY;
+                }
+            }
         }
-        max = h2o_lanes_max<P::n_lanes>(max);
 
-        if (P::x(0) == 0) {
-            args.page_most[(part.at*gridDim.x + blockIdx.x)*P::n_y + P::y(i)] = max;
+#pragma unroll
+        for (int i = 0; i < P::n_rows; ++i) {
+            float max = -FLT_MAX; // a number, even where no logit is
+#pragma unroll
+            for (int j = 0; j < P::n_cols; ++j) {
+                max = fmaxf(max, product.at(i, j));
+            }
+            max = h2o_lanes_max<P::n_lanes>(max);
+
+            if (P::x(0) == 0) {
+                searched.most()[(part.at*n_tiles + tile)*P::n_y + P::y(i)] = max;
+            }
         }
     }
 }
 
-// The same of all pages.
+// How much less than in the page that it likes best a query finds in a page, by mean keys, the least of all queries; and
+// the largest that a searched key is to a query, beside its surroundings and the best key of each tile.
+// grid: as for h2o_query_most
+template <typename P, typename S>
+static __global__ void __launch_bounds__(P::n_threads, P::n_blocks) h2o_query_scores(
+        const h2o_query_args args, int n_of_block) {
+    static_assert(P::n_x == GGML_H2O_BLOCK, "all queries of a block");
+
+    extern __shared__ uint4 h2o_smem[];
+
+    const h2o_query_part part(args);
+    const S              searched = { args, part };
+    const auto           queries  = h2o_rows_of<P>(args, args.scaled, part.at*P::n_x, P::n_x);
+    const float        * shift    = searched.shift() + part.at*P::n_x;
+
+    const int n_tiles = searched.n_tiles();
+    const int tile0   = blockIdx.x*n_of_block;
+    const int end     = min(tile0 + n_of_block, n_tiles);
+
+    for (int tile = tile0; tile < end; ++tile) {
+        const auto keys = searched.tile(tile);
+
+        P product;
+        product.multiply(h2o_smem, args.d, keys, queries, tile > tile0 ? H2O_KEEP_X : H2O_KEEP_NONE);
+
+#pragma unroll
+        for (int i = 0; i < P::n_rows; ++i) {
+            float best = -INFINITY;
+#pragma unroll
+            for (int j = 0; j < P::n_cols; ++j) {
+                best = fmaxf(best, product.at(i, j) + shift[P::x(j)]);
+            }
+            best = h2o_lanes_max<P::n_lanes>(best);
+
+            if (P::x(0) == 0 && P::y(i) < keys.n) {
+                searched.store(tile*P::n_y + P::y(i), best);
+            }
+        }
+    }
+}
+
+// What is added to a query's logits with mean keys: less the largest.
 // grid: (1, heads, blocks of queries); block: GGML_H2O_BLOCK
-static __global__ void __launch_bounds__(GGML_H2O_BLOCK) h2o_query_page_shift(const h2o_query_args args) {
+static __global__ void __launch_bounds__(GGML_H2O_BLOCK) h2o_query_page_shift(const h2o_query_args args, int n_tiles) {
     const h2o_query_part part(args);
 
-    const int query   = threadIdx.x;
-    const int n_tiles = (args.p.n_pages + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE;
+    const int query = threadIdx.x;
 
     float max = -FLT_MAX;
     for (int i = 0; i < n_tiles; ++i) {
@@ -189,91 +315,13 @@ static __global__ void __launch_bounds__(GGML_H2O_BLOCK) h2o_query_page_shift(co
     args.page_shift[part.at*GGML_H2O_BLOCK + query] = query < part.n ? -max : -INFINITY;
 }
 
-// How much less than in the page that it likes best a query finds in a page, by mean keys: the least of all queries.
-// grid: as for h2o_query_page_most
-template <typename P>
-static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_page_scores(
-        const h2o_query_args args) {
-    static_assert(P::n_x == GGML_H2O_BLOCK && P::n_y == GGML_H2O_PAGE, "all queries of a block for a tile of pages");
+#define H2O_SHIFT_PARTS 4 // threads of a query
 
-    extern __shared__ uint4 h2o_smem[];
+// And with searched keys: less the log-sum-exp of the best of each tile, and of the surroundings.
+// grid: (1, heads, blocks of queries); block: (GGML_H2O_BLOCK, H2O_SHIFT_PARTS)
+static __global__ void __launch_bounds__(GGML_H2O_BLOCK*H2O_SHIFT_PARTS) h2o_query_key_shift(const h2o_query_args args) {
+    __shared__ float parts[H2O_SHIFT_PARTS][GGML_H2O_BLOCK];
 
-    const h2o_query_part part(args);
-
-    const int     page0 = blockIdx.x*P::n_y;
-    const int64_t at    = part.at*P::n_x;
-
-    float best[P::n_rows];
-#pragma unroll
-    for (int i = 0; i < P::n_rows; ++i) {
-        best[i] = -INFINITY;
-    }
-    h2o_best_of_rows<P>(best, h2o_smem, args.d, h2o_page_tile(args, part, page0, P::n_y),
-            h2o_rows_of(args, args.scaled, at, P::n_x), args.page_shift + at, H2O_KEEP_NONE);
-
-    if (P::x(0) != 0) {
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < P::n_rows; ++i) {
-        const int page = page0 + P::y(i);
-
-        if (page < args.p.n_pages) {
-            args.page_scores[part.at*args.p.n_pages + page] = h2o_order_key(page == 0 ? INFINITY : best[i]); // 0: the sink
-        }
-    }
-}
-
-// A tile of the searched keys: they lie side by side, in a page that was picked or behind the pages.
-static __device__ __forceinline__ h2o_cached_vectors h2o_searched_tile(
-        const h2o_query_args & args, const h2o_query_part & part, int tile) {
-    const int32_t * picked = args.picked ? args.picked + part.at*args.p.n_picked : nullptr;
-    const int       key0   = tile*GGML_H2O_PAGE;
-
-    const h2o_kv_head k(args.k, part.kv_head, 0, nullptr);
-    return { args.k, k, h2o_searched_at(args, picked, key0), min(GGML_H2O_PAGE, args.n_searched - key0) };
-}
-
-#define H2O_TILES_PER_BLOCK 4 // of searched keys: the queries of all of them are loaded once
-
-// The largest logit that each query has with a searched key, by tiles of them.
-// grid: (tiles of searched keys, so many to a block of threads, heads, blocks of queries)
-template <typename P>
-static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_key_most(const h2o_query_args args) {
-    static_assert(P::n_x == GGML_H2O_PAGE && P::n_y == GGML_H2O_BLOCK, "a page for all queries of a block");
-
-    extern __shared__ uint4 h2o_smem[];
-
-    const h2o_query_part    part(args);
-    const h2o_plain_vectors queries = h2o_rows_of(args, args.scaled, part.at*P::n_y, P::n_y);
-
-    const int tile0 = blockIdx.x*H2O_TILES_PER_BLOCK;
-
-    for (int tile = tile0; tile < min(tile0 + H2O_TILES_PER_BLOCK, args.n_tiles); ++tile) {
-        const h2o_cached_vectors keys = h2o_searched_tile(args, part, tile);
-
-        P product;
-        product.multiply(h2o_smem, args.d, queries, keys, tile > tile0 ? H2O_KEEP_Y : H2O_KEEP_NONE);
-
-#pragma unroll
-        for (int i = 0; i < P::n_rows; ++i) {
-            float max = -FLT_MAX; // a number, even where no logit is
-#pragma unroll
-            for (int j = 0; j < P::n_cols; ++j) {
-                max = P::x(j) < keys.n ? fmaxf(max, product.at(i, j)) : max;
-            }
-            max = h2o_lanes_max<P::n_lanes>(max);
-
-            if (P::x(0) == 0) {
-                args.key_most[(part.at*args.n_tiles + tile)*P::n_y + P::y(i)] = max;
-            }
-        }
-    }
-}
-
-// Their log-sum-exp, and that of the surroundings.
-// grid: (1, heads, blocks of queries); block: GGML_H2O_BLOCK
-static __global__ void __launch_bounds__(GGML_H2O_BLOCK) h2o_query_key_shift(const h2o_query_args args) {
     const h2o_query_part part(args);
 
     const int     query = threadIdx.x;
@@ -283,57 +331,32 @@ static __global__ void __launch_bounds__(GGML_H2O_BLOCK) h2o_query_key_shift(con
     const float   near = args.near[at];
 
     float max = near;
-    for (int i = 0; i < args.n_tiles; ++i) {
+    for (int i = threadIdx.y; i < args.n_tiles; i += H2O_SHIFT_PARTS) {
         max = fmaxf(max, most[i*GGML_H2O_BLOCK]);
     }
-    float sum = expf(near - max);
-    for (int i = 0; i < args.n_tiles; ++i) {
+    parts[threadIdx.y][query] = max;
+    __syncthreads();
+
+#pragma unroll
+    for (int i = 0; i < H2O_SHIFT_PARTS; ++i) {
+        max = fmaxf(max, parts[i][query]);
+    }
+    __syncthreads();
+
+    float sum = 0.0f;
+    for (int i = threadIdx.y; i < args.n_tiles; i += H2O_SHIFT_PARTS) {
         sum += expf(most[i*GGML_H2O_BLOCK] - max);
     }
-    args.key_shift[at] = query < part.n ? -(max + logf(sum)) : -INFINITY;
-}
+    parts[threadIdx.y][query] = sum;
+    __syncthreads();
 
-// The largest that a searched key is to a query, beside its surroundings and the best key of each tile.
-// grid: as for h2o_query_key_most
-template <typename P>
-static __global__ void __launch_bounds__(P::n_threads, 512/P::n_threads) h2o_query_key_scores(const h2o_query_args args) {
-    static_assert(P::n_x == GGML_H2O_BLOCK && P::n_y == GGML_H2O_PAGE, "all queries of a block for a page");
-
-    extern __shared__ uint4 h2o_smem[];
-
-    const h2o_query_part    part(args);
-    const int64_t           at      = part.at*P::n_x;
-    const h2o_plain_vectors queries = h2o_rows_of(args, args.scaled, at, P::n_x);
-
-    const int32_t * taken   = args.by_need + part.at*args.p.n_by_need;
-    const int       n_taken = args.n_by_need[part.at];
-
-    const int tile0 = blockIdx.x*H2O_TILES_PER_BLOCK;
-
-    for (int tile = tile0; tile < min(tile0 + H2O_TILES_PER_BLOCK, args.n_tiles); ++tile) {
-        const h2o_cached_vectors keys = h2o_searched_tile(args, part, tile);
-
-        float best[P::n_rows];
-#pragma unroll
-        for (int i = 0; i < P::n_rows; ++i) {
-            best[i] = -INFINITY;
-        }
-        h2o_best_of_rows<P>(best, h2o_smem, args.d, keys, queries,
-                args.key_shift + at, tile > tile0 ? H2O_KEEP_X : H2O_KEEP_NONE);
-
-        if (P::x(0) != 0) {
-            continue;
-        }
-#pragma unroll
-        for (int i = 0; i < P::n_rows; ++i) {
-            if (P::y(i) >= keys.n) {
-                continue;
-            }
-            const int pos   = keys.first + P::y(i);
-            const int place = h2o_lower_bound(taken, n_taken, pos);
-
-            args.key_scores[part.at*args.n_searched + tile*P::n_y + P::y(i)] =
-                place < n_taken && taken[place] == pos ? 0 : h2o_order_key(best[i]);
-        }
+    if (threadIdx.y > 0) {
+        return;
     }
+    sum = expf(near - max);
+#pragma unroll
+    for (int i = 0; i < H2O_SHIFT_PARTS; ++i) {
+        sum += parts[i][query];
+    }
+    args.key_shift[at] = query < part.n ? -(max + logf(sum)) : -INFINITY;
 }

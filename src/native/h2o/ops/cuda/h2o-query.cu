@@ -34,9 +34,11 @@ static h2o_query_args h2o_query_args_of(const ggml_tensor * dst) {
     args.landmarks        = (const int32_t *) landmarks->data;
     args.landmarks_stride = landmarks->nb[1]/sizeof(int32_t);
     args.d                = k->ne[0];
+    args.means_stride     = p.n_pages*k->ne[0];
     args.n_head           = q->ne[1];
     args.n_group          = args.n_head/k->ne[2];
     args.n_queries        = q->ne[2];
+    args.n_blocks         = dst->ne[2];
     args.n_searched       = p.n_picked*GGML_H2O_PAGE + p.n_cand - p.n_pages*GGML_H2O_PAGE;
     args.n_tiles          = h2o_n_tiles(args.n_searched, GGML_H2O_PAGE);
     args.n_set            = dst->ne[0];
@@ -47,50 +49,46 @@ static h2o_query_args h2o_query_args_of(const ggml_tensor * dst) {
     return args;
 }
 
-struct h2o_products_f32 {
-    template <int N_X> using tile = h2o_product_f32<N_X>;
-};
-
-template <int D>
-struct h2o_products_mma {
-    template <int N_X> using tile = h2o_product_mma<D, N_X>;
-};
-
-// grid: (1, heads, blocks of queries)
+// P: the product of tiles; grid: (1, heads, blocks of queries)
 template <typename P>
 static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cudaStream_t stream) {
-    using rows  = typename P::template tile<H2O_NEEDY_TILE>;
-    using page  = typename P::template tile<GGML_H2O_PAGE>;
+    using pages = h2o_query_pages<P>;
+    using keys  = h2o_query_keys<P>;
 
-    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_wants<rows>,        rows ::size_smem());
-    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_page_most<page>,    page ::size_smem());
-    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_page_scores<page>,  page ::size_smem());
-    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_key_most<page>,     page ::size_smem());
-    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_key_scores<page>,   page ::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_wants<P>,           P::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_most<P, pages>),   P::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_scores<P, pages>), P::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_most<P, keys>),    P::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_scores<P, keys>),  P::size_smem());
 
-    const auto grid_of = [&](int n_tiles) { return dim3(n_tiles, grid.y, grid.z); };
+    // queries that are loaded once for many tiles, but blocks enough for a device
+    const auto n_of_block = [](int n_tiles) { return n_tiles < 64 ? 2 : 8; };
+    const auto grid_of    = [&](int n_tiles) { return dim3(h2o_n_tiles(n_tiles, n_of_block(n_tiles)), grid.y, grid.z); };
 
-    h2o_query_asking<<<grid, H2O_ASKING_THREADS, 0, stream>>>(args);
+    h2o_query_asking<P><<<grid, H2O_ASKING_THREADS, 0, stream>>>(args);
 
     if (args.p.n_landmarks > 0) {
-        const dim3 grid_wants = grid_of(h2o_n_tiles(args.p.n_landmarks, rows::n_y));
-        h2o_query_wants<rows><<<grid_wants, rows::block(), rows::size_smem(), stream>>>(args);
+        const dim3 grid_wants(h2o_n_tiles(args.p.n_landmarks, P::n_y), grid.y, h2o_n_tiles(grid.z, H2O_BLOCKS_OF_NEEDY));
+        h2o_query_wants<P><<<grid_wants, P::block(), P::size_smem(), stream>>>(args);
     }
-    h2o_query_choose_landmarks<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
+    h2o_query_choose_landmarks<<<grid, H2O_CHOOSE_THREADS, 0, stream>>>(args);
 
     if (args.picked) {
-        const dim3 grid_pages = grid_of(h2o_n_tiles(args.p.n_pages, page::n_y));
-        h2o_query_page_most<page><<<grid_pages, page::block(), page::size_smem(), stream>>>(args);
-        h2o_query_page_shift<<<grid, GGML_H2O_BLOCK, 0, stream>>>(args);
-        h2o_query_page_scores<page><<<grid_pages, page::block(), page::size_smem(), stream>>>(args);
-        h2o_query_choose_pages<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
+        const int n_pieces = args.p.n_pages*args.d/4;
+        const int n_tiles  = h2o_n_tiles(args.p.n_pages, P::n_x);
+
+        h2o_query_means<P><<<dim3(h2o_n_tiles(n_pieces, H2O_ASKING_THREADS), args.n_head/args.n_group), H2O_ASKING_THREADS, 0, stream>>>(
+                args.pages, args.pages_stride, (typename P::operand *) args.means, args.means_stride, n_pieces);
+        h2o_query_most<P, pages><<<grid_of(n_tiles), P::block(), P::size_smem(), stream>>>(args, n_of_block(n_tiles));
+        h2o_query_page_shift<<<grid, GGML_H2O_BLOCK, 0, stream>>>(args, n_tiles);
+        h2o_query_scores<P, pages><<<grid_of(n_tiles), P::block(), P::size_smem(), stream>>>(args, n_of_block(n_tiles));
+        h2o_query_choose_pages<<<grid, H2O_CHOOSE_THREADS, 0, stream>>>(args);
     }
 
-    const dim3 grid_keys = grid_of(h2o_n_tiles(args.n_tiles, H2O_TILES_PER_BLOCK));
-    h2o_query_key_most<page><<<grid_keys, page::block(), page::size_smem(), stream>>>(args);
-    h2o_query_key_shift<<<grid, GGML_H2O_BLOCK, 0, stream>>>(args);
-    h2o_query_key_scores<page><<<grid_keys, page::block(), page::size_smem(), stream>>>(args);
-    h2o_query_choose_set<<<grid, H2O_TOP_THREADS, 0, stream>>>(args);
+    h2o_query_most<P, keys><<<grid_of(args.n_tiles), P::block(), P::size_smem(), stream>>>(args, n_of_block(args.n_tiles));
+    h2o_query_key_shift<<<grid, dim3(GGML_H2O_BLOCK, H2O_SHIFT_PARTS), 0, stream>>>(args);
+    h2o_query_scores<P, keys><<<grid_of(args.n_tiles), P::block(), P::size_smem(), stream>>>(args, n_of_block(args.n_tiles));
+    h2o_query_choose_set<<<grid, H2O_CHOOSE_THREADS, 0, stream>>>(args);
 }
 
 void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
@@ -101,7 +99,7 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     const dim3 grid(1, dst->ne[1], dst->ne[2]); // heads, blocks of queries
 
     if (args.n_set == p.n_cand) {
-        h2o_query_take_all<<<grid, H2O_TOP_THREADS, 0, ctx.stream()>>>(args);
+        h2o_query_take_all<<<grid, H2O_CHOOSE_THREADS, 0, ctx.stream()>>>(args);
         return;
     }
 
@@ -109,9 +107,11 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
 
     const size_t n = (size_t) grid.y*grid.z;
 
+    // operands are floats or halves
     ggml_cuda_pool_alloc<float>    needy      (ctx.pool(), n*H2O_NEEDY_TILE*args.d);
     ggml_cuda_pool_alloc<float>    needy_shift(ctx.pool(), n*H2O_NEEDY_TILE);
     ggml_cuda_pool_alloc<float>    scaled     (ctx.pool(), n*GGML_H2O_BLOCK*args.d);
+    ggml_cuda_pool_alloc<float>    means      (ctx.pool(), (int64_t) args.n_head/args.n_group*p.n_pages*args.d);
     ggml_cuda_pool_alloc<float>    near       (ctx.pool(), n*GGML_H2O_BLOCK);
     ggml_cuda_pool_alloc<float>    page_most  (ctx.pool(), n*h2o_n_tiles(p.n_pages, GGML_H2O_PAGE)*GGML_H2O_BLOCK);
     ggml_cuda_pool_alloc<float>    page_shift (ctx.pool(), n*GGML_H2O_BLOCK);
@@ -128,6 +128,7 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     args.needy       = needy.get();
     args.needy_shift = needy_shift.get();
     args.scaled      = scaled.get();
+    args.means       = means.get();
     args.near        = near.get();
     args.page_most   = page_most.get();
     args.page_shift  = page_shift.get();
@@ -145,9 +146,9 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     const bool uses_mma = args.k.type != GGML_TYPE_F32 &&
         ampere_mma_available(ggml_cuda_info().devices[ctx.device].cc) &&
         h2o_with_head_size(args.d, [&](auto size) {
-            h2o_launch_query<h2o_products_mma<decltype(size)::value>>(args, grid, ctx.stream());
+            h2o_launch_query<h2o_product_mma<decltype(size)::value>>(args, grid, ctx.stream());
         });
     if (!uses_mma) {
-        h2o_launch_query<h2o_products_f32>(args, grid, ctx.stream());
+        h2o_launch_query<h2o_product_f32>(args, grid, ctx.stream());
     }
 }

@@ -28,7 +28,7 @@ static size_t h2o_select_smem_size(const ggml_tensor * dst) {
 }
 
 bool ggml_cuda_h2o_select_supported(int device, const ggml_tensor * dst) {
-    const size_t needed = h2o_select_smem_size(dst) + WARP_SIZE*sizeof(int);
+    const size_t needed = h2o_select_smem_size(dst) + sizeof(h2o_select_top::shared);
     const size_t there  = ggml_cuda_info().devices[device].smpbo;
 
     static std::atomic<bool> is_said = false;
@@ -47,9 +47,9 @@ void ggml_cuda_h2o_select(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
         (int32_t *) dst->data, (int64_t) (dst->nb[1]/sizeof(int32_t)),
     };
 
-    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_select, ggml_cuda_info().devices[ctx.device].smpbo - WARP_SIZE*sizeof(int));
+    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_select, ggml_cuda_info().devices[ctx.device].smpbo - sizeof(h2o_select_top::shared));
 
-    h2o_select<<<dst->ne[1], H2O_TOP_THREADS, h2o_select_smem_size(dst), ctx.stream()>>>(args);
+    h2o_select<<<dst->ne[1], H2O_SELECT_THREADS, h2o_select_smem_size(dst), ctx.stream()>>>(args);
 }
 
 void ggml_cuda_h2o_lookup(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {

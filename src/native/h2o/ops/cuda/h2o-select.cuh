@@ -30,13 +30,17 @@ struct h2o_select_args {
     int64_t   out_stride;
 };
 
-// grid: KV heads; block: 1024; shared memory: a key per candidate and a position per place in Heavy
+#define H2O_SELECT_THREADS 1024
+
+typedef h2o_top<H2O_SELECT_THREADS, 8> h2o_select_top;
+
+// grid: KV heads; block: H2O_SELECT_THREADS; shared memory: a key per candidate and a position per place in Heavy
 //
 // Candidates are in ascending order of position already, so the place of a chosen one is a count of those chosen before
 // it.
-static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_select(const h2o_select_args args) {
+static __global__ void __launch_bounds__(H2O_SELECT_THREADS, 1) h2o_select(const h2o_select_args args) {
     extern __shared__ uint32_t h2o_select_smem[];
-    __shared__ int warp_sums[WARP_SIZE];
+    __shared__ h2o_select_top::shared shared;
 
     const h2o_tracked_args & t = args.tracked;
 
@@ -52,7 +56,7 @@ static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_select(const h2
 
     // candidates: tracked positions before Local; counted, since a search waits for memory once per step
     int n_mem = 0;
-    for (int i0 = 0; i0 < t.n.n_mem; i0 += H2O_TOP_THREADS) {
+    for (int i0 = 0; i0 < t.n.n_mem; i0 += H2O_SELECT_THREADS) {
         const int i = i0 + tid;
 
         n_mem += __syncthreads_count(i < t.n.n_mem && mem_pos[i] < min(t.n.mem_end, local_begin));
@@ -70,19 +74,19 @@ static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_select(const h2
     uint32_t * keys = h2o_select_smem;
     int32_t  * take = (int32_t *) (keys + t.n.n_mem + t.n.n_chunk);
 
-    for (int i = tid; i < n_cand; i += H2O_TOP_THREADS) {
+    for (int i = tid; i < n_cand; i += H2O_SELECT_THREADS) {
         keys[i] = h2o_order_key(i < n_mem ? mem_score[i] : chunk_score[i - n_mem]);
     }
     __syncthreads();
 
-    h2o_for_top(keys, n_cand, n_take, warp_sums, [&](int i, int place) { take[place] = pos_of(i); });
+    h2o_select_top(keys, n_cand, shared).take(n_take, [&](int i, int place) { take[place] = pos_of(i); });
     __syncthreads();
 
     // the lowest positions that are left fill Heavy up: a taken one has take[i] - i of them before it
-    for (int i = tid; i < n_take; i += H2O_TOP_THREADS) {
+    for (int i = tid; i < n_take; i += H2O_SELECT_THREADS) {
         out[i + min(n_fill, take[i] - i)] = take[i];
     }
-    for (int i = tid; i < n_fill; i += H2O_TOP_THREADS) {
+    for (int i = tid; i < n_fill; i += H2O_SELECT_THREADS) {
         int begin = 0;
         int end   = n_take;
         while (begin < end) { // the taken ones before the i-th position that is left
@@ -96,7 +100,7 @@ static __global__ void __launch_bounds__(H2O_TOP_THREADS, 1) h2o_select(const h2
         out[i + begin] = i + begin; // every position before the last fill is in the set
     }
 
-    for (int i = tid; i < args.pos - local_begin; i += H2O_TOP_THREADS) {
+    for (int i = tid; i < args.pos - local_begin; i += H2O_SELECT_THREADS) {
         out[n_take + n_fill + i] = local_begin + i;
     }
 }

@@ -35,6 +35,14 @@ static __device__ __forceinline__ void h2o_store_8(half2 * dst, const float (&x)
     *(uint4 *) dst = *(const uint4 *) packed;
 }
 
+static __device__ __forceinline__ void h2o_store_4(half2 * dst, const float4 & x) {
+    __align__(8) const half2 packed[2] = {
+        __floats2half2_rn(h2o_clamp_f16(x.x), h2o_clamp_f16(x.y)),
+        __floats2half2_rn(h2o_clamp_f16(x.z), h2o_clamp_f16(x.w)),
+    };
+    *(uint2 *) dst = *(const uint2 *) packed;
+}
+
 static __device__ __forceinline__ void h2o_copy_8(half2 * dst, const void * src) {
     cp_async_cg_16<128>(ggml_cuda_cvta_generic_to_shared(dst), src);
 }
@@ -49,6 +57,19 @@ static __device__ __forceinline__ void h2o_load_tile_kv(
     static_assert(n_tile*n_pieces % n_threads == 0, "a tile is a whole number of pieces per thread");
 
     if (kv.type == GGML_TYPE_F16 && kv.is_vec) {
+        if constexpr (n_threads % n_pieces == 0) {
+            // a whole tile of keys that lie side by side: an addition for an address
+            if (!head.set && key0 + n_tile <= n_keys) {
+                const char * src = head.at(kv, key0 + tid/n_pieces) + tid%n_pieces*16;
+                half2      * dst = tile + tid/n_pieces*h2o_tile_stride<D>() + tid%n_pieces*4;
+#pragma unroll
+                for (int row = 0; row < n_tile; row += n_threads/n_pieces) {
+                    h2o_copy_8(dst + row*h2o_tile_stride<D>(), src);
+                    src += n_threads/n_pieces*kv.nb_cell;
+                }
+                return;
+            }
+        }
 #pragma unroll
         for (int i0 = 0; i0 < n_tile*n_pieces; i0 += n_threads) {
             const int row   = (i0 + tid)/n_pieces;
@@ -143,9 +164,9 @@ static __device__ __forceinline__ void h2o_load_tile_q(
     }
 }
 
-// n_rows rows of what h2o_load_tile_q left, in the background; rows past n_rows are zeros
+// n_rows rows of D halves that lie side by side, in the background; rows past n_rows are zeros
 template <int D, int n_tile, int n_threads>
-static __device__ __forceinline__ void h2o_load_tile_q_scaled(half2 * tile, const half * q_scaled, int n_rows, int tid) {
+static __device__ __forceinline__ void h2o_load_tile_halves(half2 * tile, const half * rows, int n_rows, int tid) {
     constexpr int n_pieces = D/8;
 
     static_assert(n_tile*n_pieces % n_threads == 0, "a tile is a whole number of pieces per thread");
@@ -158,7 +179,7 @@ static __device__ __forceinline__ void h2o_load_tile_q_scaled(half2 * tile, cons
         half2 * dst = tile + row*h2o_tile_stride<D>() + piece*4;
 
         if (row < n_rows) {
-            h2o_copy_8(dst, q_scaled + (int64_t) row*D + piece*8);
+            h2o_copy_8(dst, rows + (int64_t) row*D + piece*8);
         } else {
             *(uint4 *) dst = make_uint4(0, 0, 0, 0);
         }

@@ -53,13 +53,15 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
     cp_async_wait_all();
     __syncthreads();
 
+    const uint32_t address_k = h2o_address_a(tiles_q + warp*shape::n_m*16*stride, stride);
+
     h2o_tile_ab a[shape::n_m][D/16];
 
 #pragma unroll
     for (int im = 0; im < shape::n_m; ++im) {
 #pragma unroll
         for (int d = 0; d < D/16; ++d) {
-            load_ldmatrix(a[im][d], tiles_q + ((warp*shape::n_m + im)*16)*stride + d*8, stride);
+            h2o_load_a(a[im][d], address_k + (im*16*stride + d*8)*sizeof(half2));
         }
     }
     __syncthreads();
@@ -78,7 +80,7 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
     const auto load = [&](int row0) {
         const int i = (row0 - row_begin)/shape::n_rows % 2;
 
-        h2o_load_tile_q_scaled<D, shape::n_rows, shape::n_threads>(
+        h2o_load_tile_halves<D, shape::n_rows, shape::n_threads>(
                 tiles_q + i*shape::n_rows*stride, q + (int64_t) row0*D, row_end - row0, tid);
 
         if (tid < shape::n_rows) {
@@ -104,6 +106,8 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
         const half2 * tile_q = tiles_q + i_tile*shape::n_rows*stride;
         const float * tile_l = lses    + i_tile*shape::n_rows;
 
+        const uint32_t address_q = h2o_address_b(tile_q, stride);
+
         h2o_tile_c s[shape::n_m][shape::n_rows/16];
 
 #pragma unroll
@@ -111,7 +115,7 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
 #pragma unroll
             for (int n = 0; n < shape::n_rows/16; ++n) {
                 h2o_tile_ab b;
-                load_ldmatrix(b, tile_q + n*16*stride + d*8, stride);
+                h2o_load_b(b, address_q + (n*16*stride + d*8)*sizeof(half2));
 #pragma unroll
                 for (int im = 0; im < shape::n_m; ++im) {
                     mma(s[im][n], a[im][d], b);
