@@ -43,8 +43,10 @@ int main(int argc, char ** argv) {
         fprintf(stderr, "usage: device-check MODEL CHUNK CHUNKS [CASE...]\n");
         return 2;
     }
-    // stock sums products of F16 weights in F16; that is its choice, and no matter of what is checked here
+    // stock sums products of F16 weights in F16, and rounds those of F32 to TF32; that is its choice, and no matter of what
+    // is checked here
     setenv("GGML_CUDA_CUBLAS_COMPUTE_TYPE", "f32", 1);
+    setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
     // the CPU searches keys and attends in F32, not rounded
     setenv("H2O_AMX",   "0", 1);
     setenv("H2O_INT8",  "0", 1);

@@ -7,7 +7,7 @@ S = 1024
 
 @dataclass(frozen=True)
 class Policy:
-    """Who chooses the memory of a chunk, at its defaults: tokens of Local and Heavy, and of the dense tail."""
+    """Who chooses the memory of a chunk, with sets that do not grow: tokens of Local and Heavy, and of the dense tail."""
 
     name: str
     local: int
