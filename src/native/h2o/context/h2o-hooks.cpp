@@ -3,6 +3,7 @@
 #include "h2o-cache.h"
 #include "h2o-chain.h"
 #include "h2o-coverage.h"
+#include "h2o-device.h"
 #include "h2o-exact.h"
 #include "h2o-families.h"
 #include "h2o-probe.h"
@@ -67,6 +68,11 @@ std::unique_ptr<h2o_record> h2o_create_record(
     } else if (h2o->reason != H2O_REASON_NONE && h2o->reason != H2O_REASON_OFF) {
         LLAMA_LOG_INFO("%s: H2O does not serve this context (%s): prefill is dense\n",
                 __func__, h2o_reason_name(h2o->reason));
+    }
+    // the search multiplies each key twice, at the rate of attention (docs/gpu.md)
+    if (h2o->reason == H2O_REASON_NONE && cparams.h2o.heavy_grows && h2o_has_gpu_layer(model, cparams)) {
+        LLAMA_LOG_WARN("%s: on a GPU, sets that grow with the prompt are expected to take longer than dense attention: "
+                "give H2O a number of heavy positions, or switch it off\n", __func__);
     }
     return h2o;
 }

@@ -112,6 +112,17 @@ bool h2o_is_exact_layer(const llama_model & model, const llama_cparams & cparams
     return !cparams.offload_kqv || h2o_is_cpu(model.dev_layer(il));
 }
 
+bool h2o_has_gpu_layer(const llama_model & model, const llama_cparams & cparams) {
+    for (uint32_t il = 0; cparams.offload_kqv && il < model.hparams.n_layer(); ++il) {
+        ggml_backend_dev_t dev = model.dev_layer(il);
+
+        if (dev && !h2o_is_remote(dev) && ggml_backend_dev_type(dev) == GGML_BACKEND_DEVICE_TYPE_GPU) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool h2o_has_exact(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn) {
     if (cparams.h2o.upstream_products) {
         return false;

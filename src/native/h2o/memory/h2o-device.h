@@ -24,6 +24,9 @@ bool h2o_is_cpu(ggml_backend_dev_t dev);
 // whether K and V of a layer are on the CPU, where the kernel runs
 bool h2o_is_exact_layer(const llama_model & model, const llama_cparams & cparams, uint32_t il);
 
+// whether some layer is on a GPU, with K and V
+bool h2o_has_gpu_layer(const llama_model & model, const llama_cparams & cparams);
+
 // whether it runs in some layer of this cache
 bool h2o_has_exact(const llama_model & model, const llama_cparams & cparams, const llama_kv_cache & attn);
 
