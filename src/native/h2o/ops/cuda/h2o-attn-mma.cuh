@@ -118,13 +118,14 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
     using shape = h2o_attn_shape<D, is_of_head>;
 
     constexpr int stride = h2o_tile_stride<D>();
-
-    constexpr int size = shape::n_keys*stride; // of a tile
+    constexpr int size   = shape::n_keys*stride; // of a tile of keys
 
     extern __shared__ uint4 h2o_smem[];
-    half2 * tile_k = (half2 *) h2o_smem;
-    half2 * tile_v = tile_k + shape::n_stages*size;
-    half2 * tile_q = shape::is_ahead ? tile_k + size : tile_v + size;
+    half2 * tiles_k = (half2 *) h2o_smem;
+    half2 * tiles_v = tiles_k + shape::n_stages*size;
+    half2 * tile_q  = shape::is_ahead ? tiles_k + size : tiles_v + size;
+    half2 * tile_k  = tiles_k;
+    half2 * tile_v  = tiles_v;
 
     const int lane  = threadIdx.x;
     const int warp  = threadIdx.y;
@@ -185,7 +186,7 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
 
     for (int key0 = 0; key0 < n_vis; key0 += shape::n_keys) {
         cp_async_wait_all();
-        __syncthreads(); // K is there, and nobody reads the last V any more
+        __syncthreads(); // K is there, with V if it was ahead, and nobody reads the last V any more
 
         const int key_next = key0 + shape::n_keys;
 
@@ -193,11 +194,11 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
             const int next = key_next/shape::n_keys%2*size;
 
             if (key_next < n_vis) {
-                h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>((half2 *) h2o_smem          + next, args.k, k, key_next, n_vis, tid);
-                h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>((half2 *) h2o_smem + 2*size + next, args.v, v, key_next, n_vis, tid);
+                h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tiles_k + next, args.k, k, key_next, n_vis, tid);
+                h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tiles_v + next, args.v, v, key_next, n_vis, tid);
             }
-            tile_k = (half2 *) h2o_smem + size - next;
-            tile_v = tile_k + 2*size;
+            tile_k = tiles_k + size - next;
+            tile_v = tiles_v + size - next;
         } else {
             h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_v, args.v, v, key0, n_vis, tid);
         }
