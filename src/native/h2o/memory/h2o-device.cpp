@@ -113,10 +113,8 @@ bool h2o_is_exact_layer(const llama_model & model, const llama_cparams & cparams
 }
 
 bool h2o_has_gpu_layer(const llama_model & model, const llama_cparams & cparams) {
-    for (uint32_t il = 0; cparams.offload_kqv && il < model.hparams.n_layer(); ++il) {
-        ggml_backend_dev_t dev = model.dev_layer(il);
-
-        if (dev && !h2o_is_remote(dev) && ggml_backend_dev_type(dev) == GGML_BACKEND_DEVICE_TYPE_GPU) {
+    for (uint32_t il = 0; il < model.hparams.n_layer(); ++il) {
+        if (!h2o_is_exact_layer(model, cparams, il) && !h2o_is_remote(model.dev_layer(il))) {
             return true;
         }
     }
