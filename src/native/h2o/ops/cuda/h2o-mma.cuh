@@ -19,37 +19,35 @@ static __device__ __forceinline__ uint32_t h2o_address_b(const half2 * tile, int
     return ggml_cuda_cvta_generic_to_shared((void *) (tile + (threadIdx.x/16*8 + threadIdx.x%8)*stride + threadIdx.x/8%2*4));
 }
 
-static __device__ __forceinline__ void h2o_load_a(h2o_tile_ab & a, uint32_t address) {
+template <bool is_trans>
+static __device__ __forceinline__ void h2o_ldmatrix(int & x0, int & x1, int & x2, int & x3, uint32_t address) {
 #ifdef AMPERE_MMA_AVAILABLE
-    int * x = (int *) a.x;
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-        : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(address));
+    if constexpr (is_trans) {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+            : "=r"(x0), "=r"(x1), "=r"(x2), "=r"(x3) : "r"(address));
+    } else {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+            : "=r"(x0), "=r"(x1), "=r"(x2), "=r"(x3) : "r"(address));
+    }
 #else
-    GGML_UNUSED_VARS(a, address);
+    GGML_UNUSED_VARS(x0, x1, x2, x3, address);
     NO_DEVICE_CODE;
 #endif // AMPERE_MMA_AVAILABLE
+}
+
+static __device__ __forceinline__ void h2o_load_a(h2o_tile_ab & a, uint32_t address) {
+    int * x = (int *) a.x;
+    h2o_ldmatrix<false>(x[0], x[1], x[2], x[3], address);
 }
 
 // 16 rows as columns
 static __device__ __forceinline__ void h2o_load_b(h2o_tile_ab & b, uint32_t address) {
-#ifdef AMPERE_MMA_AVAILABLE
     int * x = (int *) b.x;
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-        : "=r"(x[0]), "=r"(x[2]), "=r"(x[1]), "=r"(x[3]) : "r"(address));
-#else
-    GGML_UNUSED_VARS(b, address);
-    NO_DEVICE_CODE;
-#endif // AMPERE_MMA_AVAILABLE
+    h2o_ldmatrix<false>(x[0], x[2], x[1], x[3], address);
 }
 
 // 16 columns; address: as of a left operand
 static __device__ __forceinline__ void h2o_load_b_trans(h2o_tile_ab & b, uint32_t address) {
-#ifdef AMPERE_MMA_AVAILABLE
     int * x = (int *) b.x;
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-        : "=r"(x[0]), "=r"(x[2]), "=r"(x[1]), "=r"(x[3]) : "r"(address));
-#else
-    GGML_UNUSED_VARS(b, address);
-    NO_DEVICE_CODE;
-#endif // AMPERE_MMA_AVAILABLE
+    h2o_ldmatrix<true>(x[0], x[2], x[1], x[3], address);
 }

@@ -63,20 +63,23 @@ struct h2o_query_part {
     int     kv_head;
     int     query0;
     int     n;  // queries
-    int64_t at;       // in what the kernels hand on
-    int64_t at_needy; // a row of the needy ones
+    int64_t at; // in what the kernels hand on
 
     __device__ __forceinline__ h2o_query_part(const h2o_query_args & args) :
         head(blockIdx.y), kv_head(head/args.n_group), query0(blockIdx.z*GGML_H2O_BLOCK),
         n(min(GGML_H2O_BLOCK, args.n_queries - query0)),
-        at((int64_t) blockIdx.z*args.n_head + head),
-        at_needy(((int64_t) head*args.n_blocks + blockIdx.z)*H2O_NEEDY_TILE) {}
+        at((int64_t) blockIdx.z*args.n_head + head) {}
 
     // a query in lse; times d in q
     __device__ __forceinline__ int64_t row(const h2o_query_args & args, int query) const {
         return (int64_t) (query0 + query)*args.n_head + head;
     }
 };
+
+// the first row of a head's block in needy and needy_shift
+static __device__ __forceinline__ int64_t h2o_needy_at(const h2o_query_args & args, int head, int block) {
+    return ((int64_t) head*args.n_blocks + block)*H2O_NEEDY_TILE;
+}
 
 // the position of the i-th key that is searched
 static __device__ __forceinline__ int h2o_searched_at(const h2o_query_args & args, const int32_t * picked, int i) {

@@ -75,7 +75,9 @@ static __global__ void __launch_bounds__(H2O_ASKING_THREADS, 2) h2o_query_asking
     const int n_rows   = min(GGML_H2O_NEEDY, part.n);
     const int n_pieces = args.d/4;
 
-    auto * needy_rows = (typename P::operand *) args.needy + part.at_needy*args.d;
+    const int64_t at = h2o_needy_at(args, part.head, blockIdx.z);
+
+    auto * needy_rows = (typename P::operand *) args.needy + at*args.d;
 
     for (int i = tid; i < H2O_NEEDY_TILE*n_pieces; i += H2O_ASKING_THREADS) {
         const int row = i/n_pieces;
@@ -83,7 +85,7 @@ static __global__ void __launch_bounds__(H2O_ASKING_THREADS, 2) h2o_query_asking
         h2o_store_scaled<P>(needy_rows + i*4, args, part, row < n_rows ? needy[row] : part.n, i%n_pieces*4);
     }
     for (int row = tid; row < H2O_NEEDY_TILE; row += H2O_ASKING_THREADS) {
-        args.needy_shift[part.at_needy + row] = row < n_rows ? -near[needy[row]] : -INFINITY;
+        args.needy_shift[at + row] = row < n_rows ? -near[needy[row]] : -INFINITY;
     }
 
     auto * scaled = (typename P::operand *) args.scaled + part.at*GGML_H2O_BLOCK*args.d;
@@ -112,6 +114,17 @@ static __device__ __forceinline__ h2o_plain_vectors<typename P::operand> h2o_row
     return { (const typename P::operand *) rows + row0*args.d, args.d, n };
 }
 
+// the largest of row i of products, each as f(product, place along x) has it; for all lanes that share the row
+template <typename P, typename F>
+static __device__ __forceinline__ float h2o_row_max(P & product, int i, const F & f) {
+    float max = -INFINITY;
+#pragma unroll
+    for (int j = 0; j < P::n_cols; ++j) {
+        max = fmaxf(max, f(product.at(i, j), P::x(j)));
+    }
+    return h2o_lanes_max<P::n_lanes>(max);
+}
+
 #define H2O_BLOCKS_OF_NEEDY 4 // whose needy queries are a tile
 
 // What needy queries give the landmarks before Local.
@@ -129,7 +142,7 @@ static __global__ void __launch_bounds__(P::n_threads, P::n_blocks) h2o_query_wa
 
     const int     head  = blockIdx.y;
     const int     kv    = head/args.n_group;
-    const int64_t at    = ((int64_t) head*args.n_blocks + block0)*H2O_NEEDY_TILE;
+    const int64_t at    = h2o_needy_at(args, head, block0);
     const float * shift = args.needy_shift + at;
 
     const h2o_kv_head        k(args.k, kv, 0, args.landmarks + kv*args.landmarks_stride);
@@ -147,14 +160,7 @@ static __global__ void __launch_bounds__(P::n_threads, P::n_blocks) h2o_query_wa
 
 #pragma unroll
         for (int i = 0; i < P::n_rows; ++i) {
-            float best = -INFINITY;
-#pragma unroll
-            for (int j = 0; j < P::n_cols; ++j) {
-                if (P::x(j)/H2O_NEEDY_TILE == b) {
-                    best = fmaxf(best, product.at(i, j) + shift[P::x(j)]);
-                }
-            }
-            best = h2o_lanes_max<P::n_lanes>(best);
+            const float best = h2o_row_max(product, i, [&](float s, int x) { return x/H2O_NEEDY_TILE == b ? s + shift[x] : -INFINITY; });
 
             const int key = key0 + P::y(i);
             if (P::x(0) == 0 && key < n_landmarks) {
@@ -211,6 +217,17 @@ struct h2o_query_keys {
     }
 };
 
+// the tiles of this block of threads: f(tile, its keys, whether it is not the first)
+template <typename S, typename F>
+static __device__ __forceinline__ void h2o_for_tiles(const S & searched, int n_of_block, const F & f) {
+    const int begin = blockIdx.x*n_of_block;
+    const int end   = min(begin + n_of_block, searched.n_tiles());
+
+    for (int tile = begin; tile < end; ++tile) {
+        f(tile, searched.tile(tile), tile > begin);
+    }
+}
+
 // The largest logit that each query has with a tile.
 // grid: (so many tiles, whose queries are loaded once, heads, blocks of queries)
 template <typename P, typename S>
@@ -225,14 +242,10 @@ static __global__ void __launch_bounds__(P::n_threads, P::n_blocks) h2o_query_mo
     const auto           queries  = h2o_rows_of<P>(args, args.scaled, part.at*P::n_y, P::n_y);
 
     const int n_tiles = searched.n_tiles();
-    const int tile0   = blockIdx.x*n_of_block;
-    const int end     = min(tile0 + n_of_block, n_tiles);
 
-    for (int tile = tile0; tile < end; ++tile) {
-        const auto keys = searched.tile(tile);
-
+    h2o_for_tiles(searched, n_of_block, [&](int tile, const auto & keys, bool has_queries) {
         P product;
-        product.multiply(h2o_smem, args.d, queries, keys, tile > tile0 ? H2O_KEEP_Y : H2O_KEEP_NONE);
+        product.multiply(h2o_smem, args.d, queries, keys, has_queries ? H2O_KEEP_Y : H2O_KEEP_NONE);
 
         if (keys.n < P::n_x) {
 #pragma unroll
@@ -246,18 +259,13 @@ static __global__ void __launch_bounds__(P::n_threads, P::n_blocks) h2o_query_mo
 
 #pragma unroll
         for (int i = 0; i < P::n_rows; ++i) {
-            float max = -FLT_MAX; // a number, even where no logit is
-#pragma unroll
-            for (int j = 0; j < P::n_cols; ++j) {
-                max = fmaxf(max, product.at(i, j));
-            }
-            max = h2o_lanes_max<P::n_lanes>(max);
+            const float max = h2o_row_max(product, i, [](float s, int) { return s; });
 
-            if (P::x(0) == 0) {
-                searched.most()[(part.at*n_tiles + tile)*P::n_y + P::y(i)] = max;
+            if (P::x(0) == 0) { // a number, even where no logit is
+                searched.most()[(part.at*n_tiles + tile)*P::n_y + P::y(i)] = fmaxf(max, -FLT_MAX);
             }
         }
-    }
+    });
 }
 
 // How much less than in the page that it likes best a query finds in a page, by mean keys, the least of all queries; and
@@ -275,30 +283,19 @@ static __global__ void __launch_bounds__(P::n_threads, P::n_blocks) h2o_query_sc
     const auto           queries  = h2o_rows_of<P>(args, args.scaled, part.at*P::n_x, P::n_x);
     const float        * shift    = searched.shift() + part.at*P::n_x;
 
-    const int n_tiles = searched.n_tiles();
-    const int tile0   = blockIdx.x*n_of_block;
-    const int end     = min(tile0 + n_of_block, n_tiles);
-
-    for (int tile = tile0; tile < end; ++tile) {
-        const auto keys = searched.tile(tile);
-
+    h2o_for_tiles(searched, n_of_block, [&](int tile, const auto & keys, bool has_queries) {
         P product;
-        product.multiply(h2o_smem, args.d, keys, queries, tile > tile0 ? H2O_KEEP_X : H2O_KEEP_NONE);
+        product.multiply(h2o_smem, args.d, keys, queries, has_queries ? H2O_KEEP_X : H2O_KEEP_NONE);
 
 #pragma unroll
         for (int i = 0; i < P::n_rows; ++i) {
-            float best = -INFINITY;
-#pragma unroll
-            for (int j = 0; j < P::n_cols; ++j) {
-                best = fmaxf(best, product.at(i, j) + shift[P::x(j)]);
-            }
-            best = h2o_lanes_max<P::n_lanes>(best);
+            const float best = h2o_row_max(product, i, [&](float s, int x) { return s + shift[x]; });
 
             if (P::x(0) == 0 && P::y(i) < keys.n) {
                 searched.store(tile*P::n_y + P::y(i), best);
             }
         }
-    }
+    });
 }
 
 // What is added to a query's logits with mean keys: less the largest.
