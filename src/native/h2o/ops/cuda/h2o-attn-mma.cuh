@@ -15,6 +15,8 @@
 // is_of_head: each query head has sets, so the rows of one are a block of queries
 template <int D, bool is_of_head>
 struct h2o_attn_shape {
+    typedef h2o_tile_rows<D> rows;
+
     static constexpr int n_warps   = 4;
     static constexpr int n_threads = n_warps*WARP_SIZE;
     // tiles of 16 rows per warp: two of them read K and V half as often
@@ -30,7 +32,7 @@ struct h2o_attn_shape {
     static_assert(!is_ahead || n_rows <= n_keys, "the queries pass through a tile of keys");
 
     static constexpr size_t size_smem() {
-        return ((is_ahead ? 0 : n_rows) + n_stages*2*n_keys)*h2o_tile_stride<D>()*sizeof(half2);
+        return ((is_ahead ? 0 : n_rows) + n_stages*2*n_keys)*rows::stride*sizeof(half2);
     }
 };
 
@@ -115,9 +117,10 @@ template <int D, bool is_of_head>
 static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_threads, 2) h2o_attn_mma(const h2o_attn_args args) {
 #ifdef AMPERE_MMA_AVAILABLE
     using namespace ggml_cuda_mma;
-    using shape = h2o_attn_shape<D, is_of_head>;
+    using shape    = h2o_attn_shape<D, is_of_head>;
+    using operands = h2o_operands<typename shape::rows>;
 
-    constexpr int stride = h2o_tile_stride<D>();
+    constexpr int stride = shape::rows::stride;
     constexpr int size   = shape::n_keys*stride; // of a tile of keys
 
     extern __shared__ uint4 h2o_smem[];
@@ -150,8 +153,8 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
     const int n_vis     = h2o_n_visible(args, n_keys, row0 + n_rows); // of the last row
     const int n_vis_all = h2o_n_visible(args, n_keys, row0 + 1);      // of every row
 
-    h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_k, args.k, k, 0, n_vis, tid);
-    h2o_load_tile_q <D, shape::n_rows, shape::n_threads>(
+    h2o_load_tile_kv<typename shape::rows, shape::n_keys, shape::n_threads>(tile_k, args.k, k, 0, n_vis, tid);
+    h2o_load_tile_q <typename shape::rows, shape::n_rows, shape::n_threads>(
             tile_q, args.q, rows, args.q_scaled ? args.q_scaled + state*D : nullptr, args.scale*H2O_LOG2E, row0, n_rows, tid);
 
     h2o_tile_c o[shape::n_m][D/16];
@@ -169,18 +172,18 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
 
     const int row_warp = warp*shape::n_m*16; // of the tile
 
-    const uint32_t address_q = h2o_address_a(tile_q + row_warp*stride, stride);
+    const auto operands_q = operands::a(tile_q + row_warp*stride);
 
     h2o_tile_ab q[shape::is_ahead ? D/16 : 1];
 
     if constexpr (shape::is_ahead) {
         static_assert(!shape::is_ahead || shape::n_m == 1, "a tile of rows per warp");
 
-        h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_v, args.v, v, 0, n_vis, tid);
+        h2o_load_tile_kv<typename shape::rows, shape::n_keys, shape::n_threads>(tile_v, args.v, v, 0, n_vis, tid);
         __syncthreads(); // Q is there
 #pragma unroll
         for (int d = 0; d < D/16; ++d) {
-            h2o_load_a(q[d], address_q + d*8*sizeof(half2));
+            h2o_load_a(q[d], operands_q.at(0, d));
         }
     }
 
@@ -194,19 +197,19 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
             const int next = key_next/shape::n_keys%2*size;
 
             if (key_next < n_vis) {
-                h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tiles_k + next, args.k, k, key_next, n_vis, tid);
-                h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tiles_v + next, args.v, v, key_next, n_vis, tid);
+                h2o_load_tile_kv<typename shape::rows, shape::n_keys, shape::n_threads>(tiles_k + next, args.k, k, key_next, n_vis, tid);
+                h2o_load_tile_kv<typename shape::rows, shape::n_keys, shape::n_threads>(tiles_v + next, args.v, v, key_next, n_vis, tid);
             }
             tile_k = tiles_k + size - next;
             tile_v = tiles_v + size - next;
         } else {
-            h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_v, args.v, v, key0, n_vis, tid);
+            h2o_load_tile_kv<typename shape::rows, shape::n_keys, shape::n_threads>(tile_v, args.v, v, key0, n_vis, tid);
         }
 
         h2o_tile_c s[shape::n_m][shape::n_keys/16];
 
-        const uint32_t address_k = h2o_address_b(tile_k, stride);
-        const uint32_t address_v = h2o_address_a(tile_v, stride);
+        const auto operands_k = operands::b(tile_k);
+        const auto operands_v = operands::a(tile_v);
 
         // all at once, the operands that are loaded ahead do not fit the registers
 #pragma unroll (shape::is_ahead ? D/16 : 4)
@@ -217,13 +220,13 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
                 if constexpr (shape::is_ahead) {
                     a[im] = q[d];
                 } else {
-                    h2o_load_a(a[im], address_q + (im*16*stride + d*8)*sizeof(half2));
+                    h2o_load_a(a[im], operands_q.at(im*16, d));
                 }
             }
 #pragma unroll
             for (int n = 0; n < shape::n_keys/16; ++n) {
                 h2o_tile_ab b;
-                h2o_load_b(b, address_k + (n*16*stride + d*8)*sizeof(half2));
+                h2o_load_b(b, operands_k.at(n*16, d));
 #pragma unroll
                 for (int im = 0; im < shape::n_m; ++im) {
                     mma(s[im][n], a[im], b);
@@ -277,7 +280,7 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
             __syncthreads(); // V is there, and nobody reads K any more
 
             if (key_next < n_vis) {
-                h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tile_k, args.k, k, key_next, n_vis, tid);
+                h2o_load_tile_kv<typename shape::rows, shape::n_keys, shape::n_threads>(tile_k, args.k, k, key_next, n_vis, tid);
             }
         }
 
@@ -286,7 +289,7 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
 #pragma unroll
             for (int d = 0; d < D/16; ++d) {
                 h2o_tile_ab b;
-                h2o_load_b_trans(b, address_v + (n*16*stride + d*8)*sizeof(half2));
+                h2o_load_b_trans(b, operands_v.at(n*16, d));
 #pragma unroll
                 for (int im = 0; im < shape::n_m; ++im) {
                     mma(o[im][d], p[im][n], b);

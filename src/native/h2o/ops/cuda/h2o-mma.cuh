@@ -10,14 +10,30 @@
 typedef ggml_cuda_mma::tile<16,  8, half2> h2o_tile_ab; // 16 rows (or columns) x 16 of the inner dimension
 typedef ggml_cuda_mma::tile<16, 16, float> h2o_tile_c;  // element l: row (l/2)%2*8 + lane/4, column l/4*8 + lane%4*2 + l%2
 
-// Addresses of a lane in tiles of `stride` half2 a row; what is loaded may lie any number of rows and columns further on.
-static __device__ __forceinline__ uint32_t h2o_address_a(const half2 * tile, int stride) {
-    return ggml_cuda_cvta_generic_to_shared((void *) (tile + threadIdx.x%16*stride + threadIdx.x/16*4));
-}
+// where a lane reads operands in a tile of rows R
+template <typename R>
+class h2o_operands {
+    uint32_t row;
+    uint32_t place; // of its piece, in bytes
 
-static __device__ __forceinline__ uint32_t h2o_address_b(const half2 * tile, int stride) {
-    return ggml_cuda_cvta_generic_to_shared((void *) (tile + (threadIdx.x/16*8 + threadIdx.x%8)*stride + threadIdx.x/8%2*4));
-}
+    __device__ __forceinline__ h2o_operands(const half2 * tile, int row, int piece) :
+        row(ggml_cuda_cvta_generic_to_shared((void *) (tile + row*R::stride))), place(R::place(row, piece)*16) {}
+
+public:
+    // left ones; transposed, right ones
+    static __device__ __forceinline__ h2o_operands a(const half2 * tile) {
+        return { tile, (int) threadIdx.x%16, (int) threadIdx.x/16 };
+    }
+
+    static __device__ __forceinline__ h2o_operands b(const half2 * tile) {
+        return { tile, (int) (threadIdx.x/16*8 + threadIdx.x%8), (int) threadIdx.x/8%2 };
+    }
+
+    // 16 rows from row0 on, a multiple of eight, and the d-th 16 columns
+    __device__ __forceinline__ uint32_t at(int row0, int d) const {
+        return row + row0*R::stride*sizeof(half2) + (R::is_swizzled ? d*32 ^ place : d*32 + place);
+    }
+};
 
 template <bool is_trans>
 static __device__ __forceinline__ void h2o_ldmatrix(int & x0, int & x1, int & x2, int & x3, uint32_t address) {
@@ -46,7 +62,7 @@ static __device__ __forceinline__ void h2o_load_b(h2o_tile_ab & b, uint32_t addr
     h2o_ldmatrix<false>(x[0], x[2], x[1], x[3], address);
 }
 
-// 16 columns; address: as of a left operand
+// 16 columns
 static __device__ __forceinline__ void h2o_load_b_trans(h2o_tile_ab & b, uint32_t address) {
     int * x = (int *) b.x;
     h2o_ldmatrix<true>(x[0], x[2], x[1], x[3], address);

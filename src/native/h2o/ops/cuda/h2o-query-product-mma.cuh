@@ -22,7 +22,9 @@ struct h2o_product_mma {
     static constexpr int n_rows    = 2*n_m;
     static constexpr int n_cols    = n_x/4;
 
-    static constexpr int stride = h2o_tile_stride<D>();
+    typedef h2o_tile_rows<D, D == 64 || D == 128> rows; // for more, registers do not suffice on sm_87
+
+    static constexpr int stride = rows::stride;
 
     static constexpr size_t size_smem() {
         return (n_x + n_y)*stride*sizeof(half2);
@@ -67,19 +69,20 @@ struct h2o_product_mma {
                 s[m][n] = {};
             }
         }
-        const uint32_t address_y = h2o_address_a(tile_y + threadIdx.y*n_m*16*stride, stride);
-        const uint32_t address_x = h2o_address_b(tile_x, stride);
+        const auto operands_y = h2o_operands<rows>::a(tile_y + threadIdx.y*n_m*16*stride);
+        const auto operands_x = h2o_operands<rows>::b(tile_x);
+
 #pragma unroll
         for (int d = 0; d < D/16; ++d) {
             h2o_tile_ab a[n_m];
 #pragma unroll
             for (int m = 0; m < n_m; ++m) {
-                h2o_load_a(a[m], address_y + (m*16*stride + d*8)*sizeof(half2));
+                h2o_load_a(a[m], operands_y.at(m*16, d));
             }
 #pragma unroll
             for (int n = 0; n < n_x/16; ++n) {
                 h2o_tile_ab b;
-                h2o_load_b(b, address_x + (n*16*stride + d*8)*sizeof(half2));
+                h2o_load_b(b, operands_x.at(n*16, d));
 #pragma unroll
                 for (int m = 0; m < n_m; ++m) {
                     mma(s[m][n], a[m], b);
@@ -97,11 +100,11 @@ private:
 
     template <int N>
     static __device__ __forceinline__ void load(half2 * tile, const h2o_cached_vectors & v) {
-        h2o_load_tile_kv<D, N, n_threads>(tile, v.kv, v.head, v.first, v.first + v.n, tid());
+        h2o_load_tile_kv<rows, N, n_threads>(tile, v.kv, v.head, v.first, v.first + v.n, tid());
     }
 
     template <int N>
     static __device__ __forceinline__ void load(half2 * tile, const h2o_plain_vectors<half> & v) {
-        h2o_load_tile_halves<D, N, n_threads>(tile, v.data, v.n, tid());
+        h2o_load_tile_halves<rows, N, n_threads>(tile, v.data, v.n, tid());
     }
 };

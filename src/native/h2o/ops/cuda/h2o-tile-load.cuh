@@ -1,5 +1,4 @@
-// Tiles of the tensor-core kernels in shared memory: rows of D halves, padded by 16 bytes so that the eight rows that
-// one ldmatrix phase reads lie in different banks.
+// Tiles of the tensor-core kernels in shared memory.
 
 #pragma once
 
@@ -8,10 +7,21 @@
 
 #include "cp-async.cuh"
 
-template <int D>
-static constexpr __host__ __device__ int h2o_tile_stride() { // in half2
-    return D/2 + 4;
-}
+// Rows of D halves, in pieces of eight. ldmatrix reads a piece of eight rows at once, and these lie in different banks: rows are
+// padded by a piece, or pieces change places with those beside them, another way in each row. Padded rows cost cp.async half
+// as much again of what the L2 cache gives, swizzled ones cost registers.
+template <int D, bool IS_SWIZZLED = false>
+struct h2o_tile_rows {
+    static constexpr int  d           = D;
+    static constexpr bool is_swizzled = IS_SWIZZLED;
+    static constexpr int  stride      = D/2 + (is_swizzled ? 0 : 4); // in half2
+
+    static_assert(!is_swizzled || D % 64 == 0, "eight pieces change places");
+
+    static __device__ __forceinline__ int at(int row, int piece) { return row*stride + place(row, piece)*4; }
+
+    static __device__ __forceinline__ int place(int row, int piece) { return is_swizzled ? piece ^ row%8 : piece; }
+};
 
 // of n loads of a thread, how many are in flight at once: where data passes through registers, nothing else hides
 // latency
@@ -49,10 +59,10 @@ static __device__ __forceinline__ void h2o_copy_8(half2 * dst, const void * src)
 
 // keys [key0, key0 + n_tile) of one head; those past n_keys are zeros, for 0*NaN would still be NaN in the second
 // product. F16 is copied as it is, in the background: to be waited for with cp_async_wait_all and __syncthreads.
-template <int D, int n_tile, int n_threads>
+template <typename R, int n_tile, int n_threads>
 static __device__ __forceinline__ void h2o_load_tile_kv(
         half2 * tile, const h2o_kv & kv, const h2o_kv_head & head, int key0, int n_keys, int tid) {
-    constexpr int n_pieces = D/8;
+    constexpr int n_pieces = R::d/8;
 
     static_assert(n_tile*n_pieces % n_threads == 0, "a tile is a whole number of pieces per thread");
 
@@ -61,10 +71,9 @@ static __device__ __forceinline__ void h2o_load_tile_kv(
             // a whole tile of keys that lie side by side: an addition for an address
             if (!head.set && key0 + n_tile <= n_keys) {
                 const char * src = head.at(kv, key0 + tid/n_pieces) + tid%n_pieces*16;
-                half2      * dst = tile + tid/n_pieces*h2o_tile_stride<D>() + tid%n_pieces*4;
 #pragma unroll
                 for (int row = 0; row < n_tile; row += n_threads/n_pieces) {
-                    h2o_copy_8(dst + row*h2o_tile_stride<D>(), src);
+                    h2o_copy_8(tile + R::at(tid/n_pieces + row, tid%n_pieces), src);
                     src += n_threads/n_pieces*kv.nb_cell;
                 }
                 return;
@@ -75,7 +84,7 @@ static __device__ __forceinline__ void h2o_load_tile_kv(
             const int row   = (i0 + tid)/n_pieces;
             const int piece = (i0 + tid)%n_pieces;
 
-            half2 * dst = tile + row*h2o_tile_stride<D>() + piece*4;
+            half2 * dst = tile + R::at(row, piece);
 
             if (key0 + row < n_keys) {
                 h2o_copy_8(dst, head.at(kv, key0 + row) + piece*16);
@@ -113,17 +122,17 @@ static __device__ __forceinline__ void h2o_load_tile_kv(
 
             float x[8];
             h2o_decode_8(kv, raw[j], x); // zeros are zero in every type
-            h2o_store_8(tile + row*h2o_tile_stride<D>() + piece*4, x);
+            h2o_store_8(tile + R::at(row, piece), x);
         }
     }
 }
 
 // rows [row0, row0 + n_rows) of q, scaled, as F16; also left in q_scaled, if any, for the second visit. Rows past them
 // are zeros.
-template <int D, int n_tile, int n_threads>
+template <typename R, int n_tile, int n_threads>
 static __device__ __forceinline__ void h2o_load_tile_q(
         half2 * tile, const float * q, const h2o_rows & rows, half * q_scaled, float scale, int row0, int n_rows, int tid) {
-    constexpr int n_pieces = D/8;
+    constexpr int n_pieces = R::d/8;
     constexpr int n_loads  = n_tile*n_pieces/n_threads;
     constexpr int n_ahead  = h2o_loads_ahead(n_loads);
 
@@ -138,7 +147,7 @@ static __device__ __forceinline__ void h2o_load_tile_q(
             const int i = (i0 + j)*n_threads + tid;
 
             if (i/n_pieces < n_rows) {
-                const float4 * src = (const float4 *) (q + rows.at(row0 + i/n_pieces)*D + i%n_pieces*8);
+                const float4 * src = (const float4 *) (q + rows.at(row0 + i/n_pieces)*R::d + i%n_pieces*8);
 
                 x[j][0] = src[0];
                 x[j][1] = src[1];
@@ -149,7 +158,7 @@ static __device__ __forceinline__ void h2o_load_tile_q(
         for (int j = 0; j < n_ahead; ++j) {
             const int i = (i0 + j)*n_threads + tid;
 
-            half2 * dst = tile + i/n_pieces*h2o_tile_stride<D>() + i%n_pieces*4;
+            half2 * dst = tile + R::at(i/n_pieces, i%n_pieces);
 
             const float scaled[8] = {
                 x[j][0].x*scale, x[j][0].y*scale, x[j][0].z*scale, x[j][0].w*scale,
@@ -164,10 +173,10 @@ static __device__ __forceinline__ void h2o_load_tile_q(
     }
 }
 
-// n_rows rows of D halves that lie side by side, in the background; rows past n_rows are zeros
-template <int D, int n_tile, int n_threads>
+// n_rows rows of halves that lie side by side, in the background; rows past n_rows are zeros
+template <typename R, int n_tile, int n_threads>
 static __device__ __forceinline__ void h2o_load_tile_halves(half2 * tile, const half * rows, int n_rows, int tid) {
-    constexpr int n_pieces = D/8;
+    constexpr int n_pieces = R::d/8;
 
     static_assert(n_tile*n_pieces % n_threads == 0, "a tile is a whole number of pieces per thread");
 
@@ -176,10 +185,10 @@ static __device__ __forceinline__ void h2o_load_tile_halves(half2 * tile, const 
         const int row   = (i0 + tid)/n_pieces;
         const int piece = (i0 + tid)%n_pieces;
 
-        half2 * dst = tile + row*h2o_tile_stride<D>() + piece*4;
+        half2 * dst = tile + R::at(row, piece);
 
         if (row < n_rows) {
-            h2o_copy_8(dst, rows + (int64_t) row*D + piece*8);
+            h2o_copy_8(dst, rows + (int64_t) row*R::d + piece*8);
         } else {
             *(uint4 *) dst = make_uint4(0, 0, 0, 0);
         }

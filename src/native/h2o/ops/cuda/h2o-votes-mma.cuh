@@ -11,6 +11,8 @@
 
 template <int D>
 struct h2o_votes_shape {
+    typedef h2o_tile_rows<D> rows;
+
     static constexpr int n_warps   = 4;
     static constexpr int n_threads = n_warps*WARP_SIZE;
     static constexpr int n_m       = D <= 128 ? 2 : 1; // tiles of 16 keys per warp
@@ -18,7 +20,7 @@ struct h2o_votes_shape {
     static constexpr int n_rows    = 64;               // of q at a time, two such tiles in flight
 
     static constexpr size_t size_smem() {
-        return 2*n_rows*(h2o_tile_stride<D>()*sizeof(half2) + sizeof(float));
+        return 2*n_rows*(rows::stride*sizeof(half2) + sizeof(float));
     }
 };
 
@@ -27,9 +29,10 @@ template <int D>
 static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_votes_mma(const h2o_attn_args args) {
 #ifdef AMPERE_MMA_AVAILABLE
     using namespace ggml_cuda_mma;
-    using shape = h2o_votes_shape<D>;
+    using shape    = h2o_votes_shape<D>;
+    using operands = h2o_operands<typename shape::rows>;
 
-    constexpr int stride = h2o_tile_stride<D>();
+    constexpr int stride = shape::rows::stride;
 
     static_assert(shape::n_keys <= 2*shape::n_rows, "the keys pass through the tiles of q");
 
@@ -49,11 +52,11 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
 
     const h2o_kv_head k(args.k, head, chunk, h2o_set_at(args, head, chunk));
 
-    h2o_load_tile_kv<D, shape::n_keys, shape::n_threads>(tiles_q, args.k, k, key0, args.n_keys, tid);
+    h2o_load_tile_kv<typename shape::rows, shape::n_keys, shape::n_threads>(tiles_q, args.k, k, key0, args.n_keys, tid);
     cp_async_wait_all();
     __syncthreads();
 
-    const uint32_t address_k = h2o_address_a(tiles_q + warp*shape::n_m*16*stride, stride);
+    const auto operands_k = operands::a(tiles_q + warp*shape::n_m*16*stride);
 
     h2o_tile_ab a[shape::n_m][D/16];
 
@@ -61,7 +64,7 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
     for (int im = 0; im < shape::n_m; ++im) {
 #pragma unroll
         for (int d = 0; d < D/16; ++d) {
-            h2o_load_a(a[im][d], address_k + (im*16*stride + d*8)*sizeof(half2));
+            h2o_load_a(a[im][d], operands_k.at(im*16, d));
         }
     }
     __syncthreads();
@@ -80,7 +83,7 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
     const auto load = [&](int row0) {
         const int i = (row0 - row_begin)/shape::n_rows % 2;
 
-        h2o_load_tile_halves<D, shape::n_rows, shape::n_threads>(
+        h2o_load_tile_halves<typename shape::rows, shape::n_rows, shape::n_threads>(
                 tiles_q + i*shape::n_rows*stride, q + (int64_t) row0*D, row_end - row0, tid);
 
         if (tid < shape::n_rows) {
@@ -106,7 +109,7 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
         const half2 * tile_q = tiles_q + i_tile*shape::n_rows*stride;
         const float * tile_l = lses    + i_tile*shape::n_rows;
 
-        const uint32_t address_q = h2o_address_b(tile_q, stride);
+        const auto operands_q = operands::b(tile_q);
 
         h2o_tile_c s[shape::n_m][shape::n_rows/16];
 
@@ -115,7 +118,7 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
 #pragma unroll
             for (int n = 0; n < shape::n_rows/16; ++n) {
                 h2o_tile_ab b;
-                h2o_load_b(b, address_q + (n*16*stride + d*8)*sizeof(half2));
+                h2o_load_b(b, operands_q.at(n*16, d));
 #pragma unroll
                 for (int im = 0; im < shape::n_m; ++im) {
                     mma(s[im][n], a[im][d], b);
