@@ -22,6 +22,7 @@ export const LIMITS: Record<string, { registers: number; shared: number; sectors
   h2o_query_scores: { registers: 168, shared: 0, sectors: 2.5, banks: 1.25 },
   h2o_query_page_shift: { registers: 64, shared: 0, sectors: 1.05, banks: 1 },
   h2o_query_key_shift: { registers: 64, shared: 1024, sectors: 1.05, banks: 1.05 },
+  h2o_query_wanted_pages: { registers: 64, shared: 0, sectors: 1.05, banks: 1 },
   h2o_query_choose_landmarks: { registers: 80, shared: 1024, sectors: 1.25, banks: 1.05 },
   h2o_query_choose_pages: { registers: 80, shared: 1024, sectors: 1.2, banks: 1.05 },
   h2o_query_choose_set: { registers: 80, shared: 1024, sectors: 1.2, banks: 1.05 },

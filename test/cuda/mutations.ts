@@ -52,7 +52,7 @@ export const MUTATIONS: Mutation[] = [
     'const h2o_kv_head v(args.v, head,',
   ]),
   attnArgs('keys-before-the-chunk-forgotten', ATTN, ['args.n_near + (row_end - 1)', '(row_end - 1)']),
-  queryChoose('members-twice', QUERY, ['keys[at] = 0;', '']),
+  queryChoose('members-twice', QUERY, ['wanted[at] == page', 'wanted[at] < page']),
   queryScore('landmarks-in-local', QUERY, [
     'k.set[key] < args.p.n_cand ? h2o_order_key(best) : 0',
     'h2o_order_key(best)',

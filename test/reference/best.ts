@@ -9,7 +9,7 @@ export interface Choice {
 }
 
 /**
- * The n candidates of the highest score; ties go to the lower candidate, NaN counts as -Infinity. Fewer, but never none, where
+ * The n candidates of the highest score; ties go to the lower candidate, NaN counts as -Infinity. Fewer where
  * others have less than `least`.
  */
 export function best(
@@ -20,7 +20,7 @@ export function best(
 ): Choice {
   const scored = candidates.map((candidate) => ({ candidate, score: numberOf(score(candidate)) }))
   scored.sort((a, b) => compare(b.score, a.score) || a.candidate - b.candidate)
-  const wanted = Math.max(1, scored.filter((x) => x.score >= least).length)
+  const wanted = scored.filter((x) => x.score >= least).length
   const n = Math.min(most, wanted)
   const [worst, next] = [scored[n - 1], scored[n]]
   const ofRank = !worst || !next ? Infinity : worst.score === next.score ? 0 : worst.score - next.score

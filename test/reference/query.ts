@@ -91,7 +91,7 @@ function chooseByAll(ask: Question, taken: readonly number[]): Choice {
     left,
     ask.H - taken.length,
     (x) => weight.get(x)!,
-    Math.log(4 / Math.max(ask.nCandidates, 16384)),
+    Math.min(Math.log(4 / Math.max(ask.nCandidates, 16384)), highest([...weight.values()])),
   )
   return { taken: chosen.taken, margin: Math.min(searched.margin, chosen.margin) }
 }

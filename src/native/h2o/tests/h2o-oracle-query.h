@@ -12,8 +12,7 @@ static const int h2o_oracle_span      = 256;
 static const int h2o_oracle_landmarks = 16;  // of a span
 static const int h2o_oracle_needy     = 4;   // queries of a block
 
-// A choice of the best n of some scores, ties to the lower index, NaN last; or of fewer: those of `least` and more, but the
-// best one always. A backend rounds: it may decide otherwise where a score is within `tolerance` of the cut, which lies at
+// A choice of the best n of some scores, ties to the lower index, NaN last; or of fewer: those of `least` and more. A backend rounds: it may decide otherwise where a score is within `tolerance` of the cut, which lies at
 // `least`, or between the worst that is in and the best that is out.
 struct h2o_oracle_choice {
     std::vector<double> scores;
@@ -45,7 +44,7 @@ struct h2o_oracle_choice {
     // so many are in if the least score was this one
     size_t n_from(double least) const {
         const size_t n = std::count_if(scores.begin(), scores.end(), [&](double x) { return x >= least; });
-        return std::min(n_most, std::max<size_t>(n, 1));
+        return std::min(n_most, n);
     }
 
     std::vector<int32_t> chosen() const {
@@ -233,6 +232,8 @@ h2o_oracle_decision h2o_oracle_query(const h2o_oracle_search & s, Query query, N
         }
     }
     const size_t n_rest = std::min(s.n_cand, s.n_heavy) - taken.size();
+    const double most   = std::accumulate(best.begin(), best.end(), (double) -INFINITY, h2o_oracle_larger);
+    const double least  = std::min(most, std::log(4.0/std::max(s.n_cand, 16384)));
 
-    return { taken, others, h2o_oracle_choice(scores, n_rest, std::log(4.0/std::max(s.n_cand, 16384))), needy, wanted, picked };
+    return { taken, others, h2o_oracle_choice(scores, n_rest, least), needy, wanted, picked };
 }

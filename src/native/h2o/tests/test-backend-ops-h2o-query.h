@@ -6,6 +6,8 @@
 
 #include "h2o-oracle-query.h"
 
+#include <array>
+
 // a K cache whose pages have a direction of their own, as a text has topics; and its indexes
 struct test_h2o_indexed : public test_h2o_case {
     const ggml_type     type;
@@ -342,11 +344,14 @@ struct test_h2o_query : public test_h2o_indexed {
     void draw(std::mt19937 & gen, int block, int h) {
         std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
 
+        // so much that most keys are wanted, some pages have a wanted one, few have, or none
+        const float plenty = std::array<float, 4> { 5.0f, 10.0f, 15.0f, 25.0f }[gen() % 4];
+
         for (int i = block*GGML_H2O_BLOCK; i < std::min((block + 1)*GGML_H2O_BLOCK, n_queries); i++) {
             for (int j = 0; j < d; j++) {
                 qs[((size_t) i*n_head + h)*d + j] = 8.0f*uniform(gen);
             }
-            ls[(size_t) i*n_head + h] = 5.0f + 4.0f*uniform(gen);
+            ls[(size_t) i*n_head + h] = plenty + 4.0f*uniform(gen);
         }
         if (kind == TEST_H2O_SPECIAL) {
             qs[d/2]        = NAN; // the first query of the first head, as attention would have left it

@@ -126,15 +126,6 @@ static inline void h2o_sums_add(const float * x, h2o_column_sums & sums) {
 #endif
 }
 
-// the largest of x [n_rows][H2O_PANEL] more; NaN does not count
-static inline void h2o_columns_add_max(const float * x, int64_t n_rows, h2o_column_sums & sums) {
-    float most[H2O_PANEL];
-
-    std::fill(most, most + H2O_PANEL, -INFINITY);
-    h2o_columns_max(x, n_rows, H2O_PANEL, most);
-    h2o_sums_add(most, sums);
-}
-
 // the largest of x [n_cols] + shift [n_cols]; NaN does not count. Of one row:
 static inline float h2o_row_max_shifted(const float * x, const float * shift, int64_t n_cols) {
 #ifdef H2O_HAS_VEC

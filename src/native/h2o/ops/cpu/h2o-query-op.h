@@ -117,6 +117,7 @@ struct h2o_query_op {
     int64_t size_scaled()      const { return GGML_H2O_BLOCK*d; }
     int64_t size_part()        const { return n_channels + 16; } // whole vectors are stored
     int64_t size_mean_logits() const { return n_mean_rows()*H2O_PANEL; }
+    int64_t size_most()        const { return n_searched_pages()*H2O_PANEL; }
     int64_t size_logits()      const {
         return std::max<int64_t>(GGML_PAD(n_searched, GGML_H2O_PAGE)*H2O_PANEL, n_landmark_cols()*H2O_NEEDY_ROWS);
     }
@@ -126,7 +127,7 @@ struct h2o_query_op {
 
     size_t size_thread() const {
         const size_t n =
-            (size_queries() + size_scaled() + size_part() + size_mean_logits() + size_logits())*sizeof(float) +
+            (size_queries() + size_scaled() + size_part() + size_mean_logits() + size_most() + size_logits())*sizeof(float) +
             n_ranked()*(sizeof(float) + 2*sizeof(int32_t)) + (n_searched_pages() + n_channels)*sizeof(int32_t) +
             d/16*sizeof(uint16_t);
 
@@ -209,7 +210,8 @@ struct h2o_query_work {
         scaled   = queries + op.size_queries();
         part     = scaled  + op.size_scaled();
         means    = part    + op.size_part();
-        logits   = means   + op.size_mean_logits();
+        most     = means   + op.size_mean_logits();
+        logits   = most    + op.size_most();
         scores   = logits  + op.size_logits();
         keys     = (int32_t *) (scores + op.n_ranked());
         best     = keys  + op.n_ranked();
@@ -222,6 +224,7 @@ struct h2o_query_work {
     float    * scaled;   // [GGML_H2O_BLOCK][d] queries
     float    * part;     // [n_channels] of a key or query
     float    * means;    // [n_pages][H2O_PANEL] logits of the pages' mean keys
+    float    * most;     // [n_searched_pages][H2O_PANEL] the largest logit of each
     float    * logits;
     float    * scores;   // of what is ranked
     int32_t  * keys;

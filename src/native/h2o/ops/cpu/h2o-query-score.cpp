@@ -76,8 +76,13 @@ static void h2o_score_f32(
         const float * rows   = (const float *) keys.rows + w.pages[i/GGML_H2O_PAGE]*GGML_H2O_PAGE*op.d;
         float       * logits = w.logits + i*H2O_PANEL;
 
+        float       * most   = w.most + i/GGML_H2O_PAGE*H2O_PANEL;
+
         h2o_gemm(n, H2O_PANEL, op.d, { rows, op.d, 1 }, w.queries, H2O_PANEL, logits, H2O_PANEL);
-        h2o_columns_add_max(logits, n, sums);
+
+        std::fill(most, most + H2O_PANEL, -INFINITY);
+        h2o_columns_max(logits, n, H2O_PANEL, most);
+        h2o_sums_add(most, sums);
     }
 }
 
@@ -92,7 +97,6 @@ static void h2o_score_int8(
     int8_t  * rows    = (int8_t *) queries + n*H2O_PANEL;
 
     float scale_q[H2O_PANEL];
-    float most   [H2O_PANEL];
 
     float bad[H2O_PANEL];
     h2o_pack_int8(n, [&](int64_t i) {
@@ -114,6 +118,7 @@ static void h2o_score_int8(
         const int64_t first = page*GGML_H2O_PAGE;
         const int64_t of    = keys.mean_pages[page];
         const float * base  = of < 0 ? zeros : w.means + of*H2O_PANEL;
+        float       * most  = w.most + i*H2O_PANEL;
 
         if (op.tiles && i + 1 < op.n_searched_pages()) { // pages lie apart
             h2o_prefetch<1>(keys.rows + w.pages[i + 1]*GGML_H2O_PAGE*n, GGML_H2O_PAGE*n);

@@ -10,6 +10,6 @@ void h2o_round_keys(
         const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, int64_t ih_kv, int64_t begin, int64_t end);
 
 // The logits of the keys of w.pages for w.scaled, the block's queries: w.logits [n_searched][H2O_PANEL]. By 8 bits w.means
-// holds those of the pages' means. The largest of each page is added to the sums.
+// holds those of the pages' means. The largest of each page are w.most, which is added to the sums.
 void h2o_score_searched(
         const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, h2o_column_sums & sums);

@@ -43,17 +43,43 @@ static void h2o_find_searched(
     }
 }
 
-// keys that some query of the block gives the least share, n_most of them and never none, into w.best
-static int64_t h2o_take_wanted(const h2o_query_op & op, const h2o_query_work & w, int64_t n_most) {
-    int32_t least;
-    h2o_order_keys(&op.p.least, 1, &least);
+// Scores of the keys of those pages that have a wanted one, into w.scores, and these pages into w.pages. A key is wanted if
+// its score is `least` or more. Returns how many keys these are.
+static int64_t h2o_rank_wanted_pages(const h2o_query_op & op, const h2o_query_work & w, const float * shift, float & least) {
+    const int64_t n_pages = op.n_searched_pages();
 
-    const int64_t n_wanted = h2o_count_from(w.keys, op.n_searched, least);
-    const int64_t n_take   = std::min<int64_t>(n_most, std::max<int64_t>(n_wanted, 1));
+    h2o_rows_max_shifted(w.most, n_pages, shift, w.scores); // of the best key of each page
+    least = std::min(op.p.least, *std::max_element(w.scores, w.scores + n_pages));
 
-    return n_take == n_wanted ?
-        h2o_take_from(w.keys, op.n_searched, least, n_take, w.best) :
-        h2o_take_best(w.keys, op.n_searched, n_take, w.best);
+    int64_t n_wanted = 0;
+    for (int64_t i = 0; i < n_pages; ++i) {
+        if (w.scores[i] >= least) {
+            w.best[n_wanted++] = i;
+        }
+    }
+
+    int64_t n = 0;
+    for (int64_t i = 0; i < n_wanted; ++i) {
+        const int64_t first  = w.best[i]*GGML_H2O_PAGE;
+        const int64_t n_keys = std::min<int64_t>(GGML_H2O_PAGE, op.n_searched - first);
+
+        h2o_rows_max_shifted(w.logits + first*H2O_PANEL, n_keys, shift, w.scores + n);
+        w.pages[i] = w.pages[w.best[i]];
+        n += n_keys;
+    }
+    return n;
+}
+
+// the wanted of n keys, n_most of them at most, into w.best
+static int64_t h2o_take_wanted(const h2o_query_work & w, int64_t n, float least, int64_t n_most) {
+    int32_t key;
+    h2o_order_keys(&least, 1, &key);
+
+    const int64_t n_wanted = h2o_count_from(w.keys, n, key);
+
+    return n_wanted <= n_most ?
+        h2o_take_from(w.keys, n, key, n_wanted, w.best) :
+        h2o_take_best(w.keys, n, n_most, w.best);
 }
 
 int64_t h2o_choose_by_all(
@@ -84,10 +110,12 @@ int64_t h2o_choose_by_all(
         shift[i] = i < b.n ? -(sums.max[i] + logf(sums.sum[i])) : -INFINITY;
     }
 
-    h2o_rows_max_shifted(w.logits, op.n_searched, shift, w.scores);
-    h2o_order_keys(w.scores, op.n_searched, w.keys);
+    float least;
 
-    const int64_t n_pages = op.n_searched_pages();
+    const int64_t n_keys  = h2o_rank_wanted_pages(op, w, shift, least);
+    const int64_t n_pages = (n_keys + GGML_H2O_PAGE - 1)/GGML_H2O_PAGE;
+
+    h2o_order_keys(w.scores, n_keys, w.keys);
     for (int64_t i = 0; i < n_taken; ++i) {
         const int64_t page = std::lower_bound(w.pages, w.pages + n_pages, taken[i]/GGML_H2O_PAGE) - w.pages;
 
@@ -96,7 +124,7 @@ int64_t h2o_choose_by_all(
         }
     }
 
-    const int64_t n = h2o_take_wanted(op, w, op.n_set - n_taken);
+    const int64_t n = h2o_take_wanted(w, n_keys, least, op.n_set - n_taken);
     for (int64_t i = 0; i < n; ++i) {
         w.best[i] = w.pages[w.best[i]/GGML_H2O_PAGE]*GGML_H2O_PAGE + w.best[i]%GGML_H2O_PAGE;
     }

@@ -4,9 +4,9 @@
 
 #include "h2o-query-op.h"
 
-// The best of the searched keys for the block's queries, into w.best: the largest that a position is to a query, beside
-// its surroundings and the best key of each page. Without those in `taken`, ascending. Returns how many
-// these are.
+// The searched keys that a query of the block wants, of too many the best, into w.best: by the largest that a position is to a
+// query, beside its surroundings and the best key of each page. Without those in `taken`, ascending. Returns how many these
+// are; none only if some are taken.
 int64_t h2o_choose_by_all(
         const h2o_query_op    & op,
         const h2o_query_keys  & keys,

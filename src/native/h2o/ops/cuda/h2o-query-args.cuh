@@ -47,6 +47,10 @@ struct h2o_query_args {
     uint32_t      * key_scores;  // [n_searched]
     float         * key_most;    // [n_tiles][GGML_H2O_BLOCK] the largest logit of a searched key
     float         * key_shift;   // [GGML_H2O_BLOCK] less the log-sum-exp of these, and of the surroundings
+    float         * key_best;    // [n_tiles] the largest score of a searched key
+    float         * least;       // one: what the score of a wanted key is at least
+    int32_t       * wanted;      // [n_tiles] pages with a wanted key
+    int32_t       * n_wanted;    // one
     int32_t       * by_need;     // [p.n_by_need] positions
     int32_t       * n_by_need;   // one
     int32_t       * picked;      // [p.n_picked] pages; null: all of them
@@ -81,22 +85,12 @@ static __device__ __forceinline__ int64_t h2o_needy_at(const h2o_query_args & ar
     return ((int64_t) head*args.n_blocks + block)*H2O_NEEDY_TILE;
 }
 
-// the position of the i-th key that is searched
-static __device__ __forceinline__ int h2o_searched_at(const h2o_query_args & args, const int32_t * picked, int i) {
-    const int page = i/GGML_H2O_PAGE;
-
-    return page >= args.p.n_picked ? i + (args.p.n_pages - args.p.n_picked)*GGML_H2O_PAGE :
-        picked ? picked[page]*GGML_H2O_PAGE + i%GGML_H2O_PAGE : i;
+// the i-th page that is searched; behind the picked ones comes what is left of the candidates
+static __device__ __forceinline__ int h2o_searched_page(const h2o_query_args & args, const h2o_query_part & part, int i) {
+    return i >= args.p.n_picked ? args.p.n_pages : args.picked ? args.picked[part.at*args.p.n_picked + i] : i;
 }
 
-// and back: which of them a position is; -1 if none
-static __device__ __forceinline__ int h2o_searched_index(const h2o_query_args & args, const int32_t * picked, int pos) {
-    const int page = pos/GGML_H2O_PAGE;
-
-    if (page >= args.p.n_pages) {
-        return pos - (args.p.n_pages - args.p.n_picked)*GGML_H2O_PAGE;
-    }
-    const int place = picked ? h2o_lower_bound(picked, args.p.n_picked, page) : page;
-
-    return place < args.p.n_picked && (!picked || picked[place] == page) ? place*GGML_H2O_PAGE + pos%GGML_H2O_PAGE : -1;
+// candidates of a page
+static __device__ __forceinline__ int h2o_n_keys_of_page(const h2o_query_args & args, int page) {
+    return min(GGML_H2O_PAGE, args.p.n_cand - page*GGML_H2O_PAGE);
 }

@@ -40,34 +40,37 @@ static __global__ void __launch_bounds__(H2O_CHOOSE_THREADS, 3) h2o_query_choose
             [&](int i, int place) { picked[place] = i; });
 }
 
-// the best of what is searched, if some query gives them enough; both parts in one order
+// the wanted keys, of too many the best; both parts in one order
 static __global__ void __launch_bounds__(H2O_CHOOSE_THREADS, 3) h2o_query_choose_set(const h2o_query_args args) {
     __shared__ h2o_choice::shared shared;
 
     const h2o_query_part part(args);
 
-    const int32_t * picked    = args.picked ? args.picked + part.at*args.p.n_picked : nullptr;
+    const int32_t * wanted    = args.wanted + part.at*args.n_tiles; // pages
+    const int       n_pages   = args.n_wanted[part.at];
+    const int       n_keys    = (n_pages - 1)*GGML_H2O_PAGE + h2o_n_keys_of_page(args, wanted[n_pages - 1]);
     const int32_t * by_need   = args.by_need + part.at*args.p.n_by_need;
     const int       n_by_need = args.n_by_need[part.at];
-    const int       n_left    = args.n_set - n_by_need; // as many are searched: at least 2 H, or all candidates
 
     uint32_t * keys = args.key_scores + part.at*args.n_searched;
     for (int i = threadIdx.x; i < n_by_need; i += H2O_CHOOSE_THREADS) {
-        const int at = h2o_searched_index(args, picked, by_need[i]);
-        if (at >= 0) {
-            keys[at] = 0; // is a member already
+        const int page = by_need[i]/GGML_H2O_PAGE;
+        const int at   = h2o_lower_bound(wanted, n_pages, page);
+        if (at < n_pages && wanted[at] == page) {
+            keys[at*GGML_H2O_PAGE + by_need[i]%GGML_H2O_PAGE] = 0; // is a member already
         }
     }
     __syncthreads();
 
-    const int n_wanted = h2o_count_at_least<H2O_CHOOSE_THREADS>(keys, args.n_searched, h2o_order_key(args.p.least));
-    const int n_by_all = min(n_left, max(1, n_wanted));
+    // none only where some are by need
+    const int n_by_all = min(args.n_set - n_by_need,
+            h2o_count_at_least<H2O_CHOOSE_THREADS>(keys, n_keys, h2o_order_key(args.least[part.at])));
 
     int32_t * by_all = args.by_all + part.at*args.n_set;
     int32_t * out    = args.out + part.head*args.out_stride + blockIdx.z*args.out_stride_block;
 
-    h2o_choice(keys, args.n_searched, shared).take(n_by_all,
-            [&](int i, int place) { by_all[place] = h2o_searched_at(args, picked, i); });
+    h2o_choice(keys, n_keys, shared).take(n_by_all,
+            [&](int i, int place) { by_all[place] = wanted[i/GGML_H2O_PAGE]*GGML_H2O_PAGE + i%GGML_H2O_PAGE; });
     __syncthreads();
 
     for (int i = threadIdx.x; i < n_by_all; i += H2O_CHOOSE_THREADS) {
@@ -77,7 +80,7 @@ static __global__ void __launch_bounds__(H2O_CHOOSE_THREADS, 3) h2o_query_choose
         out[i + h2o_lower_bound(by_all, n_by_all, by_need[i])] = by_need[i];
     }
 
-    const int32_t last = max(by_all[n_by_all - 1], n_by_need > 0 ? by_need[n_by_need - 1] : 0);
+    const int32_t last = max(n_by_all > 0 ? by_all[n_by_all - 1] : 0, n_by_need > 0 ? by_need[n_by_need - 1] : 0);
     for (int i = n_by_need + n_by_all + threadIdx.x; i < args.n_set; i += H2O_CHOOSE_THREADS) {
         out[i] = last;
     }

@@ -170,8 +170,8 @@ static __global__ void __launch_bounds__(P::n_threads, P::n_blocks) h2o_query_wa
     }
 }
 
-// What the queries of a block are compared with: the mean keys of all pages, and then the keys of the pages that were
-// picked and those behind the pages, which lie side by side in tiles of GGML_H2O_PAGE.
+// What the queries of a block are compared with: the mean keys of all pages; then the keys of the pages that were picked and
+// those behind the pages; and those of the pages that have a wanted one once more.
 
 template <typename P>
 struct h2o_query_pages {
@@ -193,6 +193,15 @@ struct h2o_query_pages {
     }
 };
 
+// the keys of a page
+template <typename P>
+static __device__ __forceinline__ h2o_cached_vectors h2o_keys_of_page(
+        const h2o_query_args & args, const h2o_query_part & part, int page) {
+    static_assert(P::n_x == GGML_H2O_PAGE && P::n_y == GGML_H2O_PAGE, "a tile is a page");
+
+    return { args.k, h2o_kv_head(args.k, part.kv_head, 0, nullptr), page*GGML_H2O_PAGE, h2o_n_keys_of_page(args, page) };
+}
+
 template <typename P>
 struct h2o_query_keys {
     const h2o_query_args & args;
@@ -200,16 +209,22 @@ struct h2o_query_keys {
 
     __device__ __forceinline__ int     n_tiles() const { return args.n_tiles; }
     __device__ __forceinline__ float * most()    const { return args.key_most; }
+
+    __device__ __forceinline__ h2o_cached_vectors tile(int i) const {
+        return h2o_keys_of_page<P>(args, part, h2o_searched_page(args, part, i));
+    }
+};
+
+template <typename P>
+struct h2o_query_wanted_keys {
+    const h2o_query_args & args;
+    const h2o_query_part & part;
+
+    __device__ __forceinline__ int     n_tiles() const { return args.n_wanted[part.at]; }
     __device__ __forceinline__ float * shift()   const { return args.key_shift; }
 
     __device__ __forceinline__ h2o_cached_vectors tile(int i) const {
-        static_assert(P::n_x == GGML_H2O_PAGE, "a tile is a page");
-
-        const int32_t * picked = args.picked ? args.picked + part.at*args.p.n_picked : nullptr;
-        const int       key0   = i*P::n_x;
-
-        return { args.k, h2o_kv_head(args.k, part.kv_head, 0, nullptr), h2o_searched_at(args, picked, key0),
-                min(P::n_x, args.n_searched - key0) };
+        return h2o_keys_of_page<P>(args, part, args.wanted[part.at*args.n_tiles + i]);
     }
 
     __device__ __forceinline__ void store(int i, float best) const {
@@ -356,4 +371,62 @@ static __global__ void __launch_bounds__(GGML_H2O_BLOCK*H2O_SHIFT_PARTS) h2o_que
         sum += parts[i][query];
     }
     args.key_shift[at] = query < part.n ? -(max + logf(sum)) : -INFINITY;
+}
+
+#define H2O_WANTED_THREADS 256
+
+// Which pages have a wanted key: one that some query gives the least share, or the most that a key is given. The largest logits
+// say it, so that the others need no score.
+// grid: (1, heads, blocks of queries); block: H2O_WANTED_THREADS
+static __global__ void __launch_bounds__(H2O_WANTED_THREADS) h2o_query_wanted_pages(const h2o_query_args args) {
+    static_assert(GGML_H2O_BLOCK == 2*WARP_SIZE, "two queries of a lane");
+
+    const h2o_query_part part(args);
+
+    const int lane = threadIdx.x%WARP_SIZE;
+    const int warp = threadIdx.x/WARP_SIZE;
+
+    const float * shift = args.key_shift + part.at*GGML_H2O_BLOCK + lane;
+    const float * most  = args.key_most  + part.at*args.n_tiles*GGML_H2O_BLOCK + lane;
+    float       * best  = args.key_best  + part.at*args.n_tiles;
+
+    const float shift_0 = shift[0];
+    const float shift_1 = shift[WARP_SIZE];
+
+    for (int i = warp; i < args.n_tiles; i += H2O_WANTED_THREADS/WARP_SIZE) {
+        const float * of = most + i*GGML_H2O_BLOCK;
+        const float   x  = h2o_lanes_max<WARP_SIZE>(fmaxf(fmaxf(of[0] + shift_0, of[WARP_SIZE] + shift_1), -INFINITY));
+
+        if (lane == 0) {
+            best[i] = x;
+        }
+    }
+    __syncthreads();
+
+    if (warp > 0) {
+        return;
+    }
+    float max = -INFINITY;
+    for (int i = lane; i < args.n_tiles; i += WARP_SIZE) {
+        max = fmaxf(max, best[i]);
+    }
+    const float least = fminf(args.p.least, h2o_lanes_max<WARP_SIZE>(max));
+
+    int32_t * wanted = args.wanted + part.at*args.n_tiles;
+
+    int n = 0;
+    for (int i0 = 0; i0 < args.n_tiles; i0 += WARP_SIZE) {
+        const int      i         = i0 + lane;
+        const bool     is_wanted = i < args.n_tiles && best[i] >= least;
+        const uint32_t of_lanes  = __ballot_sync(0xffffffff, is_wanted);
+
+        if (is_wanted) {
+            wanted[n + __popc(of_lanes & ((1u << lane) - 1))] = h2o_searched_page(args, part, i);
+        }
+        n += __popc(of_lanes);
+    }
+    if (lane == 0) {
+        args.least   [part.at] = least;
+        args.n_wanted[part.at] = n;
+    }
 }

@@ -52,14 +52,15 @@ static h2o_query_args h2o_query_args_of(const ggml_tensor * dst) {
 // P: the product of tiles; grid: (1, heads, blocks of queries)
 template <typename P>
 static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cudaStream_t stream) {
-    using pages = h2o_query_pages<P>;
-    using keys  = h2o_query_keys<P>;
+    using pages  = h2o_query_pages<P>;
+    using keys   = h2o_query_keys<P>;
+    using wanted = h2o_query_wanted_keys<P>;
 
-    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_wants<P>,           P::size_smem());
-    CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_most<P, pages>),   P::size_smem());
-    CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_scores<P, pages>), P::size_smem());
-    CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_most<P, keys>),    P::size_smem());
-    CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_scores<P, keys>),  P::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT(h2o_query_wants<P>,            P::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_most<P, pages>),    P::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_scores<P, pages>),  P::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_most<P, keys>),     P::size_smem());
+    CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_scores<P, wanted>), P::size_smem());
 
     // queries that are loaded once for many tiles, but blocks enough for a device
     const auto n_of_block = [](int n_tiles) { return n_tiles < 64 ? 2 : 8; };
@@ -87,7 +88,8 @@ static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cud
 
     h2o_query_most<P, keys><<<grid_of(args.n_tiles), P::block(), P::size_smem(), stream>>>(args, n_of_block(args.n_tiles));
     h2o_query_key_shift<<<grid, dim3(GGML_H2O_BLOCK, H2O_SHIFT_PARTS), 0, stream>>>(args);
-    h2o_query_scores<P, keys><<<grid_of(args.n_tiles), P::block(), P::size_smem(), stream>>>(args, n_of_block(args.n_tiles));
+    h2o_query_wanted_pages<<<grid, H2O_WANTED_THREADS, 0, stream>>>(args);
+    h2o_query_scores<P, wanted><<<grid_of(args.n_tiles), P::block(), P::size_smem(), stream>>>(args, n_of_block(args.n_tiles));
     h2o_query_choose_set<<<grid, H2O_CHOOSE_THREADS, 0, stream>>>(args);
 }
 
@@ -120,6 +122,10 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     ggml_cuda_pool_alloc<uint32_t> key_scores (ctx.pool(), n*args.n_searched);
     ggml_cuda_pool_alloc<float>    key_most   (ctx.pool(), n*args.n_tiles*GGML_H2O_BLOCK);
     ggml_cuda_pool_alloc<float>    key_shift  (ctx.pool(), n*GGML_H2O_BLOCK);
+    ggml_cuda_pool_alloc<float>    key_best   (ctx.pool(), n*args.n_tiles);
+    ggml_cuda_pool_alloc<float>    least      (ctx.pool(), n);
+    ggml_cuda_pool_alloc<int32_t>  wanted     (ctx.pool(), n*args.n_tiles);
+    ggml_cuda_pool_alloc<int32_t>  n_wanted   (ctx.pool(), n);
     ggml_cuda_pool_alloc<int32_t>  by_need    (ctx.pool(), n*std::max(1, p.n_by_need));
     ggml_cuda_pool_alloc<int32_t>  n_by_need  (ctx.pool(), n);
     ggml_cuda_pool_alloc<int32_t>  picked     (ctx.pool(), n*std::max(1, p.n_picked));
@@ -137,6 +143,10 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     args.key_scores  = key_scores.get();
     args.key_most    = key_most.get();
     args.key_shift   = key_shift.get();
+    args.key_best    = key_best.get();
+    args.least       = least.get();
+    args.wanted      = wanted.get();
+    args.n_wanted    = n_wanted.get();
     args.by_need     = by_need.get();
     args.n_by_need   = n_by_need.get();
     args.picked      = picks_pages ? picked.get() : nullptr;
