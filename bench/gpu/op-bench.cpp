@@ -139,7 +139,9 @@ static void measure_attn(ggml_backend_t backend, ggml_type type, const char * na
 }
 
 // the policy query: a chunk at the end of the cache
-static void measure_query(ggml_backend_t backend, ggml_type type) {
+static void measure_query(ggml_backend_t backend) {
+    const ggml_type type = GGML_TYPE_F16;
+
     const float scale = 1.0f/std::sqrt((float) d);
     const int   pos   = N_CELLS - S;
 
@@ -147,7 +149,7 @@ static void measure_query(ggml_backend_t backend, ggml_type type) {
     const double n_searched = std::min(n_cand, std::max(32, (N_HEAVY_QUERY + 5)/6)*(double) GGML_H2O_PAGE);
     const double n_sets     = S/GGML_H2O_BLOCK*n_group; // that read one KV head
 
-    const auto cache = [=](ggml_context * ctx) {
+    const auto cache = [=](ggml_context * ctx, ggml_type type) {
         ggml_tensor * t = ggml_new_tensor_2d(ctx, type, d*n_head, N_CELLS);
         return ggml_view_3d(ctx, t, d, N_CELLS, n_head, t->nb[1], ggml_row_size(type, d), 0);
     };
@@ -165,19 +167,23 @@ static void measure_query(ggml_backend_t backend, ggml_type type) {
     };
 
     measure(backend, "query: pages of a chunk", { 0, rows_of(S, type) }, [=](ggml_context * ctx) {
-        return ggml_h2o_pages(ctx, cache(ctx), pages(ctx), pos/GGML_H2O_PAGE, N_CELLS/GGML_H2O_PAGE);
+        return ggml_h2o_pages(ctx, cache(ctx, type), pages(ctx), pos/GGML_H2O_PAGE, N_CELLS/GGML_H2O_PAGE);
     });
     measure(backend, "query: landmarks of a chunk", { 0, rows_of(S, type) }, [=](ggml_context * ctx) {
-        return ggml_h2o_landmarks(ctx, cache(ctx), pages(ctx), landmarks(ctx), pos/GGML_H2O_SPAN, N_CELLS/GGML_H2O_SPAN);
+        return ggml_h2o_landmarks(ctx, cache(ctx, type), pages(ctx), landmarks(ctx), pos/GGML_H2O_SPAN, N_CELLS/GGML_H2O_SPAN);
     });
-    const step_work search = { S*(n_cand/256 + n_cand/128 + n_searched), queries_of(S) + rows_of(n_sets*n_searched, type) };
-    measure(backend, "query: sets of a chunk", search, [=](ggml_context * ctx) {
-        return ggml_h2o_query(ctx, queries(ctx), row_sums(ctx), cache(ctx), pages(ctx), landmarks(ctx), pos, N_LOCAL_QUERY, N_HEAVY_QUERY, scale);
-    });
+    const auto search = [=](ggml_type type, const char * name) {
+        const step_work work = { S*(n_cand/256 + n_cand/128 + n_searched), queries_of(S) + rows_of(n_sets*n_searched, type) };
+        measure(backend, name, work, [=](ggml_context * ctx) {
+            return ggml_h2o_query(ctx, queries(ctx), row_sums(ctx), cache(ctx, type), pages(ctx), landmarks(ctx), pos, N_LOCAL_QUERY, N_HEAVY_QUERY, scale);
+        });
+    };
+    search(GGML_TYPE_F16,  "query: sets of a chunk, f16");
+    search(GGML_TYPE_BF16, "query: sets of a chunk, bf16"); // as other types do, it goes through F16
     const step_work inter = { 2.0*S*N_HEAVY_QUERY, queries_of(3*S) + rows_of(n_sets*2*N_HEAVY_QUERY, type) };
     measure(backend, "query: inter, a set per block", inter, [=](ggml_context * ctx) {
         ggml_tensor * set = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, N_HEAVY_QUERY, n_head*n_group, S/GGML_H2O_BLOCK);
-        return ggml_h2o_attn(ctx, queries(ctx), cache(ctx), cache(ctx), set, queries(ctx), row_sums(ctx), false, false, false, scale);
+        return ggml_h2o_attn(ctx, queries(ctx), cache(ctx, type), cache(ctx, type), set, queries(ctx), row_sums(ctx), false, false, false, scale);
     });
 }
 
@@ -208,7 +214,7 @@ int main(int argc, char ** argv) {
         return ggml_h2o_lookup(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head), ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head),
                 ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_mem, n_head), ggml_new_tensor_2d(ctx, GGML_TYPE_F32, S, n_head), tracked);
     });
-    measure_query(backend.get(), GGML_TYPE_F16);
+    measure_query(backend.get());
 
     const step_work stock = { 2.0*S*S, queries_of(2*S) + rows_of(2*S, GGML_TYPE_F16) + sizeof(ggml_fp16_t)*S*S };
     measure(backend.get(), "stock flash attention, S x S", stock, [](ggml_context * ctx) {

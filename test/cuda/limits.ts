@@ -17,6 +17,7 @@ export const LIMITS: Record<string, { registers: number; shared: number; sectors
   h2o_landmarks: { registers: 64, shared: 1280, sectors: 1.05, banks: 1.2 },
   h2o_query_asking: { registers: 64, shared: 512, sectors: 1.05, banks: 1.05 },
   h2o_query_means: { registers: 64, shared: 0, sectors: 1.05, banks: 1 },
+  h2o_query_halves: { registers: 64, shared: 0, sectors: 1.05, banks: 1 },
   h2o_query_wants: { registers: 168, shared: 0, sectors: 1.7, banks: 1.25 },
   h2o_query_most: { registers: 168, shared: 0, sectors: 2.1, banks: 1.25 },
   h2o_query_scores: { registers: 168, shared: 0, sectors: 2.5, banks: 1.25 },

@@ -75,7 +75,6 @@ static void h2o_score_f32(
         const int64_t n      = std::min<int64_t>(GGML_H2O_PAGE, op.n_searched - i);
         const float * rows   = (const float *) keys.rows + w.pages[i/GGML_H2O_PAGE]*GGML_H2O_PAGE*op.d;
         float       * logits = w.logits + i*H2O_PANEL;
-
         float       * most   = w.most + i/GGML_H2O_PAGE*H2O_PANEL;
 
         h2o_gemm(n, H2O_PANEL, op.d, { rows, op.d, 1 }, w.queries, H2O_PANEL, logits, H2O_PANEL);

@@ -45,6 +45,13 @@ static inline h2o_kv h2o_kv_of(const ggml_tensor * t, bool is_trans) {
     };
 }
 
+// [heads][cells][d]
+static inline h2o_kv h2o_kv_of_halves(const half * data, int64_t d, int64_t n_cells) {
+    const int64_t size = sizeof(half);
+
+    return { (const char *) data, d*size, size, n_cells*d*size, 0, GGML_TYPE_F16, false, true, false };
+}
+
 // in pieces of eight channels of heads of size d
 static inline bool h2o_reads_type(ggml_type type, int64_t d) {
     switch (type) {

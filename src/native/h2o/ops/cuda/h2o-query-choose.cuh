@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "h2o-lanes.cuh"
 #include "h2o-query-args.cuh"
 
 #define H2O_CHOOSE_THREADS 256
@@ -38,6 +39,61 @@ static __global__ void __launch_bounds__(H2O_CHOOSE_THREADS, 3) h2o_query_choose
 
     h2o_choice(args.page_scores + part.at*args.p.n_pages, args.p.n_pages, shared).take(args.p.n_picked,
             [&](int i, int place) { picked[place] = i; });
+}
+
+// Which pages have a wanted key: one that some query gives the least share, or the most that a key is given. The largest logits
+// say it, so that the others need no score.
+static __global__ void __launch_bounds__(H2O_CHOOSE_THREADS, 3) h2o_query_wanted_pages(const h2o_query_args args) {
+    static_assert(GGML_H2O_BLOCK == 2*WARP_SIZE, "two queries of a lane");
+
+    const h2o_query_part part(args);
+
+    const int lane = threadIdx.x%WARP_SIZE;
+    const int warp = threadIdx.x/WARP_SIZE;
+
+    const float * shift = args.key_shift + part.at*GGML_H2O_BLOCK + lane;
+    const float * most  = args.key_most  + part.at*args.n_tiles*GGML_H2O_BLOCK + lane;
+    float       * best  = args.key_best  + part.at*args.n_tiles;
+
+    const float shift_0 = shift[0];
+    const float shift_1 = shift[WARP_SIZE];
+
+    for (int i = warp; i < args.n_tiles; i += H2O_CHOOSE_THREADS/WARP_SIZE) {
+        const float * of = most + i*GGML_H2O_BLOCK;
+        const float   x  = h2o_lanes_max<WARP_SIZE>(fmaxf(fmaxf(of[0] + shift_0, of[WARP_SIZE] + shift_1), -INFINITY));
+
+        if (lane == 0) {
+            best[i] = x;
+        }
+    }
+    __syncthreads();
+
+    if (warp > 0) {
+        return;
+    }
+    float max = -INFINITY;
+    for (int i = lane; i < args.n_tiles; i += WARP_SIZE) {
+        max = fmaxf(max, best[i]);
+    }
+    const float least = fminf(args.p.least, h2o_lanes_max<WARP_SIZE>(max));
+
+    int32_t * wanted = args.wanted + part.at*args.n_tiles;
+
+    int n = 0;
+    for (int i0 = 0; i0 < args.n_tiles; i0 += WARP_SIZE) {
+        const int      i         = i0 + lane;
+        const bool     is_wanted = i < args.n_tiles && best[i] >= least;
+        const uint32_t of_lanes  = __ballot_sync(0xffffffff, is_wanted);
+
+        if (is_wanted) {
+            wanted[n + __popc(of_lanes & ((1u << lane) - 1))] = h2o_searched_page(args, part, i);
+        }
+        n += __popc(of_lanes);
+    }
+    if (lane == 0) {
+        args.least   [part.at] = least;
+        args.n_wanted[part.at] = n;
+    }
 }
 
 // the wanted keys, of too many the best; both parts in one order

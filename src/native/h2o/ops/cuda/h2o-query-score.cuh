@@ -6,6 +6,7 @@
 #include "h2o-lanes.cuh"
 #include "h2o-query-args.cuh"
 #include "h2o-query-product.cuh"
+#include "h2o-tile-load.cuh"
 
 #include <cfloat>
 
@@ -104,6 +105,19 @@ static __global__ void __launch_bounds__(H2O_ASKING_THREADS, 2) h2o_query_means(
 
     if (i < n_pieces) {
         h2o_store_scaled<P>(means + blockIdx.y*means_stride + i*4, pages + blockIdx.y*pages_stride + i*4, 1.0f);
+    }
+}
+
+// The candidates as halves, where the cache has another type: each of them is searched for many blocks of queries.
+// keys: [KV heads][n_cand][d]; grid: (pieces of eight channels, KV heads); block: H2O_ASKING_THREADS
+static __global__ void __launch_bounds__(H2O_ASKING_THREADS, 2) h2o_query_halves(const h2o_query_args args, half * keys) {
+    const int n_pieces = args.d/8;
+    const int i        = blockIdx.x*H2O_ASKING_THREADS + threadIdx.x;
+
+    if (i < args.p.n_cand*n_pieces) {
+        float x[8];
+        h2o_read_8(args.k, h2o_kv_head(args.k, blockIdx.y, 0, nullptr), i/n_pieces, i%n_pieces*8, x);
+        h2o_store_8((half2 *) (keys + ((int64_t) blockIdx.y*args.p.n_cand*n_pieces + i)*8), x);
     }
 }
 
@@ -371,62 +385,4 @@ static __global__ void __launch_bounds__(GGML_H2O_BLOCK*H2O_SHIFT_PARTS) h2o_que
         sum += parts[i][query];
     }
     args.key_shift[at] = query < part.n ? -(max + logf(sum)) : -INFINITY;
-}
-
-#define H2O_WANTED_THREADS 256
-
-// Which pages have a wanted key: one that some query gives the least share, or the most that a key is given. The largest logits
-// say it, so that the others need no score.
-// grid: (1, heads, blocks of queries); block: H2O_WANTED_THREADS
-static __global__ void __launch_bounds__(H2O_WANTED_THREADS) h2o_query_wanted_pages(const h2o_query_args args) {
-    static_assert(GGML_H2O_BLOCK == 2*WARP_SIZE, "two queries of a lane");
-
-    const h2o_query_part part(args);
-
-    const int lane = threadIdx.x%WARP_SIZE;
-    const int warp = threadIdx.x/WARP_SIZE;
-
-    const float * shift = args.key_shift + part.at*GGML_H2O_BLOCK + lane;
-    const float * most  = args.key_most  + part.at*args.n_tiles*GGML_H2O_BLOCK + lane;
-    float       * best  = args.key_best  + part.at*args.n_tiles;
-
-    const float shift_0 = shift[0];
-    const float shift_1 = shift[WARP_SIZE];
-
-    for (int i = warp; i < args.n_tiles; i += H2O_WANTED_THREADS/WARP_SIZE) {
-        const float * of = most + i*GGML_H2O_BLOCK;
-        const float   x  = h2o_lanes_max<WARP_SIZE>(fmaxf(fmaxf(of[0] + shift_0, of[WARP_SIZE] + shift_1), -INFINITY));
-
-        if (lane == 0) {
-            best[i] = x;
-        }
-    }
-    __syncthreads();
-
-    if (warp > 0) {
-        return;
-    }
-    float max = -INFINITY;
-    for (int i = lane; i < args.n_tiles; i += WARP_SIZE) {
-        max = fmaxf(max, best[i]);
-    }
-    const float least = fminf(args.p.least, h2o_lanes_max<WARP_SIZE>(max));
-
-    int32_t * wanted = args.wanted + part.at*args.n_tiles;
-
-    int n = 0;
-    for (int i0 = 0; i0 < args.n_tiles; i0 += WARP_SIZE) {
-        const int      i         = i0 + lane;
-        const bool     is_wanted = i < args.n_tiles && best[i] >= least;
-        const uint32_t of_lanes  = __ballot_sync(0xffffffff, is_wanted);
-
-        if (is_wanted) {
-            wanted[n + __popc(of_lanes & ((1u << lane) - 1))] = h2o_searched_page(args, part, i);
-        }
-        n += __popc(of_lanes);
-    }
-    if (lane == 0) {
-        args.least   [part.at] = least;
-        args.n_wanted[part.at] = n;
-    }
 }

@@ -4,6 +4,8 @@
 #include "h2o-query-product-mma.cuh"
 #include "h2o-query-score.cuh"
 
+#include <type_traits>
+
 bool ggml_cuda_h2o_query_supported(const ggml_tensor * dst) {
     const ggml_tensor * k = dst->src[2];
 
@@ -51,7 +53,7 @@ static h2o_query_args h2o_query_args_of(const ggml_tensor * dst) {
 
 // P: the product of tiles; grid: (1, heads, blocks of queries)
 template <typename P>
-static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cudaStream_t stream) {
+static void h2o_launch_query(ggml_backend_cuda_context & ctx, h2o_query_args args, const dim3 & grid) {
     using pages  = h2o_query_pages<P>;
     using keys   = h2o_query_keys<P>;
     using wanted = h2o_query_wanted_keys<P>;
@@ -61,6 +63,10 @@ static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cud
     CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_scores<P, pages>),  P::size_smem());
     CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_most<P, keys>),     P::size_smem());
     CUDA_SET_SHARED_MEMORY_LIMIT((h2o_query_scores<P, wanted>), P::size_smem());
+
+    cudaStream_t stream = ctx.stream();
+
+    const int n_head_kv = args.n_head/args.n_group;
 
     // queries that are loaded once for many tiles, but blocks enough for a device
     const auto n_of_block = [](int n_tiles) { return n_tiles < 64 ? 2 : 8; };
@@ -78,7 +84,7 @@ static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cud
         const int n_pieces = args.p.n_pages*args.d/4;
         const int n_tiles  = h2o_n_tiles(args.p.n_pages, P::n_x);
 
-        h2o_query_means<P><<<dim3(h2o_n_tiles(n_pieces, H2O_ASKING_THREADS), args.n_head/args.n_group), H2O_ASKING_THREADS, 0, stream>>>(
+        h2o_query_means<P><<<dim3(h2o_n_tiles(n_pieces, H2O_ASKING_THREADS), n_head_kv), H2O_ASKING_THREADS, 0, stream>>>(
                 args.pages, args.pages_stride, (typename P::operand *) args.means, args.means_stride, n_pieces);
         h2o_query_most<P, pages><<<grid_of(n_tiles), P::block(), P::size_smem(), stream>>>(args, n_of_block(n_tiles));
         h2o_query_page_shift<<<grid, GGML_H2O_BLOCK, 0, stream>>>(args, n_tiles);
@@ -86,9 +92,18 @@ static void h2o_launch_query(const h2o_query_args & args, const dim3 & grid, cud
         h2o_query_choose_pages<<<grid, H2O_CHOOSE_THREADS, 0, stream>>>(args);
     }
 
+    ggml_cuda_pool_alloc<half> halves(ctx.pool());
+    if (std::is_same<typename P::operand, half>::value && args.k.type != GGML_TYPE_F16) {
+        const int n_pieces = args.p.n_cand*args.d/8;
+
+        halves.alloc((size_t) n_head_kv*args.p.n_cand*args.d);
+        h2o_query_halves<<<dim3(h2o_n_tiles(n_pieces, H2O_ASKING_THREADS), n_head_kv), H2O_ASKING_THREADS, 0, stream>>>(args, halves.get());
+        args.k = h2o_kv_of_halves(halves.get(), args.d, args.p.n_cand);
+    }
+
     h2o_query_most<P, keys><<<grid_of(args.n_tiles), P::block(), P::size_smem(), stream>>>(args, n_of_block(args.n_tiles));
     h2o_query_key_shift<<<grid, dim3(GGML_H2O_BLOCK, H2O_SHIFT_PARTS), 0, stream>>>(args);
-    h2o_query_wanted_pages<<<grid, H2O_WANTED_THREADS, 0, stream>>>(args);
+    h2o_query_wanted_pages<<<grid, H2O_CHOOSE_THREADS, 0, stream>>>(args);
     h2o_query_scores<P, wanted><<<grid_of(args.n_tiles), P::block(), P::size_smem(), stream>>>(args, n_of_block(args.n_tiles));
     h2o_query_choose_set<<<grid, H2O_CHOOSE_THREADS, 0, stream>>>(args);
 }
@@ -156,9 +171,9 @@ void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     const bool uses_mma = args.k.type != GGML_TYPE_F32 &&
         ampere_mma_available(ggml_cuda_info().devices[ctx.device].cc) &&
         h2o_with_head_size(args.d, [&](auto size) {
-            h2o_launch_query<h2o_product_mma<decltype(size)::value>>(args, grid, ctx.stream());
+            h2o_launch_query<h2o_product_mma<decltype(size)::value>>(ctx, args, grid);
         });
     if (!uses_mma) {
-        h2o_launch_query<h2o_product_f32>(args, grid, ctx.stream());
+        h2o_launch_query<h2o_product_f32>(ctx, args, grid);
     }
 }
