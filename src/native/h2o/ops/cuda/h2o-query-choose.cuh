@@ -62,7 +62,7 @@ static __global__ void __launch_bounds__(H2O_CHOOSE_THREADS, 3) h2o_query_wanted
         const float * of = most + i*GGML_H2O_BLOCK;
         const float   x  = h2o_lanes_max<WARP_SIZE>(fmaxf(fmaxf(of[0] + shift_0, of[WARP_SIZE] + shift_1), -INFINITY));
 
-        if (lane == 0) {
+        if (lane == 0) { // a number, even where all are NaN: some page is wanted always
             best[i] = x;
         }
     }
