@@ -26,6 +26,7 @@ const ITEMS = 6
 const labels = (some) => some.map(({ label }) => label).join(';')
 const byDefault = labels(settings.filter(({ onDemand }) => !onDemand))
 const onDemand = labels(settings.filter(({ onDemand }) => onDemand))
+const askedInside = settings.filter(({ inside }) => inside)
 
 const HELP = `usage: npm run quality:language -- [options]
 
@@ -39,6 +40,7 @@ const HELP = `usage: npm run quality:language -- [options]
   --windows N       of each kind of text (${kinds.join(', ')}) and length, for perplexities (10)
   --settings LIST   what is compared with dense (${byDefault}); or
                     ${onDemand}
+                    inside of prompts are asked: ${labels(askedInside)}
   --seed N          of the items (1)
   -t N              threads (all cores)
   --out FOLDER      where the result goes (bench/results)
@@ -80,6 +82,11 @@ await main(async () => {
     settings: values.settings.split(';').map(settingNamed),
     seed: count('--seed', values.seed, 0),
   }
+  if (options.inside > 0 && !askedInside.some(({ label }) => options.settings.includes(label)))
+    throw new Failure(
+      'no setting that is named is asked inside of prompts.',
+      `Name one of these, too, or give --inside 0: ${labels(askedInside)}`,
+    )
   for (const length of options.lengths)
     if (length > model.context) throw new Failure(`${model.name} reads ${model.context} tokens at most.`)
 
