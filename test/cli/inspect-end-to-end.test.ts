@@ -69,6 +69,19 @@ describe.each(ways)('$schedule $select', ({ schedule, select, ...memory }) => {
   })
 })
 
+it('is of the layers without a window, by their numbers in the model', async () => {
+  const file = join(f.folder, 'windows.html')
+  const argv = ['-m', f.windows, '-f', await f.text(600), '-o', file, ...sizes]
+  const { code, out, err } = await cli(...argv)
+  expect(code, err).toBe(0)
+  expect(out).toMatch(/; 1 layer of \d+ heads$/m)
+  expect(out.match(/^ +(?:\d+|all) /gm)?.map((row) => row.trim())).toEqual(['5', 'all'])
+  expect(readFileSync(file, 'utf8').match(/<summary>Layer \d+/g)).toEqual(['<summary>Layer 5'])
+
+  const { layers, n_layer } = JSON.parse((await cli(...argv, '--json', '--runs', '1')).out)
+  expect([n_layer, layers.map(({ layer }: { layer: number }) => layer)]).toEqual([1, [5]])
+})
+
 it('ends with 2 for a prompt of one chunk, and says what would do', async () => {
   const file = join(f.folder, 'short.html')
   const { code, out, err } = await cli('-m', f.model, '-f', await f.text(100), '-o', file, ...sizes)

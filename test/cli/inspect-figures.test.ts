@@ -242,7 +242,7 @@ describe('a recording', () => {
         [1, 2, 7],
       ]),
     )
-    const [first, second] = layers[0] ?? []
+    const [first, second] = layers[0]?.heads ?? []
     expect(first?.map(({ pos, n, sets }) => [pos, n, sets])).toEqual([
       [0, 4, []],
       [4, 4, [set(0, 1, 3)]],
@@ -265,7 +265,7 @@ describe('a recording', () => {
         [1, 2, 3],
       ]),
     )
-    const heads = recording.layers[0] ?? []
+    const heads = recording.layers[0]?.heads ?? []
     expect(layerFigures(heads, 1)).toMatchObject({
       own: 0.5,
       coverage: 7 / 8,
@@ -311,7 +311,7 @@ describe('a recording', () => {
     // candidates are 0 to 3, Local is 4 and 5; 100 in all for each block
     const masses = [massOf([10, 0, 20, 0, 5, 5], 60), massOf([0, 40, 0, 10, 0, 10], 40)]
     recording.add([blocks(6, [[0], [1]], masses)])
-    const [chunk] = recording.layers[0]?.[0] ?? []
+    const [chunk] = recording.layers[0]?.heads[0] ?? []
     expect(chunk?.sets).toEqual([set(0), set(1)])
     expect(chunk?.seen).toEqual(set(0, 1, 4, 5))
     const mean = (first: number, second: number) => expect.closeTo((2 * first + second) / 3, 6)

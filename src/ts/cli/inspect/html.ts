@@ -6,7 +6,7 @@ import { escapeHtml } from './escape.js'
 import { headPictures, layerPicture } from './heat-maps.js'
 import { heatMap } from './map.js'
 import { css, DECADES, heatColour, kindColours, LATER } from './palette.js'
-import type { HeadChunk } from './recording.js'
+import type { HeadChunk, LayerRecord } from './recording.js'
 import type { Report } from './report.js'
 import { chunkFigures, hasMemory } from './summary.js'
 import { tableOf } from './table.js'
@@ -21,7 +21,7 @@ export function* renderHtml(report: Report): Generator<string> {
   yield `<p>${caption(report).map(escapeHtml).join('<br>\n')}</p>\n`
   yield table(report)
   yield overview(report)
-  for (const layer of report.layers.keys()) yield* layerSection(report, layer)
+  for (const at of report.layers.keys()) yield* layerSection(report, at)
   yield '</body>\n</html>\n'
 }
 
@@ -56,14 +56,14 @@ const chunkCharts: readonly [string, ChunkFigure][] = [
 
 function overview(report: Report): string {
   const figure = ([title, value]: (typeof chunkCharts)[number]) => {
-    const rows = report.layers.map((heads) => report.chunks.map((_, i) => value(heads, i, report.local)))
+    const rows = report.layers.map(({ heads }) => report.chunks.map((_, i) => value(heads, i, report.local)))
     const map = heatMap({
       src: layerPicture(rows),
       alt: `${title} by layer and chunk`,
       title: '',
       height: Math.max(60, Math.min(12 * rows.length, 280)),
       columns: chunkEnds(report),
-      rows: ['layer 0', `layer ${rows.length - 1}`],
+      rows: [layerName(report.layers.at(0)), layerName(report.layers.at(-1))],
     })
     return `<figure class="grid"><figcaption>${title}</figcaption>${map}</figure>`
   }
@@ -78,9 +78,9 @@ function overview(report: Report): string {
 function turnoverChart(report: Report): string {
   const { layers, local } = report
   const value = ofHeads(({ heavyTurnover }) => heavyTurnover)
-  const lines = layers.map((heads, layer) => ({
+  const lines = layers.map(({ layer, heads }, at) => ({
     label: `layer ${layer}`,
-    colour: layerColour(layer, layers.length),
+    colour: layerColour(at, layers.length),
     values: report.chunks.map((_, i) => value(heads, i, local)),
   }))
   return (
@@ -89,14 +89,16 @@ function turnoverChart(report: Report): string {
   )
 }
 
-function* layerSection(report: Report, layer: number): Generator<string> {
-  const heads = report.layers[layer] ?? []
-  const all = report.figures[layer]
+const layerName = (record?: LayerRecord) => (record ? `layer ${record.layer}` : '')
+
+function* layerSection(report: Report, at: number): Generator<string> {
+  const { layer, heads } = report.layers[at] as LayerRecord
+  const all = report.figures[at]
   const short =
     all?.coverage == null || all.oracle === null
       ? ''
       : ` <small>coverage ${percent(all.coverage)}, oracle ${percent(all.oracle)}</small>`
-  yield `<details${layer === 0 ? ' open' : ''}>\n<summary>Layer ${layer}${short}</summary>\n`
+  yield `<details${at === 0 ? ' open' : ''}>\n<summary>Layer ${layer}${short}</summary>\n`
   yield `<div class="row">\n${massChart(report, heads)}\n${changeChart(report, heads)}\n</div>\n`
   const scored = heads.every((chunks) => chunks.every(({ rows }) => rows.score !== null))
   yield `<p>${kindLegend()}<br>\n${scored ? 'Scores and dense mass' : 'Dense mass'}, of the largest position of a column: 1/${10 ** DECADES} ${gradient()} the largest of ` +
@@ -119,7 +121,7 @@ function* layerSection(report: Report, layer: number): Generator<string> {
   yield '</div>\n</details>\n'
 }
 
-function massChart(report: Report, heads: Report['layers'][number]): string {
+function massChart(report: Report, heads: LayerRecord['heads']): string {
   const values = (value: (chunk: HeadChunk) => number | null) =>
     report.chunks.map((_, i) => mean(heads.map((chunks) => value(chunks[i] as HeadChunk))))
   const area = (label: string, colour: string, share: 'own' | 'local' | 'heavy' | 'lost') => ({
@@ -144,7 +146,7 @@ function massChart(report: Report, heads: Report['layers'][number]): string {
   )
 }
 
-function changeChart(report: Report, heads: Report['layers'][number]): string {
+function changeChart(report: Report, heads: LayerRecord['heads']): string {
   const lines = heads.map((chunks, head) => ({
     label: `head ${head}`,
     colour: layerColour(head, heads.length),

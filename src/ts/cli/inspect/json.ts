@@ -20,12 +20,12 @@ export function toJson(report: Report, html: string): Record<string, unknown> {
     calls: report.calls.map(({ n, pos, path, reason, inherited }) => ({ n, pos, path, reason, inherited })),
     html,
     n_layer: layers.length,
-    n_heads: layers[0]?.length ?? 0,
+    n_heads: layers[0]?.heads.length ?? 0,
     chunks: report.chunks,
     mean: figuresOf(report.all),
-    layers: layers.map((heads, layer) => ({
+    layers: layers.map(({ layer, heads }, at) => ({
       layer,
-      mean: figuresOf(figures[layer] as LayerFigures),
+      mean: figuresOf(figures[at] as LayerFigures),
       chunks: report.chunks.map((_, i) => {
         const { pos, headJaccard, headMemoryJaccard } = chunkFigures(heads, i, local)
         return { pos, head_jaccard: round(headJaccard), head_memory_jaccard: round(headMemoryJaccard) }

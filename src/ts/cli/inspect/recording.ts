@@ -36,6 +36,14 @@ export interface HeatRows {
   mass: Float32Array
 }
 
+/** A layer that H2O serves: not one with a window, or without attention. */
+export interface LayerRecord {
+  /** its number in the model */
+  layer: number
+  /** the chunks of each */
+  heads: HeadChunk[][]
+}
+
 export interface RecordingOptions {
   /** L after clamping */
   local: number
@@ -44,8 +52,8 @@ export interface RecordingOptions {
 }
 
 export class Recording {
-  /** by layer, then head, then chunk */
-  readonly layers: HeadChunk[][][] = []
+  /** in the order of the model */
+  readonly layers: LayerRecord[] = []
   readonly options: RecordingOptions
 
   constructor(options: RecordingOptions) {
@@ -55,8 +63,12 @@ export class Recording {
   /** The trace of one call of the run that all figures are of. */
   add(entries: readonly H2oTraceEntry[]): void {
     for (const entry of entries) {
-      this.layers[entry.layer] ??= Array.from({ length: entry.nHeads }, () => [])
-      for (const [head, chunks] of (this.layers[entry.layer] as HeadChunk[][]).entries()) {
+      let record = this.#find(entry)
+      if (!record) {
+        record = { layer: entry.layer, heads: Array.from({ length: entry.nHeads }, () => []) }
+        this.layers.push(record)
+      }
+      for (const [head, chunks] of record.heads.entries()) {
         chunks.push(this.#headChunk(entry, head, chunks.at(-1)))
       }
     }
@@ -65,7 +77,7 @@ export class Recording {
   /** The trace of one call of another run of the same prompt. */
   compare(entries: readonly H2oTraceEntry[]): void {
     for (const entry of entries) {
-      for (const [head, chunks] of (this.layers[entry.layer] ?? []).entries()) {
+      for (const [head, chunks] of (this.#find(entry)?.heads ?? []).entries()) {
         const chunk = chunks.find(({ pos }) => pos === entry.pos)
         if (!chunk) continue
         for (const [i, set] of setsOf(entry, head).entries()) {
@@ -74,6 +86,10 @@ export class Recording {
         }
       }
     }
+  }
+
+  #find({ layer }: H2oTraceEntry): LayerRecord | undefined {
+    return this.layers.find((record) => record.layer === layer)
   }
 
   #headChunk(entry: H2oTraceEntry, head: number, previous: HeadChunk | undefined): HeadChunk {

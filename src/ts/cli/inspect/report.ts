@@ -1,6 +1,6 @@
 // What all three forms of the report are made of.
 import type { Call, Schedule, Selection } from '../../index.js'
-import type { HeadChunk } from './recording.js'
+import type { LayerRecord } from './recording.js'
 import { allLayers, type LayerFigures, layerFigures } from './summary.js'
 
 export interface Heading {
@@ -23,7 +23,8 @@ export interface Heading {
 }
 
 export interface Report extends Heading {
-  layers: readonly (readonly (readonly HeadChunk[])[])[]
+  layers: readonly LayerRecord[]
+  /** of each of these layers */
   figures: readonly LayerFigures[]
   all: LayerFigures
   /** begin of each chunk */
@@ -31,7 +32,7 @@ export interface Report extends Heading {
 }
 
 export function reportOf(heading: Heading, layers: Report['layers']): Report {
-  const figures = layers.map((heads) => layerFigures(heads, heading.local))
-  const chunks = (layers[0]?.[0] ?? []).map(({ pos, n }) => ({ pos, n }))
+  const figures = layers.map(({ heads }) => layerFigures(heads, heading.local))
+  const chunks = (layers[0]?.heads[0] ?? []).map(({ pos, n }) => ({ pos, n }))
   return { ...heading, layers, figures, all: allLayers(figures), chunks }
 }

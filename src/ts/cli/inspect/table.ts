@@ -31,7 +31,7 @@ export function tableOf(report: Report): string[][] {
   const row = (figures: LayerFigures, layer: string) => columns.map(({ cell }) => cell(figures, layer))
   return [
     columns.map(({ title }) => title),
-    ...report.figures.map((figures, layer) => row(figures, String(layer))),
+    ...report.layers.map(({ layer }, at) => row(report.figures[at] as LayerFigures, String(layer))),
     row(report.all, 'all'),
   ]
 }

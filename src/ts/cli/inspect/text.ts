@@ -18,7 +18,7 @@ export function caption(report: Report): string[] {
   return [
     `${basename(model)} (${description})`,
     `${count(nPrompt, 'token')}, ${schedule}, ${select}, ${count(chunks.length, 'chunk')} of ${nUbatch}, L=${local} H=${heavy}; ` +
-      `${count(layers.length, 'layer')} of ${count(layers[0]?.length ?? 0, 'head')}${tail}`,
+      `${count(layers.length, 'layer')} of ${count(layers[0]?.heads.length ?? 0, 'head')}${tail}`,
     `shares of dense attention, as means over the heads and the ${count(chunks.length - 1, 'chunk')} with a memory`,
   ]
 }
