@@ -4,7 +4,16 @@ import { policyOf } from './policies.js'
 
 type HistoryInfo = Pick<
   NativeContextInfo,
-  'reason' | 'recurrent' | 'select' | 'schedule' | 'chunk' | 'local' | 'heavy' | 'nCallMax' | 'nUbatch'
+  | 'reason'
+  | 'recurrent'
+  | 'select'
+  | 'schedule'
+  | 'chunk'
+  | 'local'
+  | 'heavy'
+  | 'heavyGrows'
+  | 'nCallMax'
+  | 'nUbatch'
 >
 
 const settingsBytes = 128
@@ -56,12 +65,12 @@ export class History {
         : this.#isBalanced
           ? info.chunk
           : calls
-    const { local, heavy, select, schedule } = info
+    const { local, heavy, heavyGrows, select, schedule } = info
     this.#settings = JSON.stringify([
       flashAttn,
       upstreamProducts,
       this.#unit,
-      this.#isSparse && [this.#chunk, this.#isBalanced, local, heavy, select, schedule],
+      this.#isSparse && [this.#chunk, this.#isBalanced, local, heavy, heavyGrows, select, schedule],
     ])
   }
 

@@ -4,6 +4,7 @@ import { readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { main } from '../../src/ts/cli/main.js'
+import { writeModel } from '../../src/ts/model-maker/index.js'
 import { memoryIo } from './support/memory-io.js'
 import { type Fixtures, makeFixtures } from './support/models.js'
 
@@ -119,6 +120,21 @@ it('other settings of H2O read all of the prompt', async () => {
     const cached = await ask(begin, ...more, '--prompt-cache', cache, '--prompt-cache-ro')
     expect(cached).toEqual(plain)
   }
+})
+
+it('sets that grow with the prompt are other settings than sets of as many positions', async () => {
+  const [model, cache] = [newFile(), newFile()]
+  await writeModel(model, { arch: 'llama', hidden: 64, heads: 4, kvHeads: 1 })
+  const run = async (...more: string[]) => {
+    const flags = '-n 1 -b 192 -ub 64 -t 1 --temp 0 --json'.split(' ')
+    const { code, out, err } = await cli('-m', model, '-p', begin, ...flags, ...more)
+    expect(code, err).toBe(0)
+    return JSON.parse(out)
+  }
+  const grows = await run('--prompt-cache', cache)
+  expect((await run('--prompt-cache', cache)).cache_n).toBeGreaterThan(0)
+  const fixed = await run('--prompt-cache', cache, '--h2o-heavy', String(grows.h2o.heavy))
+  expect([fixed.h2o.heavy, fixed.cache_n]).toEqual([grows.h2o.heavy, 0])
 })
 
 it('with stock attention whole calls are kept', async () => {
