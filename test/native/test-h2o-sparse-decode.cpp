@@ -184,6 +184,20 @@ static void test_holes(const tiny_model & model) {
     CHECK(ctx.call().n_decode == 16);
 }
 
+// what upstream reserves behind a call of one token is a graph of a whole ubatch, and not that call's
+static void test_reserve(const tiny_model & model) {
+    test_context ctx(model, params_of(16));
+    ctx.decode(tiny_prompt(900));
+    ctx.decode(tiny_prompt(1));
+    CHECK(ctx.call().n_decode == 16);
+
+    // a context shift turns the keys in the next call, and reserves again
+    CHECK(llama_memory_seq_rm(ctx.memory(), 0, 100, 200));
+    llama_memory_seq_add(ctx.memory(), 0, 200, -1, -100);
+    ctx.decode(tiny_prompt(1));
+    CHECK(ctx.n_pos() == 802 && ctx.call().n_decode == 0 && ctx.call().decode_reason == H2O_REASON_KV_NOT_CONTIGUOUS);
+}
+
 static void test_fuzz(const tiny_model & model, int seed) {
     test_random rnd;
     rnd.engine.seed(seed);
@@ -260,6 +274,7 @@ int main() {
     test_auto();
     test_contexts(model);
     test_holes(model);
+    test_reserve(model);
 
     for (const bool flash_attn : { false, true }) {
         test_nearness(model, params_of(16, flash_attn));

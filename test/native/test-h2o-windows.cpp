@@ -120,6 +120,30 @@ static void test_partial_state(const tiny_model & model, const test_context_para
     CHECK(is_close(ctx.logits(), fresh.logits()));
 }
 
+// one that cannot be read leaves nothing of the prompt before it
+static void test_wrong_state(const tiny_model & model, const test_context_params & params) {
+    const auto text = tiny_prompt(params.n_batch, 1);
+    const auto next = tiny_prompt(params.n_batch, 2);
+
+    test_context_params others = params;
+    others.type_kv = GGML_TYPE_F16;
+
+    test_context other(model, others);
+    other.decode(text);
+    const std::vector<uint8_t> saved = other.save();
+
+    test_context ctx(model, params), fresh(model, params);
+    ctx.decode(text);
+    CHECK(llama_state_seq_set_data(ctx.get(), saved.data(), saved.size(), 0) == 0);
+    CHECK(llama_memory_seq_rm(ctx.memory(), 0, -1, -1)); // upstream leaves the windows
+    CHECK(ctx.n_pos() == 0);
+
+    for (test_context * c : { &ctx, &fresh }) {
+        c->decode(next);
+    }
+    CHECK(is_close(ctx.logits(), fresh.logits()));
+}
+
 int main() {
     tiny_model_params shape;
     shape.arch    = "gemma3";
@@ -144,6 +168,7 @@ int main() {
             n_equal += test_abort(model, params);
             n_runs  += 12;
             test_partial_state(model, params);
+            test_wrong_state(model, params);
             test_cut(model, params);
             test_cut(model, params.off());
         }

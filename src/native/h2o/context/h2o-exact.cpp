@@ -6,13 +6,8 @@
 
 #include "ops/ggml-h2o.h"
 
-#include "llama-cparams.h"
-#include "llama-kv-cache.h"
-#include "llama-model.h"
-
 #include "ggml-backend.h"
 
-#include <algorithm>
 #include <array>
 
 llm_graph_input_h2o_exact::llm_graph_input_h2o_exact(ggml_context * ctx, const h2o_cache & cache) :
@@ -67,7 +62,7 @@ ggml_tensor * h2o_build_exact(
         ggml_tensor                     * mask,
         const h2o_softmax               & softmax,
         int32_t                           il) {
-    if (q->ne[2] > GGML_H2O_DECODE_MAX || !h2o_is_on_cpu(k) || !h2o_is_on_cpu(v)) {
+    if (!h2o_is_on_cpu(k) || !h2o_is_on_cpu(v)) {
         return nullptr;
     }
     if (q->type != GGML_TYPE_F32) {

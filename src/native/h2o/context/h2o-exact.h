@@ -10,11 +10,7 @@
 
 #include <map>
 
-struct llama_cparams;
-struct llama_model;
-
 class h2o_cache;
-class llama_kv_cache;
 
 // A graph that takes the kernel. What it reads are stock's inputs, and in sparse decoding which pages of the index of signs are
 // to be made.
@@ -42,8 +38,7 @@ private:
     mutable std::map<const ggml_tensor *, ggml_tensor *> signs; // by the tensor of the cache that holds the keys
 };
 
-// q, k, v and the mask as build_attn hands them to build_attn_mha -> [d_v*n_head, n_tokens], or null: K and V are elsewhere,
-// or there are too many tokens, as in a graph that is only reserved
+// q, k, v and the mask as build_attn hands them to build_attn_mha -> [d_v*n_head, n_tokens], or null: K and V are elsewhere
 ggml_tensor * h2o_build_exact(
         ggml_context                    * ctx,
         const llm_graph_input_h2o_exact & inp,

@@ -116,7 +116,7 @@ void h2o_sched_reserve(h2o_record & h2o, llama_context & lctx, size_t * sizes) {
 static const h2o_sparse_context * h2o_sparse(const llama_memory_context_i * mctx) {
     const auto * sparse = dynamic_cast<const h2o_sparse_context *>(mctx);
 
-    return sparse && sparse->get_step().plan ? sparse : nullptr;
+    return sparse && sparse->get_plan() ? sparse : nullptr;
 }
 
 // null in a dense call's graph
@@ -167,7 +167,7 @@ bool h2o_can_reuse(const llm_graph_result & res, const llm_graph_params & params
 bool h2o_stores_kv(const llm_graph_context & g) {
     const h2o_sparse_context * sparse = h2o_sparse(g.mctx);
 
-    return !sparse || sparse->get_plan().stores_kv();
+    return !sparse || sparse->get_plan()->stores_kv();
 }
 
 // into the graph, where build_attn_mha would put its own
@@ -232,7 +232,7 @@ ggml_tensor * h2o_build_attn(
 bool h2o_defers_outputs(const llama_memory_context_i * mctx) {
     const h2o_sparse_context * sparse = h2o_sparse(mctx);
 
-    return sparse && sparse->get_plan().phase == H2O_PHASE_INTRA;
+    return sparse && sparse->get_plan()->phase == H2O_PHASE_INTRA;
 }
 
 bool h2o_ubatch_done(h2o_record & h2o, llama_context & lctx, const llama_memory_context_i * mctx) {
@@ -244,9 +244,9 @@ bool h2o_ubatch_done(h2o_record & h2o, llama_context & lctx, const llama_memory_
         return false;
     }
 
-    h2o.cache->graph_done(sparse->get_plan());
+    h2o.cache->graph_done(*sparse->get_plan());
 
-    if (sparse->get_plan().trace) {
+    if (sparse->get_plan()->trace) {
         lctx.synchronize();
         h2o.cache->engine.trace.read();
     }

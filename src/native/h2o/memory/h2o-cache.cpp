@@ -454,14 +454,14 @@ h2o_sparse_context::h2o_sparse_context(h2o_cache & cache, const h2o_plan & plan)
 }
 
 void h2o_sparse_context::begin_graph() const {
-    if (get_step().plan) {
-        h2o_debug_phases(get_plan(), *cache.engine.policy, cache.get_n_chunks(get_plan().stream));
+    if (const h2o_plan * plan = get_plan()) {
+        h2o_debug_phases(*plan, *cache.engine.policy, cache.get_n_chunks(plan->stream));
     }
 }
 
 bool h2o_sparse_context::next_graph() {
-    if (get_step().plan) {
-        h2o_debug_cache(get_plan(), cache.engine.store);
+    if (const h2o_plan * plan = get_plan()) {
+        h2o_debug_cache(*plan, cache.engine.store);
     }
     return ++i_step < steps.size();
 }

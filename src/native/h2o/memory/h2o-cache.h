@@ -31,15 +31,11 @@ public:
     // the context of the cache that attention reads
     virtual const llama_kv_cache_context & get_attn() const = 0;
 
-    h2o_cache      & get_cache() const { return cache; }
-
     h2o_engine & get_engine() const override;
     uint32_t     get_n_kv()   const override;
 
-    const h2o_step & get_step()  const { return steps[i_step]; }
-
-    // of a sparse step
-    const h2o_plan & get_plan()  const override { return *steps[i_step].plan; }
+    const h2o_step & get_step() const { return steps[i_step]; }
+    const h2o_plan * get_plan() const override { return steps[i_step].plan ? &*steps[i_step].plan : nullptr; }
 
 protected:
     // before the graph runs
@@ -93,6 +89,9 @@ public:
     // Whether a call that fails leaves its graphs that succeeded behind, and not nothing: going back to its begin takes
     // what they have overwritten.
     virtual bool keeps_graphs() const { return false; }
+
+    // what is reserved is for no call
+    void forget_call() { call = {}; }
 
     // the outcome of the last begin_call
     const h2o_call             & get_call() const { return call; }

@@ -39,6 +39,12 @@ public:
         return Memory::init_batch(balloc, n_ubatch, embd_all);
     }
 
+    // of a reservation
+    llama_memory_context_ptr init_full() override {
+        forget_call();
+        return Memory::init_full();
+    }
+
     void call_failed(llama_seq_id seq_id, llama_pos pos) override {
         seq_rm(seq_id, pos, -1);
     }
@@ -102,6 +108,9 @@ public:
     }
 
     void state_read(llama_io_read_i & io, llama_seq_id seq_id, llama_state_seq_flags flags) override {
+        if (has_attn_cache(flags)) {
+            reset_states(seq_id); // a cache that is part of Memory clears itself where it cannot read on
+        }
         Memory::state_read(io, seq_id, flags);
 
         if (has_attn_cache(flags) && !read(io, seq_id)) {

@@ -20,6 +20,6 @@ public:
     virtual ~h2o_sparse_graph() = default;
 
     virtual h2o_engine     & get_engine() const = 0;
-    virtual const h2o_plan & get_plan()   const = 0;
+    virtual const h2o_plan * get_plan()   const = 0; // null where the graph is that of a dense sequence of the call
     virtual uint32_t         get_n_kv()   const = 0; // cells that attention sees
 };

@@ -26,7 +26,7 @@ static int64_t h2o_n_ones(const llm_graph_context & g, const h2o_plan & plan) {
 }
 
 llm_graph_input_h2o::llm_graph_input_h2o(const llm_graph_context & g, const h2o_sparse_graph & sparse) :
-    plan(sparse.get_plan()), engine(sparse.get_engine()), n_kv(sparse.get_n_kv()) {
+    plan(*sparse.get_plan()), engine(sparse.get_engine()), n_kv(sparse.get_n_kv()) {
     const bool has_intra = plan.phase != H2O_PHASE_INTER;
     const bool has_inter = plan.phase != H2O_PHASE_INTRA;
 
@@ -93,6 +93,6 @@ void llm_graph_input_h2o::set_input(const llama_ubatch * ubatch) {
 bool llm_graph_input_h2o::can_reuse(const llm_graph_params & params) {
     const auto * sparse = dynamic_cast<const h2o_sparse_graph *>(params.mctx);
 
-    return sparse && &sparse->get_engine() == &engine && sparse->get_plan() == plan &&
-        sparse->get_n_kv() == n_kv;
+    return sparse && sparse->get_plan() && *sparse->get_plan() == plan &&
+        &sparse->get_engine() == &engine && sparse->get_n_kv() == n_kv;
 }
