@@ -2,7 +2,7 @@
 // of a run and the server's timings. docs/models.md says how good a prediction that is.
 import { native } from './native/binding.js'
 import { resolvedH2o } from './options.js'
-import { policyOf } from './policies.js'
+import { policyOf, type Selection } from './policies.js'
 import type { Call, ContextH2o, PrefillResult } from './types.js'
 
 const CHUNK = 1024
@@ -11,7 +11,7 @@ type Predicted = Pick<ContextH2o, 'covered' | 'cost' | 'select' | 'heavy' | 'hea
 
 /** What is predicted: the chunk of the README, and the defaults there, with the model's own H. */
 export function predictedSettings({ select, heavy }: Pick<Predicted, 'select' | 'heavy'>) {
-  const defaults = resolvedH2o({}, CHUNK)
+  const defaults = resolvedH2o({ select }, CHUNK)
   return { chunk: CHUNK, local: defaults.local, heavy: policyOf(select).hasMemory ? defaults.heavy : heavy }
 }
 
@@ -23,8 +23,11 @@ export interface AttentionCost {
   own: number
 }
 
-/** Of a good GPU, as it should be: none has been measured. */
-export const onGpu: AttentionCost = { dense: 1, own: 1 }
+/** Measured on an H200: docs/gpu.md. Most of what 'query' takes there is its search. */
+export const onGpu = {
+  query: { dense: 1.3, own: 11.5 },
+  votes: { dense: 1.3, own: 2.9 },
+} as const satisfies Record<Selection, AttentionCost>
 
 /** Measured: docs/models.md. Faster products with weights make attention the larger share. */
 const onCpu = {

@@ -30,9 +30,9 @@ export function refuseInsideLoop(held: object): void {
   }
 }
 
-/** A generator that nobody will ask again lets go of what it holds. */
+/** A generator that nobody will ask again lets go of what it holds, and nobody is there to hear that it could not. */
 const forgotten = new FinalizationRegistry<AsyncGenerator>((tokens) => {
-  void tokens.return(undefined)
+  tokens.return(undefined).catch(() => {})
 })
 
 export class TokenLoop<Token, Summary> implements AsyncGenerator<Token, Summary, void> {

@@ -72,7 +72,7 @@ describe('doctor', () => {
     )
     expect(out).toMatch(/^quality +\d+ query heads? to a KV head; inside of \d+ tokens /m)
     expect(out).toMatch(
-      /^answer +predicted on a CPU, .*: \S+ to \S+ behind 8192, \S+ to \S+ behind 32768, \S+ to \S+ behind 131072 tokens; with --h2o-decode auto \S+ to \S+, /m,
+      /^answer +predicted on a CPU, .*: \S+ to \S+ behind 8192, \S+ to \S+ behind 32768, \S+ to \S+ behind 131072 tokens; with --h2o-decode auto: \S+ to \S+, /m,
     )
   })
 

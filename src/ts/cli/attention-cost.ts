@@ -1,4 +1,4 @@
-// What attention costs where a model runs on the processor alone. No GPU has been measured: nothing is known there.
+// What attention costs where a model runs on the processor alone.
 import { type AttentionCost, attentionCosts } from '../gain.js'
 import type { Device } from '../index.js'
 import { native } from '../native/binding.js'

@@ -8,7 +8,7 @@ import type { Machine } from '../machine.js'
 import { prefillLine } from '../run/summary.js'
 import { gibibytes } from '../shell/format.js'
 import { type AnswerSizes, BYTE_RATIOS, predictAnswers } from './answer.js'
-import { describeQuality } from './quality.js'
+import { describeQuality, measuredFor } from './quality.js'
 
 /** As far as it came: what is missing failed, and the error that ended it says why. */
 export interface Report {
@@ -43,10 +43,7 @@ export function renderText({ machine, binary, system, model, trial }: Report): s
     ['trial', trial && describeTrial(trial)],
     ['layers', trial && describeLayers(trial.context.h2o)],
     ['gain', trial && describeGains(trial)],
-    [
-      'quality',
-      trial?.h2o.covered && trial.h2o.select === 'query' ? describeQuality(trial.h2o.group) : undefined,
-    ],
+    ['quality', trial && hasQuality(trial) ? describeQuality(trial.h2o.group) : undefined],
     ['answer', trial && model && describeAnswers({ model, ...trial })],
   ]
   return rows
@@ -59,6 +56,9 @@ function describeDevice({ name, description, type, memoryFree, memoryTotal }: Na
   const memory = memoryTotal > 0 ? `, ${gibibytes(memoryTotal)}, ${gibibytes(memoryFree)} of them free` : ''
   return `${name}: ${description} (${type})${memory}`
 }
+
+/** Only the default policy was asked. */
+const hasQuality = ({ h2o }: Trial) => h2o.covered && h2o.select === 'query'
 
 function describeTrial({ context, result, finite }: Trial): string {
   return `${prefillLine(result, context)}${finite ? '' : '; its logits are not numbers'}`
@@ -86,23 +86,23 @@ function describeLayers({ layers }: ContextH2o): string {
 
 /** `predicted for ..., against dense: 4.4 at 8192, ...` */
 function describeGains({ h2o, attention }: Trial): string {
-  const gains = predictGains(h2o, attention ?? onGpu)
+  const gains = predictGains(h2o, attention ?? onGpu[h2o.select])
   if (gains.length === 0) return 'none'
   const { chunk, local, heavy } = predictedSettings(h2o)
   const times = gains.map(({ tokens, times }) => `${factor(times)} at ${tokens}`)
-  const where = attention ? '' : ' on a GPU, where nothing was measured'
+  const where = attention ? '' : ' on a GPU, from one H200'
   return `predicted for -ub ${chunk}, L=${local} H=${heavy}, against dense${where}: ${times.join(', ')} tokens`
 }
 
-/** `predicted, ...: 1.1 to 1.3 times as long behind 8192 tokens, ...` */
+/** `predicted ...: 9.7 to 18 behind 8192, ... tokens` */
 function describeAnswers(sizes: AnswerSizes): string | undefined {
   const all = slowdowns(sizes)
   if (all.length === 0) return undefined
   const range = (times: readonly number[]) => times.map(factor).join(' to ')
   const exact = all.map(({ tokens, exact }) => `${range(exact)} behind ${tokens}`).join(', ')
   const sparse = all.flatMap(({ sparse }) => (sparse ? [range(sparse)] : [])).join(', ')
-  const auto = sparse === '' ? '' : `; with --h2o-decode auto ${sparse}`
-  return `predicted on a CPU, a token of it against one behind no prompt, in times as long: ${exact} tokens${auto}`
+  const auto = sparse === '' ? '' : `; with --h2o-decode auto: ${sparse}`
+  return `predicted on a CPU, the time of a token over that of one behind no prompt: ${exact} tokens${auto}`
 }
 
 const slowdowns = (sizes: AnswerSizes) => predictAnswers(sizes, native().autoDecode)
@@ -136,6 +136,7 @@ export function toJson({ machine, binary, system, model, trial }: Report): objec
       : null,
     layers: trial?.context.h2o.layers ?? [],
     query_heads_per_kv_head: trial?.h2o.group ?? null,
+    quality: trial && hasQuality(trial) ? qualityOf(trial.h2o.group) : null,
     answers:
       trial && model
         ? slowdowns({ model, ...trial }).map(({ tokens, exact, sparse }) => ({
@@ -145,12 +146,17 @@ export function toJson({ machine, binary, system, model, trial }: Report): objec
           }))
         : [],
     gains: trial
-      ? predictGains(trial.h2o, trial.attention ?? onGpu).map(({ tokens, times }) => ({
+      ? predictGains(trial.h2o, trial.attention ?? onGpu[trial.h2o.select]).map(({ tokens, times }) => ({
           n_prompt: tokens,
           predicted: times,
         }))
       : [],
   }
+}
+
+function qualityOf(group: number) {
+  const { model, tokens, of, lost, won, ...other } = measuredFor(group)
+  return { model, query_heads_per_kv_head: other.group, prompt_n: tokens, answers: of, lost, won }
 }
 
 const ratios = (times: readonly number[]) =>
