@@ -58,7 +58,7 @@ export function samplerOrder(given: unknown): SamplerName[] {
   return order
 }
 
-/** What a sequence of letters means: 'edskypmxt' is the default. Throws as samplerOrder(). */
+/** What a sequence of letters means: 'edskypmxt' is the default. Throws for what is no letter, and for too many. */
 export function samplersOfLetters(sequence: string): SamplerName[] {
   refuseMany(sequence.length)
   return [...sequence].map((letter) => {

@@ -48,7 +48,7 @@ export interface SamplingOptions {
   dryAllowedLength?: number
   /** DRY: tokens that it looks back: 64 */
   dryPenaltyLastN?: number
-  /** DRY: no repetition goes across one of these, 64 at most: newline, colon, double quote, asterisk */
+  /** DRY: no repetition goes across one of these, 16 at most: newline, colon, double quote, asterisk */
   drySequenceBreakers?: readonly string[]
   /** With 'adaptive_p' among the samplers: tokens near this probability; below 0 it does nothing: -1 */
   adaptiveTarget?: number

@@ -39,6 +39,11 @@ describe('lists', () => {
   ])('refuses %j', (text) => {
     expect(() => integers(1)(text)).toThrow()
   })
+
+  it('refuses what nothing is a multiple of', () => {
+    expect(() => integers(0)('0-9*2')).toThrow('is no range')
+    expect(integers(0)('0-2')).toEqual([0, 1, 2])
+  })
 })
 
 describe('flags', () => {

@@ -71,15 +71,17 @@ it('is no file that is read', async () => {
 })
 
 it.skipIf(process.platform === 'win32')('keeps who may read it, and links to it', async () => {
-  await chmod(path, 0o600)
   const link = join(folder, 'link')
   await symlink(path, link)
-  const whole = await WholeFile.open(link)
-  await whole.file.writeFile('after')
-  await whole.finish()
-  expect((await lstat(link)).isSymbolicLink()).toBe(true)
-  expect(await readFile(path, 'utf8')).toBe('after')
-  expect((await stat(path)).mode & 0o777).toBe(0o600)
+  for (const mode of [0o600, 0o666]) {
+    await chmod(path, mode)
+    const whole = await WholeFile.open(link)
+    await whole.file.writeFile(`after ${mode}`)
+    await whole.finish()
+    expect((await lstat(link)).isSymbolicLink()).toBe(true)
+    expect(await readFile(path, 'utf8')).toBe(`after ${mode}`)
+    expect((await stat(path)).mode & 0o777).toBe(mode)
+  }
 })
 
 it.skipIf(process.platform === 'win32')('is made where a link leads that leads nowhere', async () => {

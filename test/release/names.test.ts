@@ -58,6 +58,18 @@ test('src/native/h2o/README.md and the five files that it names have 850 lines a
   expect(lines.reduce((a, b) => a + b)).toBeLessThanOrEqual(850)
 })
 
+test('CommonJS has every type that ES modules have', () => {
+  const lists = [...read('src/ts/index.ts').matchAll(/export (?:type )?\{([^}]*)\}/g)].map(([, list]) => list)
+  const types = lists
+    .join()
+    .match(/\b[A-Z]\w+/g)
+    ?.sort() // a class is a type, too
+  const own = [...read('src/ts/index.cts').matchAll(/export type (\w+) = library\.\1$/gm)].map(
+    ([, name]) => name,
+  )
+  expect(own.sort()).toEqual(types)
+})
+
 test('docs/cli.md lists every variable of the environment that is read, and no other', () => {
   const sources = files
     .filter((path) => /^(src|bin|scripts|bench(?!\/gpu))\/.*\.(ts|m?js|cpp|h)$/.test(path))

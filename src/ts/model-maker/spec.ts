@@ -54,7 +54,7 @@ export interface ModelSpec {
   heads?: number
   /** Key/value heads: half of `heads`, or `heads` where that is odd. */
   kvHeads?: number
-  /** hidden / heads. May differ in llama, mistral3, qwen3, qwen3moe, gemma2, gemma3 and gpt-oss. */
+  /** hidden / heads. Must be that in qwen2, phi3, mpt, jamba, lfm2, lfm2moe, cohere2, olmo2 and exaone4. */
   headDim?: number
   /** Inner size of the FFN, of one expert for mixtures: 2 * hidden */
   ffn?: number

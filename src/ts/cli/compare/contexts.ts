@@ -1,5 +1,5 @@
 // The contexts of one group over one model: one per setting, and a dense one where that is asked for.
-import { totalmem } from 'node:os'
+import { hostMemory } from '../../host-memory.js'
 import type { Context, ContextOptions, createContext, H2oError, Model } from '../../index.js'
 import { threadCounts } from '../flags/flags.js'
 import { explainReason } from '../reasons.js'
@@ -139,9 +139,4 @@ function checkMemory(
       `${contexts} contexts and their logits take about ${mebibytes(all)}, the machine has ${mebibytes(limit)}: ${hint}`,
     )
   }
-}
-
-function hostMemory(): number {
-  const constrained = process.constrainedMemory()
-  return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem()
 }

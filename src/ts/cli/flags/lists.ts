@@ -19,7 +19,7 @@ function range(text: string, one: Parser<number>): number[] {
   if (!match) return [one(text)]
   const [first, last, step] = [one(match[1] as string), one(match[2] as string), Number(match[4] ?? 1)]
   const next = match[3] === '*' ? (i: number) => i * step : (i: number) => i + step
-  if (next(Math.max(first, 1)) <= Math.max(first, 1) || last < first) {
+  if (next(first) <= first || last < first) {
     throw new InvalidArgumentError(`'${text}' is no range: first-last, first-last+step or first-last*mult.`)
   }
   const values: number[] = []

@@ -51,9 +51,11 @@ export class WholeFile {
   /** Rejects with what open() rejects with. */
   static async open(path: string): Promise<WholeFile> {
     const target = await targetOf(path)
-    const mode = (await stat(target).catch(() => undefined))?.mode ?? 0o666
+    const mode = (await stat(target).catch(() => undefined))?.mode
     const part = target && `${target}.${randomUUID()}.part` // an empty name is no file, and has none beside it
-    return new WholeFile(target, part, await open(part, 'wx', mode & 0o777))
+    const whole = new WholeFile(target, part, await open(part, 'wx', (mode ?? 0o666) & 0o777))
+    if (mode !== undefined) await whole.file.chmod(mode & 0o777) // which the umask has cut
+    return whole
   }
 
   /** Gives it its name. */
