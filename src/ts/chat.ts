@@ -18,7 +18,7 @@ export interface ChatMessage {
   /** 'system', 'user', 'assistant', 'tool' ...: what the template knows. */
   role: string
   /** A text, or parts of it: `[{ type: 'text', text }]` */
-  content?: unknown
+  content?: unknown | undefined
   /** tool_calls, tool_call_id, name, reasoning_content, as in OpenAI's interface. */
   [field: string]: unknown
 }
@@ -32,27 +32,27 @@ export type ToolChoice =
 
 export interface ChatOptions {
   /** Jinja; the model's own */
-  template?: string
+  template?: string | undefined
   /** Functions that the model may call, as in OpenAI's interface. */
-  tools?: readonly object[]
+  tools?: readonly object[] | undefined
   /** Which of them: 'auto' */
-  toolChoice?: ToolChoice
+  toolChoice?: ToolChoice | undefined
   /** Several calls in one answer: as the template can */
-  parallelToolCalls?: boolean
+  parallelToolCalls?: boolean | undefined
   /** What an answer without calls may say; see `generate` */
-  grammar?: string
-  jsonSchema?: JsonSchema
+  grammar?: string | undefined
+  jsonSchema?: JsonSchema | undefined
   /** 'none' leaves the model's thoughts in the text; 'auto' puts them into reasoning_content: 'auto' */
-  reasoningFormat?: 'auto' | 'none'
+  reasoningFormat?: 'auto' | 'none' | undefined
   /** End with the beginning of an answer: true */
-  addGenerationPrompt?: boolean
+  addGenerationPrompt?: boolean | undefined
   /**
    * The last message is the assistant's, has a text and no calls, and the answer goes on behind it: its own text is
    * none of the answer's. false
    */
-  continueFinalMessage?: boolean
+  continueFinalMessage?: boolean | undefined
   /** Further variables of the template: enable_thinking ... */
-  variables?: Record<string, unknown>
+  variables?: Record<string, unknown> | undefined
 }
 
 export const chatOptionNames = namesOf<ChatOptions>({
@@ -70,7 +70,7 @@ export const chatOptionNames = namesOf<ChatOptions>({
 
 export interface ChatAsyncOptions extends ChatOptions {
   /** Ends it early. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
 }
 
 export const chatAsyncOptionNames = [...chatOptionNames, 'signal'] as const
@@ -95,14 +95,14 @@ export interface AssistantMessage {
 
 /** What a stream adds to a message, as OpenAI has it. */
 export interface MessageDelta {
-  content?: string
+  content?: string | undefined
   reasoning_content?: string
   tool_calls?: { index: number; id?: string; type?: 'function'; function: Partial<ToolCall['function']> }[]
 }
 
 interface ParseOptions {
   /** The answer was cut short: false */
-  partial?: boolean
+  partial?: boolean | undefined
 }
 
 const parseOptionNames = namesOf<ParseOptions>({ partial: true })

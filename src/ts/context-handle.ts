@@ -38,15 +38,15 @@ export interface SharedContext {
 
 export interface CallOptions {
   /** The next token is sampled from the last logits: false */
-  draw?: boolean
+  draw?: boolean | undefined
   /** Those that a query head reads of the cache, if the call is short: what keysOf() gave; 0 is all. 0 */
-  keys?: number
+  keys?: number | undefined
   /** Tokens that may be drafted behind a single one, where startSampling() was given `drafts`: 0 */
-  draft?: number
+  draft?: number | undefined
   /** Tokens of the prompt that this call begins; 0 in its further pieces. The call alone */
-  expected?: number
+  expected?: number | undefined
   /** Among prompts of other sequences: 0 */
-  priority?: number
+  priority?: number | undefined
 }
 
 export class ContextHandle {

@@ -32,24 +32,24 @@ import { integer } from './validate.js'
 
 export interface GenerateOptions extends SamplingOptions, Omit<PrefillOptions, 'logits'> {
   /** Most tokens to generate; -1: until the model ends it or the context is full. -1 */
-  nPredict?: number
+  nPredict?: number | undefined
   /** The text ends before the first of these strings, none of which is '': none */
-  stop?: string | readonly string[]
+  stop?: string | readonly string[] | undefined
   /**
    * The chat whose prompt this is: the answer keeps to its grammar and ends at its stop strings,
    * and `parseSpecial` is true. `grammar` and `jsonSchema` were given to applyChatTemplate() then.
    */
-  chat?: Chat
+  chat?: Chat | undefined
   /**
    * Sparse decoding of this answer: the context's h2o.decode. Throws ERR_H2O_INVALID_ARGUMENT if it is not 0 in a context
    * that has no index (ContextH2o.decodeReason).
    */
-  decode?: DecodeKeys
+  decode?: DecodeKeys | undefined
   /**
    * 'ngram-simple': where the last tokens stood before, what followed them there is drafted, and checked in one call. Its
    * rows round as those of a prompt do. ERR_H2O_INVALID_ARGUMENT with `decode`, recurrent layers, select 'votes'. 'none'
    */
-  specType?: SpecType
+  specType?: SpecType | undefined
 }
 
 const { logits: _, ...promptNames } = prefillNames
@@ -125,7 +125,7 @@ function stopsOf({ stop = [] }: GenerateOptions): readonly string[] {
 export interface Turn {
   context: ContextHandle
   /** Where the prompt goes there, if not where the options say. */
-  behind?: Pick<PrefillOptions, 'from' | 'denseTail'>
+  behind?: Pick<PrefillOptions, 'from' | 'denseTail'> | undefined
   end(): void | Promise<void>
 }
 

@@ -17,7 +17,7 @@ export interface LoraOptions {
   /** A GGUF file made for this model. */
   path: string
   /** 1 */
-  scale?: number
+  scale?: number | undefined
 }
 
 export interface TensorOverride {
@@ -37,36 +37,36 @@ export interface ModelOptions {
   /** A GGUF file; of a split model the first one. */
   path: string
   /** Layers on the GPU; llama.cpp's default without it. */
-  nGpuLayers?: number
+  nGpuLayers?: number | undefined
   /** 'auto': mapped, unless a device does not support it */
-  loadMode?: LoadMode
+  loadMode?: LoadMode | undefined
   /** Names of devices to offload to, as listDevices() has them; []: none. All GPUs */
-  devices?: readonly string[]
+  devices?: readonly string[] | undefined
   /**
    * RPC servers, 'host:port', whose devices come before those of this machine. The connection is neither encrypted nor
    * authenticated. A build with GGML_RPC=ON has it.
    */
-  rpc?: readonly string[]
+  rpc?: readonly string[] | undefined
   /** How the model is split among several devices: 'layer' */
-  splitMode?: SplitMode
+  splitMode?: SplitMode | undefined
   /** The device of all, with splitMode 'none': 0 */
-  mainGpu?: number
+  mainGpu?: number | undefined
   /** Shares of the devices, [3, 1]: by free memory */
-  tensorSplit?: readonly number[]
+  tensorSplit?: readonly number[] | undefined
   /** Where single tensors go; the first pattern that is found in a name decides. */
-  overrideTensors?: readonly TensorOverride[]
+  overrideTensors?: readonly TensorOverride[] | undefined
   /** Experts of MoE models stay on the CPU: of all layers, or of the first so many. false */
-  cpuMoe?: boolean | number
+  cpuMoe?: boolean | number | undefined
   /** Feed-forward weights of the first so many layers stay on the CPU: 0 */
-  cpuFfn?: number
+  cpuFfn?: number | undefined
   /** Adapters that every context of this model applies. */
-  loras?: readonly LoraOptions[]
-  overrideKv?: readonly KvOverride[]
+  loras?: readonly LoraOptions[] | undefined
+  overrideKv?: readonly KvOverride[] | undefined
   /** Called with the share that is loaded, 0 to 1. */
-  onProgress?(fraction: number): void
+  onProgress?: ((fraction: number) => void) | undefined
   /** process.emitWarning, unless given. */
-  onWarning?(warning: H2oWarning): void
-  signal?: AbortSignal
+  onWarning?: ((warning: H2oWarning) => void) | undefined
+  signal?: AbortSignal | undefined
 }
 
 const names = namesOf<ModelOptions>({
@@ -156,7 +156,7 @@ function list<T, U>(name: string, given: readonly T[] | undefined, check: (item:
   return Array.from(given, check)
 }
 
-function checkLora(given: LoraOptions): Required<LoraOptions> {
+function checkLora(given: LoraOptions): { path: string; scale: number } {
   const { path, scale } = readOptions('loras', given, namesOf<LoraOptions>({ path: true, scale: true }))
   return { path: checkPath('loras', path), scale: number('scale', scale, 1, -1e6, 1e6) }
 }

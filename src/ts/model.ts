@@ -24,20 +24,20 @@ import { emitProcessWarning } from './warnings.js'
 
 export interface TokenizeOptions {
   /** Add BOS and EOS where the model wants them: true */
-  addSpecial?: boolean
+  addSpecial?: boolean | undefined
   /** "<|im_start|>" in the text becomes its token: false */
-  parseSpecial?: boolean
+  parseSpecial?: boolean | undefined
 }
 
 export interface TokenizeAsyncOptions extends TokenizeOptions {
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
 }
 
 export interface DetokenizeOptions {
   /** Leave out BOS and EOS that tokenize() added: false */
-  removeSpecial?: boolean
+  removeSpecial?: boolean | undefined
   /** Write special tokens as text: false */
-  unparseSpecial?: boolean
+  unparseSpecial?: boolean | undefined
 }
 
 const tokenizeNames = { addSpecial: true, parseSpecial: true } as const

@@ -27,32 +27,32 @@ export type FlashAttn = (typeof flashAttnModes)[number]
 
 export interface H2oOptions {
   /** L, the last positions before a chunk: 128, at most a quarter of it; with 'votes' 256, at most a half */
-  local?: number
+  local?: number | undefined
   /**
    * H, the positions that `select` chooses: 640, growing with the prompt where three query heads or more share a KV head;
    * 256 with 'votes', less where L + H would not be below a chunk.
    */
-  heavy?: number
+  heavy?: number | undefined
   /** 'single-pass' */
-  schedule?: Schedule
+  schedule?: Schedule | undefined
   /** `defaultSelection`, and 'votes' with schedule 'two-pass', which has no 'query' */
-  select?: Selection
+  select?: Selection | undefined
   /**
    * Record scores and memory sets of sparse calls for takeTrace(); 'mass': where dense attention would have looked,
    * too, which costs about what dense attention does. false
    */
-  trace?: boolean | 'mass'
+  trace?: boolean | 'mass' | undefined
   /**
    * Of every prompt the last so many tokens are dense: they see all of it, as a question at its end should. 64, and 0
    * with 'votes'. A text of read() has none, as its questions come later.
    */
-  denseTail?: number
+  denseTail?: number | undefined
   /**
    * Sparse decoding: keys that each query head chooses of the cache for a decoded token, beside some hundred that are
    * always read; 0 is all of them, 'auto' as many as stay near to all. What is not 0 costs an index, 4.3 % of an F16
    * cache. 0
    */
-  decode?: DecodeKeys
+  decode?: DecodeKeys | undefined
 }
 
 export interface ContextOptions {
@@ -63,57 +63,57 @@ export interface ContextOptions {
    * Their KV cache is allocated at once, so this is what a context costs in memory.
    * Above the training context there is a warning. min(32768, training context)
    */
-  nCtx?: number
+  nCtx?: number | undefined
   /** Most tokens of one native call: 2048. A multiple of nUbatch with H2O. */
-  nBatch?: number
+  nBatch?: number | undefined
   /** Most tokens of one pass, and the chunk of H2O: 512 */
-  nUbatch?: number
+  nUbatch?: number | undefined
   /** Every core, unless given. */
-  nThreads?: number
+  nThreads?: number | undefined
   /** For more than one token at once: nThreads */
-  nThreadsBatch?: number
-  flashAttn?: FlashAttn
-  typeK?: KvType
-  typeV?: KvType
+  nThreadsBatch?: number | undefined
+  flashAttn?: FlashAttn | undefined
+  typeK?: KvType | undefined
+  typeV?: KvType | undefined
   /**
    * Keep all positions of layers with a sliding window, too: false. Without, such a model cannot go back further than
    * its windows reach (ERR_H2O_POSITION_GONE). With it the cache is as large as a model's without windows.
    */
-  swaFull?: boolean
+  swaFull?: boolean | undefined
   /** The KV cache is on the devices that hold the layers: true */
-  kvOffload?: boolean
+  kvOffload?: boolean | undefined
   /** Positions, where they should be otherwise than the model says: YaRN for a longer context. */
-  rope?: RopeOptions
+  rope?: RopeOptions | undefined
   /** false: stock attention. Local and heavy of 0 mean the same. */
-  h2o?: false | H2oOptions
+  h2o?: false | H2oOptions | undefined
   /**
    * Linear layers by llama.cpp's own matrix products, and decoding by its own attention: false. Ours are faster, and
    * round otherwise.
    * With true, what is dense has unpatched llama.cpp's logits to the bit.
    */
-  upstreamProducts?: boolean
+  upstreamProducts?: boolean | undefined
   /**
    * As an embedding context of llama.cpp: every token becomes an output, and the prefill is dense. Nothing here returns
    * them.
    */
-  embeddings?: boolean
+  embeddings?: boolean | undefined
   /**
    * Sequences, each with nCtx tokens of its own: 1, at most 64. Context.sequence() gives those behind the first one.
    * Prompts are read chunk by chunk then, so that each has its turns.
    */
-  parallel?: number
+  parallel?: number | undefined
   /**
    * The sequences share nCtx tokens: the context reads a text, and up to parallel - 1 questions to it (Document.ask) are
    * answered at once, over one copy of its keys and values. false
    */
-  kvUnified?: boolean
+  kvUnified?: boolean | undefined
   /**
    * Tokens of all sequences that wait for one are decoded in one call: faster with many sequences, and equal up to
    * rounding, where calls of their own have the bits of a context with one. Always so with kvUnified. false
    */
-  contBatching?: boolean
+  contBatching?: boolean | undefined
   /** process.emitWarning, unless given. */
-  onWarning?(warning: H2oWarning): void
+  onWarning?: ((warning: H2oWarning) => void) | undefined
 }
 
 const contextOptionNames = namesOf<ContextOptions>({

@@ -25,12 +25,12 @@ export function ownPrompt(prompt: Prompt, nVocab: number): OwnPrompt {
 
 export interface PrefillOptions {
   /** Continue after what is in the context; otherwise it is cleared first, but for `reuse`: false */
-  append?: boolean
+  append?: boolean | undefined
   /**
    * A beginning that the context holds already is not read again, where that changes nothing: `cached` says how much.
    * In whole chunks, with select 'query'. true; never with logits 'all'.
    */
-  reuse?: boolean
+  reuse?: boolean | undefined
   /**
    * Go back first, in the same turn: what is behind is forgotten, and the prompt follows. Not together with `append`.
    *
@@ -39,25 +39,25 @@ export interface PrefillOptions {
    * ERR_H2O_POSITION_OUT_OF_RANGE beyond the end, ERR_H2O_POSITION_GONE where the model cannot go back
    * (Context.truncate): for a model with recurrent layers use saveState() and loadState().
    */
-  from?: number | Place
+  from?: number | Place | undefined
   /**
    * The last so many tokens of this prompt are dense; of all of them, it is dense as a whole: the context's
    * h2o.denseTail
    */
-  denseTail?: number
+  denseTail?: number | undefined
   /** Whose logits to return: 'last' */
-  logits?: LogitsMode
+  logits?: LogitsMode | undefined
   /** Add BOS where the model wants it: true, and false when a text is appended to something */
-  addSpecial?: boolean
+  addSpecial?: boolean | undefined
   /** "<|im_start|>" in the text becomes its token: false */
-  parseSpecial?: boolean
+  parseSpecial?: boolean | undefined
   /**
    * In a context of several sequences: of prompts that wait, those with the highest priority are read first, by turns.
    * 0
    */
-  priority?: number
-  signal?: AbortSignal
-  onProgress?(progress: PrefillProgress): void
+  priority?: number | undefined
+  signal?: AbortSignal | undefined
+  onProgress?: ((progress: PrefillProgress) => void) | undefined
 }
 
 export const prefillNames = {

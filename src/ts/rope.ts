@@ -4,18 +4,18 @@ import { namesOf, readOptions } from './read-options.js'
 import { integer, number, oneOf } from './validate.js'
 
 export interface RopeOptions {
-  scaling?: 'none' | 'linear' | 'yarn'
+  scaling?: 'none' | 'linear' | 'yarn' | undefined
   /** Base frequency. */
-  freqBase?: number
+  freqBase?: number | undefined
   /** Factor of all frequencies: 0.25 stretches the training context to four times its length. */
-  freqScale?: number
+  freqScale?: number | undefined
   /** The context that YaRN stretches: the training context */
-  yarnOrigCtx?: number
+  yarnOrigCtx?: number | undefined
   /** How much is extrapolated: 0 is interpolation alone. */
-  yarnExtFactor?: number
-  yarnAttnFactor?: number
-  yarnBetaFast?: number
-  yarnBetaSlow?: number
+  yarnExtFactor?: number | undefined
+  yarnAttnFactor?: number | undefined
+  yarnBetaFast?: number | undefined
+  yarnBetaSlow?: number | undefined
 }
 
 const names = namesOf<RopeOptions>({

@@ -13,67 +13,67 @@ import { boolean, integer, number } from './validate.js'
 
 export interface SamplingOptions {
   /** 0 always takes the most likely token: 0.8 */
-  temperature?: number
+  temperature?: number | undefined
   /** The temperature moves by up to this much, up where the choice is open, down where it is clear: 0 */
-  dynatempRange?: number
+  dynatempRange?: number | undefined
   /** How the entropy becomes a temperature: 1 */
-  dynatempExponent?: number
+  dynatempExponent?: number | undefined
   /** Among the k most likely; 0 is all: 40 */
-  topK?: number
+  topK?: number | undefined
   /** Among the most likely that together reach p; 1 is all: 0.95 */
-  topP?: number
+  topP?: number | undefined
   /** Among those at least p times as likely as the most likely; 0 is all: 0.05 */
-  minP?: number
+  minP?: number | undefined
   /** Among those whose surprise is near the expected one and that together reach p; 1 is all: 1 */
-  typicalP?: number
+  typicalP?: number | undefined
   /** Among those whose logit is within n standard deviations of the largest; -1 is all: -1 */
-  topNSigma?: number
+  topNSigma?: number | undefined
   /** With this probability all but the least likely of those above `xtcThreshold` are left out: 0 */
-  xtcProbability?: number
+  xtcProbability?: number | undefined
   /** Above 0.5 nothing is left out: 0.1 */
-  xtcThreshold?: number
+  xtcThreshold?: number | undefined
   /** Tokens that penalties look back, those of the prompt and of what is before it included: 64 */
-  repeatLastN?: number
+  repeatLastN?: number | undefined
   /** Divides the logits above 0 of tokens that came, and multiplies the others; 1 is none: 1 */
-  repeatPenalty?: number
+  repeatPenalty?: number | undefined
   /** Taken off a logit for every time that the token came: 0 */
-  frequencyPenalty?: number
+  frequencyPenalty?: number | undefined
   /** Taken off the logit of a token that came: 0 */
-  presencePenalty?: number
+  presencePenalty?: number | undefined
   /** DRY: strength of the penalty on what would go on with a repetition; 0 is none: 0 */
-  dryMultiplier?: number
+  dryMultiplier?: number | undefined
   /** DRY: the penalty grows by this factor with every token of the repetition: 1.75 */
-  dryBase?: number
+  dryBase?: number | undefined
   /** DRY: repetitions up to this length are free: 2 */
-  dryAllowedLength?: number
+  dryAllowedLength?: number | undefined
   /** DRY: tokens that it looks back: 64 */
-  dryPenaltyLastN?: number
+  dryPenaltyLastN?: number | undefined
   /** DRY: no repetition goes across one of these, 16 at most: newline, colon, double quote, asterisk */
-  drySequenceBreakers?: readonly string[]
+  drySequenceBreakers?: readonly string[] | undefined
   /** With 'adaptive_p' among the samplers: tokens near this probability; below 0 it does nothing: -1 */
-  adaptiveTarget?: number
+  adaptiveTarget?: number | undefined
   /** How slowly it forgets, up to 0.99: 0.9 */
-  adaptiveDecay?: number
+  adaptiveDecay?: number | undefined
   /** 1 or 2: Mirostat in place of all samplers but temperature: 0 */
-  mirostat?: 0 | 1 | 2
+  mirostat?: 0 | 1 | 2 | undefined
   /** Mirostat: the surprise that it aims at: 5 */
-  mirostatTau?: number
+  mirostatTau?: number | undefined
   /** Mirostat: how fast it learns: 0.1 */
-  mirostatEta?: number
+  mirostatEta?: number | undefined
   /** Which samplers run, in this order; penalties, dry, top_n_sigma, top_k, typ_p, top_p, min_p, xtc, temperature */
-  samplers?: readonly SamplerName[]
+  samplers?: readonly SamplerName[] | undefined
   /** Added to the logit of a token, by id; false or -Infinity: never that token */
-  logitBias?: LogitBias
+  logitBias?: LogitBias | undefined
   /** Never choose a token that ends the generation: false */
-  ignoreEos?: boolean
+  ignoreEos?: boolean | undefined
   /** What may be said, in llama.cpp's GBNF, from its rule `root` on */
-  grammar?: string
+  grammar?: string | undefined
   /** What may be said, as a JSON schema or its text; not together with `grammar` */
-  jsonSchema?: JsonSchema
+  jsonSchema?: JsonSchema | undefined
   /** Tell every token's log-probability and those of so many of the most likely: none is told */
-  logprobs?: number
+  logprobs?: number | undefined
   /** The same seed, prompt and options give the same tokens. -1 is random, as without it. */
-  seed?: number
+  seed?: number | undefined
 }
 
 /** For the list of names of an options type that has these. */

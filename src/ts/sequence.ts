@@ -39,10 +39,10 @@ export type ReadOptions = Omit<PrefillOptions, 'logits' | 'append'>
 
 export interface DecodeOptions {
   /** 'last' */
-  logits?: LogitsMode
+  logits?: LogitsMode | undefined
   /** Sparse decoding in a call of up to 8 tokens: the context's h2o.decode. As in GenerateOptions */
-  decode?: DecodeKeys
-  signal?: AbortSignal
+  decode?: DecodeKeys | undefined
+  signal?: AbortSignal | undefined
 }
 
 const prefillOptionNames = namesOf<PrefillOptions>(prefillNames)

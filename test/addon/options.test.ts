@@ -1,5 +1,11 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { type ContextOptions, createContext, type H2oWarning, loadModel } from '../../src/ts/index.js'
+import {
+  type ContextOptions,
+  createContext,
+  type GenerateOptions,
+  type H2oWarning,
+  loadModel,
+} from '../../src/ts/index.js'
 import { checkContextOptions, resolveContextSize } from '../../src/ts/options.js'
 import { someTokens, tinyContext, tinyModel } from './support.js'
 
@@ -15,6 +21,45 @@ it.each<[Record<string, unknown>, string]>([
   [{ h2o: { trace: 1 } }, 'not 1'],
 ])('the error of %j says what came', (options, message) => {
   expect(() => checkContextOptions({ model, ...options })).toThrow(message)
+})
+
+it('undefined is what is not given, to the compiler too', async () => {
+  const none = undefined
+  const h2o = {
+    local: none,
+    heavy: none,
+    select: none,
+    schedule: none,
+    denseTail: none,
+    decode: none,
+    trace: none,
+  }
+  const sizes = {
+    nCtx: none,
+    nBatch: none,
+    nUbatch: none,
+    nThreads: none,
+    nThreadsBatch: none,
+    parallel: none,
+  }
+  const kinds = { flashAttn: none, typeK: none, typeV: none, swaFull: none, kvOffload: none, kvUnified: none }
+  const others = { rope: none, upstreamProducts: none, embeddings: none, contBatching: none, onWarning: none }
+  const all: ContextOptions = { model, h2o, ...sizes, ...kinds, ...others }
+  expect(checkContextOptions(all)).toEqual(checkContextOptions({ model }))
+
+  const ctx = await tinyContext({ model })
+  const prompt = { append: none, reuse: none, from: none, denseTail: none, signal: none }
+  const text: GenerateOptions = {
+    ...prompt,
+    nPredict: 2,
+    temperature: 0,
+    stop: none,
+    chat: none,
+    seed: none,
+    topK: none,
+  }
+  for await (const { token } of ctx.generate(someTokens(20), text)) expect(token).toBeGreaterThanOrEqual(0)
+  await ctx.dispose()
 })
 
 describe('context options that make no sense', () => {
