@@ -30,12 +30,12 @@ private:
     // (sequence, text, addSpecial, parseSpecial) -> Promise<Int32Array>
     Napi::Value tokenize(const Napi::CallbackInfo & info);
 
-    // (sequence, options, past: Int32Array) -> Promise<undefined>: the sampler that its later decode(..., draw = true) calls use;
-    // `past` are the tokens that its penalties know of
+    // (sequence, options, past: Int32Array, history: Int32Array | null) -> Promise<undefined>: the sampler that its later
+    // decode(..., draw = true) calls use; `past` are the tokens that its penalties know of, `history` those that drafts come from
     Napi::Value start_sampling(const Napi::CallbackInfo & info);
 
-    // (sequence, tokens: Int32Array, outputs: 0 | 1 | 2, out: Float32Array | null, draw: boolean, keys, expected) ->
-    // Promise<call>
+    // (sequence, tokens: Int32Array, outputs: 0 | 1 | 2, out: Float32Array | null, draw: boolean, keys, expected,
+    // draft) -> Promise<call>: `draft` tokens are guessed at most, and checked in the same call
     Napi::Value decode(const Napi::CallbackInfo & info);
 
     // (sequences: Int32Array, tokens: Int32Array) -> Promise<(call | { error })[]>: one token of each, and its sampler draws

@@ -67,11 +67,11 @@ void context_state::require_room(int32_t position, size_t n) const {
     }
 }
 
-failure context_state::gone(llama_seq_id seq_id, int32_t from) const {
+failure context_state::gone(llama_seq_id seq_id, int32_t from, int32_t position) const {
     return failure("ERR_H2O_POSITION_GONE",
         is_recurrent() ? "the recurrent layers of this model cannot forget a part of what they read"
                        : "the sliding windows of this model no longer reach that far back",
-        {{"from", (double) from}, {"earliest", (double) earliest(seq_id)}, {"position", (double) position(seq_id)}});
+        {{"from", (double) from}, {"earliest", (double) earliest(seq_id)}, {"position", (double) position}});
 }
 
 void context_state::clear(llama_seq_id seq_id) const {

@@ -54,8 +54,8 @@ struct context_state {
     // and the state of recurrent layers
     int32_t earliest(llama_seq_id seq_id) const;
 
-    // a sequence cannot go back to `from`
-    failure gone(llama_seq_id seq_id, int32_t from) const;
+    // a sequence cannot go back to `from`; position: of the one that asked for it
+    failure gone(llama_seq_id seq_id, int32_t from, int32_t position) const;
 
     // throws failure, ERR_H2O_PROMPT_TOO_LONG, unless n more tokens fit behind a position
     void require_room(int32_t position, size_t n) const;

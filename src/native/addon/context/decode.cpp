@@ -64,8 +64,6 @@ void decode_job::learn_nodes() {
         const double n_ubatch = llama_n_ubatch(state->ctx);
         state->n_nodes_per_ubatch = n_nodes / std::ceil((double) input.tokens.size() / n_ubatch);
     }
-
-    state->n_nodes_expected.store(0, std::memory_order_relaxed);
 }
 
 int decode_job::decode() {
@@ -132,6 +130,7 @@ void decode_job::run() {
         return status;
     });
     state->running = nullptr;
+    state->n_nodes_expected.store(0, std::memory_order_relaxed); // no share of a call that is over
 
     if (outcome.status != 0) {
         position = state->rollback(input.seq_id, base, outcome.is_torn);

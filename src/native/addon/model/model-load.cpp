@@ -74,8 +74,8 @@ void model_load_job::require_room(const gguf_head & head, llama_load_mode mode) 
     require_memory("the model", (double) head.n_bytes, is_mapped ? 0.0 : (double) head.n_bytes);
 }
 
-void model_load_job::load(const std::optional<gguf_head> & head, llama_model_params params) {
-    const model_devices devices(options.devices);
+void model_load_job::load(
+        const std::optional<gguf_head> & head, const model_devices & devices, llama_model_params params) {
     const tensor_shapes tensors = head ? head->tensors : tensor_shapes();
     const tensor_places places(options.places, tensors);
 
@@ -124,7 +124,9 @@ void model_load_job::run() {
     }
     params.kv_overrides = options.overrides.data();
 
-    state->n_devices = model_devices(options.devices).count();
+    const model_devices devices(options.devices);
+
+    state->n_devices = devices.count();
     state->on_gpu    = state->n_devices > 0 && options.n_gpu_layers != 0;
     if (head) {
         require_room(*head, params.load_mode);
@@ -133,7 +135,7 @@ void model_load_job::run() {
     params.progress_callback           = on_progress;
     params.progress_callback_user_data = this;
 
-    load(head, params);
+    load(head, devices, params);
 
     if (const auto * positions = head ? head->find_tensor("position_embd.weight") : nullptr) {
         state->n_positions = (double) positions->ne[1];

@@ -62,7 +62,7 @@ private:
     void require_room(const gguf_head & head, llama_load_mode mode) const;
 
     // throws what is the reason that there is no model
-    void load(const std::optional<gguf_head> & head, llama_model_params params);
+    void load(const std::optional<gguf_head> & head, const model_devices & devices, llama_model_params params);
 
     model_options                options;
     std::shared_ptr<model_state> state;

@@ -6,7 +6,7 @@
 
 namespace addon {
 
-// () -> { features, devices: [{ name, description, type, memoryFree, memoryTotal }] }
+// () -> { features, policies, devices: [{ name, description, type, memoryFree, memoryTotal }] }
 Napi::Value system_info(const Napi::CallbackInfo & info);
 
 } // namespace addon

@@ -81,6 +81,8 @@ static common_chat_templates_inputs inputs_of(const chat_request & request) {
         throw;
     } catch (const std::bad_alloc &) {
         throw;
+    } catch (const limit_work_aborted &) {
+        throw;
     } catch (const std::exception & err) {
         throw failure("ERR_H2O_INVALID_ARGUMENT", err.what());
     }
@@ -231,6 +233,8 @@ static chat_prompt apply_request(const llama_model * model, const chat_request &
     } catch (const failure &) {
         throw;
     } catch (const std::bad_alloc &) {
+        throw;
+    } catch (const limit_work_aborted &) {
         throw;
     } catch (const std::exception & err) {
         throw failure("ERR_H2O_CHAT_TEMPLATE", std::string("the chat template fails: ") + err.what());

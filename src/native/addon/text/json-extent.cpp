@@ -7,7 +7,7 @@
 
 namespace addon {
 
-// behind the closing quote of the string that begins at `i`
+// where the string that begins at `i` has its closing quote, or the text its end
 static size_t end_of_string(const std::string & json, size_t i) {
     for (++i; i < json.size() && json[i] != '"'; ++i) {
         if (json[i] == '\\') {

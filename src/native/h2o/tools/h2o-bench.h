@@ -59,7 +59,6 @@ struct h2o_bench_params {
                         res.back().n_heavy  = h;
                         res.back().schedule = s;
                         res.back().policy   = p;
-                        res.back() = h2o_resolve_params(res.back(), 0, 1); // nothing auto
                     }
                 }
             }

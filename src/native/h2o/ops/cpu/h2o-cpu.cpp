@@ -18,7 +18,7 @@
 #include <algorithm>
 #include <iterator>
 
-// one KV head of the three sources that every sub-op reads
+// one KV head of the three sources of SELECT and LOOKUP
 static h2o_tracked_head h2o_tracked_at(const ggml_tensor * dst, int64_t ih) {
     const ggml_tensor * mem_pos     = dst->src[0];
     const ggml_tensor * mem_score   = dst->src[1];

@@ -32,16 +32,10 @@ struct h2o_sparse_work {
         cells   = take<int32_t>(op.n_tokens*op.n_head_kv*op.n_kv);
         n_cells = take<int32_t>(op.n_tokens*op.n_head_kv);
 
-        at += ith*own_size(op);
-        query  = take<float>(h2o_sign_query::work_size(op.d_k));
-        scores = take<float>(op.n_kv);
-        good   = take<int32_t>(op.n_kv);
-        keys   = take<int32_t>(op.n_kv);
-        best   = take<int32_t>(op.n_kv);
-        is_in  = take<uint8_t>(op.n_kv);
-        q      = take<float>(op.n_group*h2o_packed_pad(op.d_k));
-        rows   = take<float>(H2O_DECODE_BLOCK*std::max(op.d_k, op.d_v));
-        logits = take<float>(h2o_steps_pad(op.n_group)*ld(op));
+        char * own = at;
+        take_own(op);
+        at = own + ith*(at - own);
+        take_own(op);
     }
 
     // bytes for so many threads
@@ -87,11 +81,17 @@ private:
         return res;
     }
 
-    static size_t own_size(const h2o_decode_op & op) {
-        return
-            GGML_PAD(h2o_sign_query::work_size(op.d_k)*sizeof(float), 64) + 4*GGML_PAD(op.n_kv*sizeof(float), 64) +
-            GGML_PAD(op.n_kv, 64) + GGML_PAD(op.n_group*h2o_packed_pad(op.d_k)*sizeof(float), 64) +
-            GGML_PAD(H2O_DECODE_BLOCK*std::max(op.d_k, op.d_v)*sizeof(float), 64) + GGML_PAD(h2o_steps_pad(op.n_group)*ld(op)*sizeof(float), 64);
+    // of one thread
+    void take_own(const h2o_decode_op & op) {
+        query  = take<float>(h2o_sign_query::work_size(op.d_k));
+        scores = take<float>(op.n_kv);
+        good   = take<int32_t>(op.n_kv);
+        keys   = take<int32_t>(op.n_kv);
+        best   = take<int32_t>(op.n_kv);
+        is_in  = take<uint8_t>(op.n_kv);
+        q      = take<float>(op.n_group*h2o_packed_pad(op.d_k));
+        rows   = take<float>(H2O_DECODE_BLOCK*std::max(op.d_k, op.d_v));
+        logits = take<float>(h2o_steps_pad(op.n_group)*ld(op));
     }
 };
 
