@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createContext } from 'h2o-llama'
 
-const [model, file, ...questions] = process.argv.slice(2)
+const [model = '', file = '', ...questions] = process.argv.slice(2)
 const ctx = await createContext({ model, nBatch: 4096, nUbatch: 1024 })
 const document = await ctx.read(await readFile(file, 'utf8')) // sparse: once, in linear time
 

@@ -38,6 +38,10 @@ int main(int argc, char ** argv) {
     const int n_predict = argc > 3 ? atoi(argv[3]) : 32;
 
     std::ifstream file(argv[2], std::ios::binary);
+    if (!file) {
+        fprintf(stderr, "cannot read %s\n", argv[2]);
+        return 2;
+    }
     const std::string text((std::istreambuf_iterator<char>(file)), {});
 
     llama_log_set([](ggml_log_level level, const char * line, void *) { if (level == GGML_LOG_LEVEL_ERROR) { fputs(line, stderr); } }, nullptr);

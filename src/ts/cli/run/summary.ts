@@ -13,13 +13,19 @@ type Sizes = Pick<Context, 'nBatch' | 'nUbatch' | 'h2o'>
 export function prefillLine(result: PrefillResult, context: Sizes, gain?: number): string {
   const { promptMs, promptPerSecond } = result.timings
   return [
-    `prefill: ${count(result.tokens, 'token')}`,
+    `prefill: ${tokensOf(result)}`,
     pathOf(result, context),
     count(result.calls.length, 'call'),
     seconds(promptMs),
     rate(promptPerSecond),
     ...(gain === undefined ? [] : [`${sooner(gain)} (predicted)`]),
   ].join(', ')
+}
+
+/** What was read, and of how many if the context held the rest. */
+function tokensOf({ tokens, cached }: PrefillResult): string {
+  const all = count(tokens + cached, 'token')
+  return cached === 0 ? all : `${tokens} of ${all} (${cached} from before)`
 }
 
 function sooner(gain: number): string {
