@@ -72,7 +72,7 @@ export interface SamplingOptions {
   jsonSchema?: JsonSchema | undefined
   /** Tell every token's log-probability and those of so many of the most likely: none is told */
   logprobs?: number | undefined
-  /** The same seed, prompt and options give the same tokens. -1 is random, as without it. */
+  /** The same seed, prompt and options give the same tokens. -1 is random, as without it; so is 4294967295, as in llama.cpp. */
   seed?: number | undefined
 }
 

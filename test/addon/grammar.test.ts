@@ -233,6 +233,21 @@ describe('jsonSchema', () => {
     ]),
   )
 
+  it('knows the root by its name', async () => {
+    const tree = (depth: number): object => ({ v: depth, c: depth === 0 ? [] : [tree(depth - 1)] })
+    const jsonSchema = {
+      type: 'object',
+      properties: { v: { const: 1 }, c: { type: 'array', items: { $ref: '#' }, maxItems: 1 } },
+      required: ['v', 'c'],
+      additionalProperties: false,
+    }
+    await using context = await tinyContext()
+    const said = JSON.parse((await say(context, { jsonSchema, nPredict: 400 })).text)
+    const depth = JSON.stringify(said).split('"v"').length - 2
+    expect(said).toEqual(JSON.parse(JSON.stringify(tree(depth)).replace(/"v":\d+/g, '"v":1')))
+    expect(jsonSchema.properties.c.items).toEqual({ $ref: '#' })
+  })
+
   it('follows 5000 references', async () => {
     await using context = await tinyContext()
     expect((await say(context, { jsonSchema: { $ref: '#/$defs/a0', $defs: chain } })).text).toBe('1')

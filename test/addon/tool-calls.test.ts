@@ -168,6 +168,12 @@ describe('refused', () => {
   it.each<[string, object, string]>([
     ['a tool that is none', { tools: [{ name: 'weather' }] }, 'ERR_H2O_INVALID_ARGUMENT'],
     ['tools that are none', { tools: 'weather' }, 'ERR_H2O_INVALID_ARGUMENT'],
+    ['a tool without a function', { tools: [{ type: 'function' }] }, 'ERR_H2O_INVALID_ARGUMENT'],
+    [
+      'a function without a name',
+      { tools: [{ type: 'function', function: {} }] },
+      'ERR_H2O_INVALID_ARGUMENT',
+    ],
     ['parameters that are none', withParameters({ type: 'wrong' }), 'ERR_H2O_INVALID_ARGUMENT'],
     [
       'parameters in a circle',
@@ -188,6 +194,18 @@ describe('refused', () => {
     ['tools and a grammar', { tools, grammar: 'root ::= "a"' }, 'ERR_H2O_INVALID_ARGUMENT'],
   ])('%s', (_, options, code) => {
     expect(() => apply(options)).toThrow(expect.objectContaining({ code }))
+  })
+
+  it('one of many, in a few words', () => {
+    const nested = JSON.parse(`${'['.repeat(200)}${Array(100_000).fill(0)}${']'.repeat(200)}`)
+    const good = { type: 'function', function: { name: 'f', x: nested } }
+    expect(() => apply({ tools: [good, {}] as never })).toThrow(
+      /^tools\[1\] is not \{ type: 'function', function \}$/,
+    )
+    const bad = { role: 'user', content: [{ type: 'a'.repeat(1000) }] }
+    expect(() => context.model.formatChat([bad as never])).toThrow(
+      expect.objectContaining({ message: expect.stringMatching(/^.{1,600}$/) }),
+    )
   })
 
   it('arguments of a call that are too deep', () => {

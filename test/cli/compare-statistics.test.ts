@@ -67,7 +67,7 @@ describe('deviation', () => {
 
   it('does not hide NaN', () => {
     const found = deviation(Float32Array.of(0, 1), Float32Array.of(Number.NaN, 1), 0, 2, 1)
-    expect([found.nll, found.kld]).toEqual([Number.NaN, Number.NaN])
+    expect([found.nll, found.kld, found.sameTop]).toEqual([Number.NaN, Number.NaN, false])
   })
 })
 

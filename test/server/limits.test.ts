@@ -337,6 +337,22 @@ it('refuses a name that is the prototype of an object, in words of its own', asy
   expect(await ask('"user":"__proto__","constructor":{"prototype":{}}')).toHaveProperty('choices')
 })
 
+it('refuses a chat that its template makes longer than a body may be', async () => {
+  const template = '{{ messages[0].content }}{{ tools | tojson(indent=4) }}'
+  await using s = await startServer({ template, maxBodyBytes: 20_000 })
+  const parameters = JSON.parse(`{"default":${'['.repeat(50)}${Array(200).fill(0)}${']'.repeat(50)}}`)
+  const tools = [{ type: 'function', function: { name: 'f', parameters } }]
+  const body = { messages: [{ role: 'user', content: 'x' }], tools }
+  expect(JSON.stringify(body).length).toBeLessThan(1000)
+  for (const path of ['/v1/chat/completions', '/v1/chat/completions/input_tokens', '/apply-template']) {
+    const { error } = (await (await s.post(path, body)).json()) as { error: object }
+    const message = expect.stringMatching(
+      /^the template makes \d+ characters of this chat; 20000 are the most/,
+    )
+    expect(error).toMatchObject({ code: 'context_length_exceeded', message })
+  }
+})
+
 it('refuses in a few words what was asked for in many', async () => {
   await using s = await startServer()
   const long = 'x'.repeat(2 ** 18)

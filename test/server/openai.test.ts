@@ -106,6 +106,31 @@ describe('a chat completion', () => {
     expect(one.usage?.completion_tokens).toBe(24)
     expect(two.choices[0]?.message.content).toBe(one.choices[0]?.message.content)
     expect(other.choices[0]?.message.content).not.toBe(one.choices[0]?.message.content)
+
+    const large = { ...body, seed: Number.MAX_SAFE_INTEGER } // by whose 32 bits llama.cpp means any
+    const [first, second] = [
+      await s.openai.chat.completions.create(large),
+      await s.openai.chat.completions.create(large),
+    ]
+    expect(first.choices[0]?.message.content).toBe(second.choices[0]?.message.content)
+  })
+
+  it('takes a prompt as a text, as tokens, and as a list of one of these', async () => {
+    const text = someText(40)
+    const ids = [
+      ...((await s.slots[0]?.model.tokenizeAsync(text, { addSpecial: true, parseSpecial: true })) ?? []),
+    ]
+    const answers = []
+    for (const prompt of [text, [text], ids, [ids]])
+      answers.push(
+        (await s.openai.completions.create({ model, prompt, max_tokens: 4, temperature: 0 })).choices[0]
+          ?.text,
+      )
+    expect(new Set(answers).size).toBe(1)
+    for (const prompt of [[ids, ids], [1, [2]], [[]]])
+      await expect(s.openai.completions.create({ model, prompt: prompt as never })).rejects.toMatchObject({
+        status: 400,
+      })
   })
 
   it('puts parts of text, developers and tools into the template', async () => {

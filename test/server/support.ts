@@ -86,7 +86,8 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       await using alone = await makeContext(settings)
       const read = 'messages' in body ? chatPrompt : textPrompt
       const options = { ...defaults, ...optionsOf(body) }
-      const asked = { model: alone.model, context: alone, prefillAssistant: true, ...ownTemplate }
+      const how = { prefillAssistant: true, maxText: 2 ** 24, ...ownTemplate }
+      const asked = { model: alone.model, context: alone, ...how }
       const prompt = await read(body, asked, new AbortController().signal, options)
       return (await collect(alone.generate(prompt.tokens, promptOptions(prompt, options)))).summary
     },

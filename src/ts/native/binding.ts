@@ -24,7 +24,7 @@ const binary = (): { root: string; path(): string; load(): NativeBinding } => re
 
 let binding: NativeBinding | undefined
 
-/** Throws ERR_H2O_NO_BINARY, with what was tried, where there is none that loads. */
+/** Throws ERR_H2O_NO_BINARY, with what was tried, where there is none that loads; ERR_H2O_CONTEXT_MEMORY for want of memory. */
 export function native(): NativeBinding {
   binding ??= load()
   return binding
@@ -41,6 +41,12 @@ function load(): NativeBinding {
   try {
     return given ? requireHere(resolve(given)) : binary().load()
   } catch (cause) {
+    if (/failed to map segment|cannot allocate memory/i.test(String(cause)))
+      throw new H2oError('ERR_H2O_CONTEXT_MEMORY', 'there is not enough memory for the native binary', {
+        details: { reason: String(cause) },
+        hint: 'raise the limit: ulimit -v, or the memory of a container',
+        cause,
+      })
     throw new H2oError('ERR_H2O_NO_BINARY', 'there is no native binary that loads', {
       details: {
         tried: tried(given),

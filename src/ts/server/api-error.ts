@@ -22,23 +22,26 @@ export class ApiError extends Error {
     message: string,
     readonly options: ApiErrorOptions = {},
   ) {
-    super(message)
+    super(begin(message, 2000)) // which may quote what a client sent
   }
 
   get body(): ErrorBody {
-    const { param = null, h2oCode } = this.options
+    const { param, h2oCode } = this.options
     const { message, code, status } = this
     return {
       error: {
         message,
         type: typeOf(status),
-        param,
+        param: param === undefined ? null : begin(param, 200),
         code,
         ...(h2oCode !== undefined && { h2o_code: h2oCode }),
       },
     }
   }
 }
+
+const begin = (text: string, most: number) =>
+  text.length > most ? `${text.slice(0, most).toWellFormed()} ...` : text
 
 /** The request went away: nobody is there to be answered. */
 export class ClientLeft extends Error {

@@ -89,11 +89,16 @@ export const optionFields: readonly OptionField[] = [
   { names: ['logprobs'], option: 'logprobs', schema: { type: ['boolean', 'integer'], minimum: 0, maximum: mostAlternatives }, map: logprobsOf },
   { names: ['top_logprobs'], option: 'logprobs', schema: integer(0, mostAlternatives), map: topLogprobsOf },
   // OpenAI's seeds are any integers; -1 is random
-  { names: ['seed'], option: 'seed', schema: { type: 'integer' }, map: (seed: number) => (seed === -1 ? -1 : ((seed % 2 ** 32) + 2 ** 32) % 2 ** 32) },
+  { names: ['seed'], option: 'seed', schema: { type: 'integer' }, map: seedOf },
   { names: ['stop'], option: 'stop', schema: stopStrings },
   { names: ['ignore_eos'], option: 'ignoreEos', schema: { type: 'boolean' } },
   { names: ['cache_prompt'], option: 'reuse', schema: { type: 'boolean' } },
 ]
+
+/** One of 32 bits, and not the one by which llama.cpp means any. */
+function seedOf(seed: number): number {
+  return seed === -1 ? -1 : Math.min(((seed % 2 ** 32) + 2 ** 32) % 2 ** 32, 2 ** 32 - 2)
+}
 
 const is =
   (...neutral: unknown[]) =>

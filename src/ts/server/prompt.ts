@@ -31,6 +31,8 @@ export interface PromptSettings {
   template?: string
   /** A last message of the assistant is continued. */
   prefillAssistant: boolean
+  /** Characters of a chat in its template: as many as a body may have. */
+  maxText: number
 }
 
 /** How a prompt is read and answered. What a chat may say is a part of it. */
@@ -64,7 +66,7 @@ export function makesGrammar(
 /** The messages of a body in the template. `options`: their grammar and schema become a part of the chat. */
 export async function chatOf(
   body: RequestBody,
-  { model, template, prefillAssistant }: PromptSettings,
+  { model, template, prefillAssistant, maxText }: PromptSettings,
   signal: AbortSignal,
   constraint: GenerateOptions,
 ): Promise<{ chat: Chat; messages: ChatMessage[] }> {
@@ -87,10 +89,17 @@ export async function chatOf(
       ...(jsonSchema !== undefined && { jsonSchema }),
       ...options,
     })
+    if (chat.prompt.length > maxText) throw textTooLong(chat.prompt.length, maxText)
     return { chat, messages }
   } finally {
     end?.()
   }
+}
+
+/** Indented tools are many times as long as they were sent. */
+function textTooLong(length: number, most: number): ApiError {
+  const message = `the template makes ${length} characters of this chat; ${most} are the most (--max-body)`
+  return new ApiError(400, 'context_length_exceeded', message, { h2oCode: 'ERR_H2O_PROMPT_TOO_LONG' })
 }
 
 /** From so many characters on texts are taken one after the other: 16 MiB take 1 to 1.5 GB while they become tokens. */
@@ -146,14 +155,14 @@ function given(body: RequestBody): ChatOptions {
   )
 }
 
-/** A text, a list with one text, or token ids. */
+/** A text or token ids, or a list with one of these. */
 export async function textPrompt(
   body: RequestBody,
   settings: PromptSettings,
   signal: AbortSignal,
 ): Promise<ServedPrompt> {
   const { prompt } = body
-  const one = Array.isArray(prompt) && typeof prompt[0] === 'string' ? prompt[0] : prompt
+  const one = Array.isArray(prompt) && typeof prompt[0] !== 'number' ? prompt[0] : prompt
   if (Array.isArray(prompt) && one !== prompt && prompt.length > 1) {
     throw new ApiError(400, 'unsupported_parameter', 'one prompt is answered per request', {
       param: 'prompt',

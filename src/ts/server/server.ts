@@ -109,6 +109,7 @@ export async function makeServer(options: ServerOptions): Promise<Server> {
     defaults: options.defaults,
     sampling,
     prefillAssistant: options.prefillAssistant !== false,
+    maxText: options.maxBodyBytes,
     timeoutMs: options.timeoutMs,
     stalledMs,
     alias: options.alias,

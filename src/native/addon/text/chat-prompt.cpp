@@ -21,6 +21,17 @@ static constexpr size_t template_bytes_max = 1 << 18;
 // what a sampler may take (sampler.h): some ten seconds, and less than 2 GB
 static constexpr uint64_t n_chat_work = 10ull * 1000 * 1000 * 1000;
 
+// llama.cpp quotes what it refuses as a whole
+static std::string begin_of(const std::string & text) {
+    constexpr size_t n_max = 500;
+
+    size_t n = std::min(text.size(), n_max);
+    while (n > 0 && n < text.size() && (text[n] & 0xc0) == 0x80) {
+        --n; // not within a character
+    }
+    return n == text.size() ? text : text.substr(0, n) + " ...";
+}
+
 static common_json parse_flat(const std::string & json, const char * name) {
     json_extent::of(json).refuse_large(name);
     return json.empty() ? common_json() : common_json::parse(json);
@@ -38,15 +49,53 @@ static std::vector<common_chat_msg> messages_of(const chat_request & request) {
     return messages;
 }
 
-// the conversion to a grammar is where an invalid schema comes to light
+// llama.cpp's own reader writes all tools down, indented, where one of them is wrong
+static common_chat_tool tool_of(const common_json & tool, const std::string & name) {
+    const auto refuse = [&](const char * why) { return failure("ERR_H2O_INVALID_ARGUMENT", name + why); };
+
+    if (!tool.is_object() || !tool.contains("type") || tool.at("type") != "function") {
+        throw refuse(" is not { type: 'function', function }");
+    }
+    if (!tool.contains("function") || !tool.at("function").is_object()) {
+        throw refuse(" has no function");
+    }
+    const common_json & function = tool.at("function");
+    if (!function.contains("name") || !function.at("name").is_string()) {
+        throw refuse(".function has no name");
+    }
+    const common_json description = function.value("description", common_json());
+    if (!description.is_null() && !description.is_string()) {
+        throw refuse(".function.description is no text");
+    }
+    // the conversion to a grammar is where an invalid schema comes to light
+    json_schema_grammar(common_chat_tool_parameters(function).dump());
+
+    return {
+        function.at("name").get<std::string>(),
+        description.is_null() ? "" : description.get<std::string>(),
+        function.value("parameters", common_json::object()).dump(),
+    };
+}
+
 static std::vector<common_chat_tool> tools_of(const chat_request & request) {
     const common_json json = parse_flat(request.tools, "what is in tools");
-    std::vector<common_chat_tool> tools = common_chat_tools_parse_oaicompat(json);
+    if (!json.is_null() && !json.is_array()) {
+        throw failure("ERR_H2O_INVALID_ARGUMENT", "tools is no list");
+    }
 
-    for (size_t i = 0; i < tools.size(); ++i) {
-        json_schema_grammar(common_chat_tool_parameters(json.at(i).at("function")).dump());
+    std::vector<common_chat_tool> tools;
+    for (size_t i = 0; i < json.size(); ++i) {
+        tools.push_back(tool_of(json.at(i), "tools[" + std::to_string(i) + "]"));
     }
     return tools;
+}
+
+static std::string schema_of(const chat_request & request) {
+    if (request.json_schema.empty()) {
+        return "";
+    }
+    json_schema_grammar(request.json_schema); // throws for what is none
+    return json_schema_named_root(request.json_schema);
 }
 
 static common_chat_templates_inputs inputs_of(const chat_request & request) {
@@ -57,7 +106,7 @@ static common_chat_templates_inputs inputs_of(const chat_request & request) {
         inputs.tools       = tools_of(request);
         inputs.tool_choice = common_chat_tool_choice_parse_oaicompat(request.tool_choice);
 
-        inputs.json_schema           = request.json_schema;
+        inputs.json_schema           = schema_of(request);
         inputs.grammar               = request.grammar;
         inputs.parallel_tool_calls   = request.parallel_tool_calls > 0;
         inputs.add_generation_prompt = request.add_generation_prompt;
@@ -67,9 +116,6 @@ static common_chat_templates_inputs inputs_of(const chat_request & request) {
             inputs.add_generation_prompt  = false;
         }
 
-        if (!request.json_schema.empty()) {
-            json_schema_grammar(request.json_schema);
-        }
         const common_json variables = parse_flat(request.variables, "what is in variables");
         for (const auto & [name, value] : variables.items()) {
             inputs.chat_template_kwargs[name] = value.dump();
@@ -84,7 +130,7 @@ static common_chat_templates_inputs inputs_of(const chat_request & request) {
     } catch (const limit_work_aborted &) {
         throw;
     } catch (const std::exception & err) {
-        throw failure("ERR_H2O_INVALID_ARGUMENT", err.what());
+        throw failure("ERR_H2O_INVALID_ARGUMENT", begin_of(err.what()));
     }
     return inputs;
 }

@@ -40,7 +40,10 @@ static llama_token any_eog(const llama_vocab * vocab) {
 }
 
 static failure refusal(const std::string & log) {
-    const std::string reason = log.substr(0, log.find('\n'));
+    std::string reason = log.substr(0, log.find('\n'));
+    if (reason.find(": stoul") != std::string::npos) { // what the standard library says of a number
+        reason = "it has a number that is too large";
+    }
     return failure("ERR_H2O_INVALID_ARGUMENT", "the grammar is refused: " + (reason.empty() ? "no rule" : reason),
         {{"log", log}});
 }

@@ -36,8 +36,37 @@ static void refuse_circles(const common_chat_schema_document & document) {
     }
 }
 
+// "#" becomes "#/", which is the root's member "": whether there was one
+static bool rename_root(common_json & node) {
+    bool found = false;
+    if (node.is_array()) {
+        for (common_json & item : node) {
+            found = rename_root(item) || found;
+        }
+    } else if (node.is_object()) {
+        for (const auto & [key, value] : node.items()) {
+            if (key == "$ref" && value == "#") {
+                value = "#/";
+                found = true;
+            } else if (key != "const" && key != "enum" && key != "default" && key != "examples") {
+                found = rename_root(value) || found;
+            }
+        }
+    }
+    return found;
+}
+
+// llama.cpp's references name members of the schema, and not the schema itself
+static common_json named_root(common_json schema) {
+    if (rename_root(schema)) {
+        const common_json copy = schema;
+        schema[""] = copy;
+    }
+    return schema;
+}
+
 static std::string convert(const std::string & schema) {
-    const common_chat_schema_document document = common_chat_schema_from_json(common_json::parse(schema));
+    const common_chat_schema_document document = common_chat_schema_from_json(named_root(common_json::parse(schema)));
     refuse_circles(document);
 
     return json_schema_to_grammar(document);
@@ -59,6 +88,10 @@ static std::string convert_deep(const std::string & schema, const json_extent & 
         throw refusal("its grammar is too long", {{"bytes", (double) grammar.size()}});
     }
     return grammar;
+}
+
+std::string json_schema_named_root(const std::string & schema) {
+    return named_root(common_json::parse(schema)).dump();
 }
 
 std::string json_schema_grammar(const std::string & schema) {

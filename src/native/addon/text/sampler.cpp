@@ -90,8 +90,8 @@ llama_token sampler::choose() {
 
 // The grammar has accepted it. LLAMA_TOKEN_NULL where the grammar is at its end
 llama_token sampler::choose_fitting(const float * logits) {
-    if (!fill(logits, bias.get()) && candidates.empty()) {
-        candidates.push_back({ 0, 0.0f, 0.0f });
+    if (!fill(logits, bias.get())) {
+        throw failure("ERR_H2O_DECODE_FAILED", "the model gives no number for any token");
     }
     if (!candidates.empty()) {
         const llama_token token = choose();

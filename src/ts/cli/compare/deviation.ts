@@ -6,7 +6,7 @@ export interface Deviation {
   nllDense: number
   /** KL divergence of the sparse distribution from the dense one, in nats */
   kld: number
-  /** both find the same token likeliest */
+  /** both find the same token likeliest; false where logits are NaN */
   sameTop: boolean
   /** the logits are equal to the bit */
   identical: boolean
@@ -42,11 +42,12 @@ export function deviation(
   }
   const logDense = Math.log(sumDense)
   const logSparse = Math.log(sumSparse)
+  const kld = Math.max(0, cross / sumDense - logDense + logSparse) // rounding alone goes below
   return {
     nll: logSparse - ((sparse[at + target] as number) - maxSparse),
     nllDense: logDense - ((dense[at + target] as number) - maxDense),
-    kld: Math.max(0, cross / sumDense - logDense + logSparse), // rounding alone goes below
-    sameTop: topDense === topSparse,
+    kld,
+    sameTop: topDense === topSparse && !Number.isNaN(kld),
     identical,
   }
 }

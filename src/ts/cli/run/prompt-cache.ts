@@ -24,7 +24,10 @@ export async function readPromptCache({
   if (path === undefined) return undefined
   const wrong = await wrongKind(path)
   if (wrong !== undefined) throw new UsageError(`cannot use the prompt cache ${path}: ${wrong}`)
-  if (!promptCacheRo) await checkWritable(path).catch((error) => throwUnwritable(path, error))
+  if (!promptCacheRo)
+    await checkWritable(path).catch((error) => {
+      throw new UsageError(unwritable(path, error))
+    })
   try {
     const file = await open(path)
     try {
@@ -92,11 +95,11 @@ export async function writePromptCache(
     await whole.finish()
   } catch (error) {
     await whole?.drop()
-    throwUnwritable(path, error)
+    throw new Error(unwritable(path, error), { cause: error })
   }
 }
 
-function throwUnwritable(path: string, error: unknown): never {
+function unwritable(path: string, error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
-  throw new UsageError(`cannot write the prompt cache ${path}: ${code ?? message}`)
+  return `cannot write the prompt cache ${path}: ${code ?? message}`
 }

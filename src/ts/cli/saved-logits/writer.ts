@@ -84,4 +84,8 @@ export class LogitsWriter {
 }
 
 const unwritable = (path: string, error: unknown) =>
-  wrongFile(path, `it cannot be written (${(error as NodeJS.ErrnoException).code})`)
+  wrongFile(
+    path,
+    `it cannot be written (${(error as NodeJS.ErrnoException).code})`,
+    'name a file of yours, on a disk with room for it',
+  )

@@ -27,7 +27,11 @@ export const chatBody = bodySchema('messages', {
 })
 
 export const completionBody = bodySchema('prompt', {
-  prompt: { type: ['string', 'array'], minItems: 1, items: { type: ['string', 'integer'] } },
+  prompt: {
+    type: ['string', 'array'],
+    minItems: 1,
+    items: { type: ['string', 'integer', 'array'], items: { type: 'integer' } },
+  },
 })
 
 const string = { type: 'string' }
