@@ -266,6 +266,7 @@ describe('jsonSchema', () => {
       'a circle of references in allOf',
       { allOf: [{ $ref: '#/$defs/a' }], $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } },
     ],
+    ['the root that is itself', { $ref: '#' }],
     ['an enum without values', { enum: [] }],
     ['too many items', { type: 'array', items: { const: 1 }, minItems: 1e6 }],
     ['a bound of 18 digits', '{"type":"integer","minimum":123456789012345678}'],
