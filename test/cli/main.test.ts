@@ -16,7 +16,7 @@ describe('main', () => {
       expect(out).toContain('-ub, --ubatch-size N')
       expect(out).toContain('Exit codes: 0 ok')
     }
-    expect((await cli('--version')).out).toMatch(/^\d+\.\d+\.\d+ \(llama\.cpp v\d+\.\d+\.\d+\)\n$/)
+    expect((await cli('--version')).out).toMatch(/^\d+\.\d+\.\d+(-dev)? \(llama\.cpp v\d+\.\d+\.\d+\)\n$/)
   })
 
   it('takes help for --help, of a command too', async () => {

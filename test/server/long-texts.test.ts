@@ -17,8 +17,8 @@ async function mostOf(n: number, ask: (settings: PromptSettings) => Promise<unkn
     now--
     return Int32Array.of(1)
   }
-  const model = { tokenizeAsync: work, applyChatTemplateAsync: work }
-  await Promise.all(Array.from({ length: n }, () => ask({ model } as unknown as PromptSettings)))
+  const model = { tokenizeAsync: work, applyChatTemplateAsync: () => work().then(() => ({ prompt: '' })) }
+  await Promise.all(Array.from({ length: n }, () => ask({ model, maxText: 1 } as unknown as PromptSettings)))
   return most
 }
 
