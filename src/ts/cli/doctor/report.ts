@@ -85,14 +85,17 @@ function describeLayers({ layers }: ContextH2o): string {
 }
 
 /** `predicted for ..., against dense: 4.4 at 8192, ...` */
-function describeGains({ h2o, attention }: Trial): string {
-  const gains = predictGains(h2o, attention ?? onGpu[h2o.select])
+function describeGains(trial: Trial): string {
+  const { h2o, attention } = trial
+  const gains = gainsOf(trial)
   if (gains.length === 0) return 'none'
   const { chunk, local, heavy } = predictedSettings(h2o)
   const times = gains.map(({ tokens, times }) => `${factor(times)} at ${tokens}`)
   const where = attention ? '' : ' on a GPU, from one H200'
   return `predicted for -ub ${chunk}, L=${local} H=${heavy}, against dense${where}: ${times.join(', ')} tokens`
 }
+
+const gainsOf = ({ h2o, attention }: Trial) => predictGains(h2o, attention ?? onGpu[h2o.select])
 
 /** `predicted ...: 9.7 to 18 behind 8192, ... tokens` */
 function describeAnswers(sizes: AnswerSizes): string | undefined {
@@ -145,12 +148,7 @@ export function toJson({ machine, binary, system, model, trial }: Report): objec
             predicted_sparse: sparse && ratios(sparse),
           }))
         : [],
-    gains: trial
-      ? predictGains(trial.h2o, trial.attention ?? onGpu[trial.h2o.select]).map(({ tokens, times }) => ({
-          n_prompt: tokens,
-          predicted: times,
-        }))
-      : [],
+    gains: trial ? gainsOf(trial).map(({ tokens, times }) => ({ n_prompt: tokens, predicted: times })) : [],
   }
 }
 
