@@ -2,6 +2,7 @@
 
 #include "h2o-bf16.h"
 #include "h2o-inline.h"
+#include "h2o-turn.h"
 
 #ifndef H2O_HAS_AMX
 
@@ -104,34 +105,6 @@ void h2o_amx_split(const float * src, h2o_split dst, int64_t n) {
 void h2o_amx_round(const float * src, uint16_t * dst, int64_t n) {
     for (int64_t i = 0; i < n; i += 16) {
         _mm256_storeu_si256((__m256i *) (dst + i), (__m256i) _mm512_cvtneps_pbh(_mm512_loadu_ps(src + i)));
-    }
-}
-
-// 16 rows of 16 double words, in place
-static inline void h2o_transpose_16(__m512i * r) {
-    __m512i t[16];
-
-    for (int i = 0; i < 16; i += 2) {
-        t[i]     = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-    }
-    for (int i = 0; i < 16; i += 4) {
-        r[i]     = _mm512_unpacklo_epi64(t[i],     t[i + 2]);
-        r[i + 1] = _mm512_unpackhi_epi64(t[i],     t[i + 2]);
-        r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-        r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
-    for (int i = 0; i < 4; ++i) {
-        t[i]      = _mm512_shuffle_i32x4(r[i],     r[i + 4],  0x88);
-        t[i + 4]  = _mm512_shuffle_i32x4(r[i],     r[i + 4],  0xdd);
-        t[i + 8]  = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
-        t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
-    }
-    for (int i = 0; i < 4; ++i) {
-        r[i]      = _mm512_shuffle_i32x4(t[i],     t[i + 8],  0x88);
-        r[i + 4]  = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
-        r[i + 8]  = _mm512_shuffle_i32x4(t[i],     t[i + 8],  0xdd);
-        r[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
     }
 }
 

@@ -27,7 +27,7 @@ static_assert(H2O_TILE % H2O_GEMM_RM == 0, "a tile holds whole micro-tiles");
 static constexpr size_t H2O_ALIGN = 64; // a cache line: a vector that straddles two costs as much as two
 
 static int64_t h2o_pad(int64_t n) {
-    return (n + H2O_PANEL - 1)/H2O_PANEL*H2O_PANEL;
+    return GGML_PAD(n, H2O_PANEL);
 }
 
 namespace {
@@ -87,14 +87,10 @@ static const float * h2o_to_float(ggml_type type, const void * src, float * buf,
     return buf;
 }
 
-static const int32_t * h2o_set_at(const h2o_attn_op & op, int64_t ih) {
-    return op.set ? (const int32_t *) ((const char *) op.set->data + ih*op.set->nb[1]) : nullptr;
-}
-
 // a panel of keys of one head: [d_k][H2O_PANEL], zeros past the last key
 static void h2o_pack_k(const h2o_attn_op & op, const h2o_attn_work & w, int64_t ic, int64_t ih, int64_t key0) {
     const char    * src = (const char *) op.k->data + op.kv_head(ih)*op.k->nb[2] + ic*op.k->nb[3];
-    const int32_t * set = h2o_set_at(op, ih);
+    const int32_t * set = op.set ? op.set_at(ih, 0) : nullptr;
 
     float * dst = w.k + ih*op.size_k() + key0*op.d_k;
 
@@ -118,7 +114,7 @@ static void h2o_pack_k(const h2o_attn_op & op, const h2o_attn_work & w, int64_t 
 // the same keys' values: rows key0.. of each panel of d_v, zeros past d_v
 static void h2o_pack_v(const h2o_attn_op & op, const h2o_attn_work & w, int64_t ic, int64_t ih, int64_t key0) {
     const char    * src = (const char *) op.v->data + op.kv_head(ih)*op.v->nb[2] + ic*op.v->nb[3];
-    const int32_t * set = h2o_set_at(op, ih);
+    const int32_t * set = op.set ? op.set_at(ih, 0) : nullptr;
 
     const int64_t n = std::min<int64_t>(H2O_PANEL, op.n_keys - key0);
 

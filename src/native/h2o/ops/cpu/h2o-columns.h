@@ -17,7 +17,7 @@ static constexpr int64_t H2O_COL_STEP = 16;
 static_assert(H2O_COL_STEP % H2O_GEMM_COLS == 0, "a step of columns holds whole vectors");
 
 static inline int64_t h2o_col_pad(int64_t n) {
-    return (n + H2O_COL_STEP - 1)/H2O_COL_STEP*H2O_COL_STEP;
+    return GGML_PAD(n, H2O_COL_STEP);
 }
 
 // the queries of a panel, as the right side of h2o_gemm: [d][n_cols], zeros past the last query

@@ -171,7 +171,7 @@ static H2O_NOINLINE void h2o_int8_score_page(
     GGML_UNUSED(tiles);
 #endif
     h2o_int8_scale_page(scale, scale_q, base, logits, most, [&](int64_t col, int64_t row, auto & sums) {
-        h2o_int8_tile(keys + row*n, queries, col, n, sums);
+        h2o_int8_scores(keys + row*n, queries, col, n, sums);
     });
 }
 

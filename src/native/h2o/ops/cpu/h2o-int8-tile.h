@@ -57,7 +57,7 @@ static inline void h2o_int8_turn(const int8_t * rows, int64_t d, uint8_t * packe
 }
 
 // sums of keys [H2O_INT8_RM][d] and the queries from column `col` on
-static H2O_INLINE void h2o_int8_tile(
+static H2O_INLINE void h2o_int8_scores(
         const int8_t * keys, const uint8_t * queries, int64_t col, int64_t d, h2o_vec (&sums)[H2O_INT8_RM][H2O_INT8_RN]) {
     // an instruction multiplies two keys by two queries, eight values of each
     int32x4_t acc[H2O_INT8_RM/2][H2O_INT8_RN*2];
@@ -155,7 +155,7 @@ static inline void h2o_int8_turn(const int8_t * rows, int64_t d, uint8_t * packe
 }
 
 // sums of keys [H2O_INT8_RM][d] and the queries from column `col` on
-static H2O_INLINE void h2o_int8_tile(
+static H2O_INLINE void h2o_int8_scores(
         const int8_t * keys, const uint8_t * queries, int64_t col, int64_t d, h2o_vec (&sums)[H2O_INT8_RM][H2O_INT8_RN]) {
     using dot = h2o_int8_dot;
 

@@ -16,7 +16,7 @@ static inline float h2o_sigmoid(float x) {
 static constexpr int H2O_ROW_STEP = 32;
 
 static inline int64_t h2o_row_pad(int64_t n) {
-    return (n + H2O_ROW_STEP - 1)/H2O_ROW_STEP*H2O_ROW_STEP;
+    return GGML_PAD(n, H2O_ROW_STEP);
 }
 
 // of x [n], whole steps; NaN does not count

@@ -213,7 +213,7 @@ static inline int64_t h2o_packed_at(int64_t r, int64_t j) {
 
 // values of a packed row
 static inline int64_t h2o_packed_pad(int64_t d) {
-    return (d + h2o_lanes::N - 1)/h2o_lanes::N*h2o_lanes::N;
+    return GGML_PAD(d, h2o_lanes::N);
 }
 
 // row(r), d values, times scale, for each row of a step
