@@ -5,6 +5,7 @@
 // The texts are those of `npm run quality:language -- --inside`, the questions the last ones of each. The recall model, which
 // knows other tasks, is asked those of `npm run quality`.
 
+import { argmax } from '../dist/cli/statistics.js'
 import { createContext, loadModel } from '../dist/index.js'
 import { PROJECT_ROOT } from '../scripts/lib/layout.mjs'
 import { modelNamed, whereIs } from '../scripts/lib/models.mjs'
@@ -14,7 +15,6 @@ import { insideTasks, makeInside } from './language/inside.mjs'
 import { heldOut } from './quality/held-out.mjs'
 import { makeItems } from './quality/items.mjs'
 import { table } from './quality/markdown.mjs'
-import { argmax } from './quality/reader.mjs'
 
 const RECALL = 'recall'
 const names = insideTasks.map(({ name }) => name)

@@ -92,12 +92,9 @@ async function compare(from, last, temperature) {
 async function answer(prompt, options) {
   const cpu = process.cpuUsage()
   const start = performance.now()
-  const generation = context.generate(prompt, options)
-  let next = await generation.next()
-  while (!next.done) next = await generation.next()
+  const { predicted, text, timings } = await context.generate(prompt, options).result()
   const ms = performance.now() - start
   const { user, system } = process.cpuUsage(cpu)
-  const { predicted, text, timings } = next.value
   return { speed: (predicted * 1000) / ms, cpu: (user + system) / predicted, text, n: predicted, timings }
 }
 

@@ -1,6 +1,7 @@
 // One item in one setting: prefill, then a greedy answer.
 
-import { argmax, contextOptions, logOf } from '../quality/reader.mjs'
+import { argmax } from '../../dist/cli/statistics.js'
+import { contextOptions, logOf } from '../quality/reader.mjs'
 import { promptOf } from './chat.mjs'
 import { otherDense } from './settings.mjs'
 
@@ -19,16 +20,9 @@ export async function ask(ctx, item, place, chat) {
     asked === ''
       ? ctx.generate(text, { ...options, ...anew })
       : ctx.generate(asked, { ...options, append: true })
-  let seconds = 0
-  let summary
-  for (;;) {
-    const { done, value } = await generation.next()
-    seconds ||= (performance.now() - start) / 1000
-    if (done) {
-      summary = value
-      break
-    }
-  }
+  await generation.next()
+  const seconds = (performance.now() - start) / 1000
+  const summary = await generation.result()
   const said = summary.text.toLowerCase()
   const answers = item.answers.map((answer) => said.includes(answer.toLowerCase()))
   return { answers, seconds, tokens: item.tokens, text: summary.text }

@@ -1,5 +1,7 @@
 // A context that reads a text and is asked about it, in one setting.
 
+import { argmax } from '../../dist/cli/statistics.js'
+
 /** @param {Setting | null} setting null: dense */
 export function contextOptions(setting, { model, nCtx, threads, flashAttn, upstreamProducts = false }) {
   const common = { model, nCtx, nThreads: threads, nThreadsBatch: threads, flashAttn, upstreamProducts }
@@ -94,11 +96,4 @@ export class Reader {
 export function logOf(logits, token) {
   const most = logits[argmax(logits)]
   return logits[token] - most - Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0))
-}
-
-/** The lowest of the largest. */
-export function argmax(values) {
-  let best = 0
-  for (let i = 1; i < values.length; i++) if (values[i] > values[best]) best = i
-  return best
 }

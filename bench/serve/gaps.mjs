@@ -4,7 +4,7 @@
 // meanwhile, the seconds of the reader, and memory.
 
 import { availableParallelism } from 'node:os'
-import { percentile } from '../../dist/cli/statistics.js'
+import { percentile, spread } from '../../dist/cli/statistics.js'
 import { loadModel } from '../../dist/index.js'
 import { parseFlags } from '../flags.mjs'
 import { table } from '../quality/markdown.mjs'
@@ -83,7 +83,7 @@ const at = (fraction, numbers) =>
     numbers.toSorted((a, b) => a - b),
     fraction,
   )
-const median = (numbers) => at(0.5, numbers)
+const median = (numbers) => spread(numbers).median
 console.log(
   table(
     ['', 'gap p50, ms', 'p99', 'longest', 'tokens', 'reader, s', 'CPU, s', 'MiB'],

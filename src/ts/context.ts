@@ -64,6 +64,7 @@ export class Context extends Sequence {
     const use = kvUnified ? 'for the questions of Document.ask() (kvUnified)' : 'in use'
     throw new H2oError('ERR_H2O_NO_SEQUENCE', `all ${parallel} sequences of the context are ${use}`, {
       details: { parallel },
+      ...(kvUnified && { hint: 'ask the document, or make the context without kvUnified' }),
     })
   }
 }
@@ -128,6 +129,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
         ...checked.warnings,
         ...trainingWarnings(checked.nCtx, model.nCtxTrain, checked.native.rope),
         ...decodeWarnings(checked.native.h2o, info),
+        ...gpuWarnings(info),
       ]
       for (const warning of warnings) (checked.onWarning ?? emitProcessWarning)(warning)
       const { flashAttn, upstreamProducts } = checked.native
@@ -183,6 +185,19 @@ function decodeWarnings(
       : `this context cannot choose (${decodeReason})`
   const message = `decode: every decoded token reads all keys, ${why}`
   return [{ code: 'H2O_WARN_DECODE_DENSE', message }]
+}
+
+/** The search multiplies each key twice, at the rate of attention: docs/gpu.md. */
+export function gpuWarnings({
+  reason,
+  heavyGrows,
+  onGpu,
+}: Pick<NativeContextInfo, 'reason' | 'heavyGrows' | 'onGpu'>): H2oWarning[] {
+  if (reason !== null || !heavyGrows || !onGpu) return []
+  const message =
+    'on a GPU, sets that grow with the prompt are expected to take longer than dense attention: ' +
+    "give heavy (--h2o-heavy 640), take select: 'votes', or switch h2o off"
+  return [{ code: 'H2O_WARN_HEAVY_ON_GPU', message }]
 }
 
 /** A model of the context's own warns where the context does. */

@@ -2,13 +2,12 @@
 
 import type { Askers } from './askers.js'
 import type { ContextHandle } from './context-handle.js'
-import { type GenerateOptions, runGenerate } from './generate.js'
+import { type AskOptions, askOptionNames, runGenerate } from './generate.js'
 import { markForInstanceof } from './instanceof-mark.js'
 import type { Place } from './places.js'
 import type { Prompt } from './prefill.js'
-import type { GeneratedToken, GenerateSummary, LoadedState, PrefillResult } from './types.js'
-
-export type AskOptions = Omit<GenerateOptions, 'from' | 'append' | 'reuse'>
+import { readOptions } from './read-options.js'
+import type { Generation, LoadedState, PrefillResult } from './types.js'
 
 /**
  * Questions go behind the text, each behind the text alone: what was asked before is forgotten. A question of a chunk or
@@ -48,9 +47,9 @@ export class Document {
   }
 
   /** As Context.generate(). Throws ERR_H2O_POSITION_STALE if the text was forgotten. */
-  ask(question: Prompt, options?: AskOptions): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
+  ask(question: Prompt, options?: AskOptions): Generation {
     const askers = this.#askers
-    const behind = { ...options, from: this.read }
+    const behind = () => ({ ...readOptions('ask', options, askOptionNames), from: this.read })
     const take = askers && ((signal: AbortSignal | undefined) => askers.take(this.read, signal))
     return runGenerate(this.#context, question, behind, take)
   }

@@ -49,7 +49,7 @@ export class H2oError extends Error {
   /** Numbers and names that belong to the failure; `log` holds what llama.cpp logged about it. */
   readonly details: Record<string, unknown>
   /** What the user can do about it. */
-  readonly hint?: string
+  declare readonly hint?: string
 
   constructor(code: H2oErrorCode, message: string, options: H2oErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })

@@ -15,7 +15,7 @@ import {
   prefillNames,
   runPrefill,
 } from './prefill.js'
-import { namesOf, readOptions } from './read-options.js'
+import { namesOf } from './read-options.js'
 import { checkSampling, type SamplingOptions, samplingNames } from './sampling.js'
 import { StopStrings } from './stop-strings.js'
 import { TokenLoop } from './token-loop.js'
@@ -24,6 +24,7 @@ import type {
   GeneratedToken,
   GenerateSummary,
   GenerateTimings,
+  Generation,
   PrefillResult,
   Reason,
 } from './types.js'
@@ -52,8 +53,11 @@ export interface GenerateOptions extends SamplingOptions, Omit<PrefillOptions, '
   specType?: SpecType | undefined
 }
 
+/** Where the question goes is where the document ends. */
+export type AskOptions = Omit<GenerateOptions, 'from' | 'append' | 'reuse'>
+
 const { logits: _, ...promptNames } = prefillNames
-const generateNames = namesOf<GenerateOptions>({
+const { from, append, reuse, ...askNames } = {
   ...promptNames,
   ...samplingNames,
   nPredict: true,
@@ -61,7 +65,10 @@ const generateNames = namesOf<GenerateOptions>({
   chat: true,
   decode: true,
   specType: true,
-})
+} as const
+
+export const generateOptionNames = namesOf<GenerateOptions>({ ...askNames, from, append, reuse })
+export const askOptionNames = namesOf<AskOptions>(askNames)
 
 /** What a caller asked for, checked and our own. */
 interface Request {
@@ -78,8 +85,7 @@ interface Request {
 
 const none: ReadonlySet<number> = new Set()
 
-function readRequest(context: ContextHandle, prompt: Prompt, given: GenerateOptions | undefined): Request {
-  const { chat, ...read } = readOptions('generate', given, generateNames)
+function readRequest(context: ContextHandle, prompt: Prompt, { chat, ...read }: GenerateOptions): Request {
   const nativeChat = nativeChatFor(chat, read)
   const options = chat && read.parseSpecial === undefined ? { ...read, parseSpecial: true } : read
   checkPrefillOptions(options)
@@ -132,22 +138,23 @@ export interface Turn {
 /**
  * Copies and checks what it is given at once; what is wrong with it is thrown by the first next(), as all else.
  *
+ * @param read the options, as our own
  * @param take the turn in which it runs: one of the context's own, unless given
  */
 export function runGenerate(
   context: ContextHandle,
   prompt: Prompt,
-  options: GenerateOptions | undefined,
+  read: () => GenerateOptions,
   take: (signal: AbortSignal | undefined) => Promise<Turn> = async (signal) => ({
     context,
     end: await context.begin(signal),
   }),
-): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
+): Generation {
   return new TokenLoop(
     context,
     tokensOf(
       take,
-      attempt(() => readRequest(context, prompt, options)),
+      attempt(() => readRequest(context, prompt, read())),
     ),
   )
 }

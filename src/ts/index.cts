@@ -87,6 +87,7 @@ declare namespace api {
   export type GeneratedToken = library.GeneratedToken
   export type GenerateOptions = library.GenerateOptions
   export type GenerateSummary = library.GenerateSummary
+  export type Generation = library.Generation
   export type GenerateTimings = library.GenerateTimings
   export type H2oError = library.H2oError
   export type H2oErrorCode = library.H2oErrorCode

@@ -14,12 +14,11 @@ export { Context, createContext } from './context.js'
 export type { LogitsMode } from './context-handle.js'
 export type { Device } from './devices.js'
 export { listDevices } from './devices.js'
-export type { AskOptions } from './document.js'
 export { Document } from './document.js'
 export type { SpecType } from './drafting.js'
 export type { H2oErrorCode, H2oErrorOptions } from './errors.js'
 export { H2oError } from './errors.js'
-export type { GenerateOptions } from './generate.js'
+export type { AskOptions, GenerateOptions } from './generate.js'
 export type { JsonSchema } from './grammar.js'
 export type { LogLevel } from './log.js'
 export { setLogLevel } from './log.js'
@@ -53,6 +52,7 @@ export type {
   GeneratedToken,
   GenerateSummary,
   GenerateTimings,
+  Generation,
   H2oTraceEntry,
   LayerKind,
   LoadedState,

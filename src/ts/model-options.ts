@@ -94,7 +94,7 @@ export interface CheckedModelOptions {
 }
 
 export function checkModelOptions(options: string | ModelOptions): CheckedModelOptions {
-  if (options === undefined) throw invalidArgument('a model is named by a path or by options')
+  if (options === undefined) throw invalidArgument('no model is given: its path, or options with `path`')
   const given = typeof options === 'string' ? { path: options } : readOptions('loadModel', options, names)
   optionalFunction('onProgress', given.onProgress)
   optionalFunction('onWarning', given.onWarning)

@@ -26,7 +26,7 @@ export const flashAttnModes = ['auto', 'on', 'off'] as const
 export type FlashAttn = (typeof flashAttnModes)[number]
 
 export interface H2oOptions {
-  /** L, the last positions before a chunk: 128, at most a quarter of it; with 'votes' 256, at most a half */
+  /** L, the last positions before a chunk: 128, or a quarter of it if that is less; with 'votes' 256, or a half */
   local?: number | undefined
   /**
    * H, the positions that `select` chooses: 640, growing with the prompt where three query heads or more share a KV head;

@@ -5,7 +5,7 @@ import type { Askers } from './askers.js'
 import type { ContextHandle, LogitsMode } from './context-handle.js'
 import { Document } from './document.js'
 import { H2oError, invalidArgument } from './errors.js'
-import { type GenerateOptions, runGenerate } from './generate.js'
+import { type GenerateOptions, generateOptionNames, runGenerate } from './generate.js'
 import { markForInstanceof } from './instanceof-mark.js'
 import type { Model } from './model.js'
 import {
@@ -27,8 +27,7 @@ import type {
   ContextMemory,
   DecodeKeys,
   DecodeResult,
-  GeneratedToken,
-  GenerateSummary,
+  Generation,
   H2oTraceEntry,
   LoadedState,
   PrefillResult,
@@ -196,10 +195,11 @@ export class Sequence implements SequenceTraits {
    *
    * A call inside the loop would wait for the loop itself, so it throws ERR_H2O_INSIDE_GENERATE: whatever is called by
    * the code that has taken a token and has not asked for the next one, awaited or not. It is not noticed (and waits)
-   * where tokens reach that code through a stream, an event or another generator.
+   * where tokens reach that code through a stream, an event or another generator, and where next() is called by hand
+   * and its `value` is not read.
    */
-  generate(prompt: Prompt, options?: GenerateOptions): AsyncGenerator<GeneratedToken, GenerateSummary, void> {
-    return runGenerate(this.#handle, prompt, options)
+  generate(prompt: Prompt, options?: GenerateOptions): Generation {
+    return runGenerate(this.#handle, prompt, () => readOptions('generate', options, generateOptionNames))
   }
 
   /**

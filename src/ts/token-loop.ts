@@ -39,6 +39,7 @@ export class TokenLoop<Token, Summary> implements AsyncGenerator<Token, Summary,
   #held: object
   #tokens: AsyncGenerator<Token, Summary, void>
   #round: Round | undefined
+  #summary: { value: Summary } | undefined
 
   /** @param held what `tokens` holds between two of them */
   constructor(held: object, tokens: AsyncGenerator<Token, Summary, void>) {
@@ -48,9 +49,26 @@ export class TokenLoop<Token, Summary> implements AsyncGenerator<Token, Summary,
   }
 
   async next(): Promise<IteratorResult<Token, Summary>> {
+    const result = await this.#next()
+    return result.done ? result : this.#taken(result.value)
+  }
+
+  /** Takes the tokens that are left. Throws ERR_H2O_INTERRUPTED where the loop was left, or failed. */
+  async result(): Promise<Summary> {
+    while (!this.#summary) {
+      const { done } = await this.#next()
+      if (done && !this.#summary)
+        throw new H2oError('ERR_H2O_INTERRUPTED', 'the generation was left before its end')
+    }
+    return this.#summary.value
+  }
+
+  async #next(): Promise<IteratorResult<Token, Summary>> {
     this.#leave()
     const result = await this.#tokens.next()
-    return result.done ? result : this.#taken(result.value)
+    // behind the end a generator says undefined
+    if (result.done && result.value !== undefined) this.#summary = { value: result.value }
+    return result
   }
 
   async return(summary: Summary | PromiseLike<Summary>): Promise<IteratorResult<Token, Summary>> {

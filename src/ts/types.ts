@@ -60,8 +60,9 @@ export interface Call {
 }
 
 export interface PrefillProgress {
-  /** Tokens processed; within a call an estimate, where the backend allows one. */
+  /** Tokens read; within a call an estimate, where the backend allows one. */
   done: number
+  /** Tokens to read, without those that are reused. */
   total: number
   /** The call that has just ended; null while one is running. */
   call: Call | null
@@ -73,7 +74,7 @@ export interface PrefillTimings {
 }
 
 export interface PrefillResult {
-  /** Tokens of this prompt. */
+  /** Tokens of the prompt that were read, without those that were reused (`cached`). */
   tokens: number
   /** Tokens that were in the context before, and stayed. */
   cached: number
@@ -142,6 +143,7 @@ export interface GenerateTimings {
   promptPerTokenMs: number
   promptPerSecond: number
   predictedN: number
+  /** Of the tokens behind the first one, which the prompt gave; the rates count all of them, as llama-server's do. */
   predictedMs: number
   predictedPerTokenMs: number
   predictedPerSecond: number
@@ -154,8 +156,17 @@ export interface GenerateTimings {
   predictedSparse: number
   /** Why the first of those that read all keys did (`Call.decodeReason`); null if there is none. */
   predictedDenseReason: Reason | null
-  /** From the call of generate() to its first token, tokenizing included. */
+  /** From the first next() to its token, tokenizing and waiting for the context included. */
   ttftMs: number
+}
+
+/** An answer, token by token: `for await`, or all at once by result(). */
+export interface Generation extends AsyncGenerator<GeneratedToken, GenerateSummary, void> {
+  /**
+   * Takes the tokens that are left, and gives the summary; behind `for await`, the one that it dropped. Throws what
+   * next() throws, and ERR_H2O_INTERRUPTED where the loop was left before its end.
+   */
+  result(): Promise<GenerateSummary>
 }
 
 export interface GenerateSummary {

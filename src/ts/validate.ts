@@ -86,7 +86,9 @@ export function tokenIds(tokens: ArrayLike<number>, nVocab: number): Int32Array 
     !Number.isInteger(tokens.length) ||
     tokens.length < 0
   ) {
-    throw invalidArgument('tokens must be a text or a list of token ids', { tokens: typeof tokens })
+    throw invalidArgument(`a prompt is a text or a list of token ids${not(tokens)}`, {
+      tokens: typeof tokens,
+    })
   }
   const ids = allocateIds(tokens.length)
   for (let i = 0; i < ids.length; i++) {

@@ -7,6 +7,7 @@ export type H2oWarningCode =
   | 'H2O_WARN_UBATCH_CLAMPED' // nUbatch > nBatch
   | 'H2O_WARN_CONTEXT_ABOVE_TRAINING' // nCtx is above the training context
   | 'H2O_WARN_DECODE_DENSE' // h2o.decode in a context that cannot: ContextH2o.decodeReason
+  | 'H2O_WARN_HEAVY_ON_GPU' // sets that grow with the prompt, on a GPU: dense attention is expected to be faster
   | 'H2O_WARN_NO_DEVICE' // a split among devices, and there is none
 
 export interface H2oWarning {

@@ -26,7 +26,7 @@ describe('a model whose weights hold', () => {
       if (!hasNumber)
         expect(said).toMatchObject({ code: 'ERR_H2O_DECODE_FAILED', details: { position: 300 } })
       else if (name === 'one row of NaN') expect(said.tokens).toHaveLength(5)
-      else expect(said.code ?? 'ERR_H2O_DECODE_FAILED').toBe('ERR_H2O_DECODE_FAILED') // a later token may have none
+      else if (said instanceof Error) expect(said).toMatchObject({ code: 'ERR_H2O_DECODE_FAILED' }) // a later token may have none
       for (const token of said.tokens ?? []) expect(token).toBeLessThan(258)
     }
   })

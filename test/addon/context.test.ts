@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { gpuWarnings } from '../../src/ts/context.js'
 import { type PrefillProgress, planPrefill } from '../../src/ts/index.js'
 import { bool } from '../../src/ts/model-maker/index.js'
 import { collect, someTokens, tinyContext, tinyModel } from './support.js'
@@ -310,3 +311,11 @@ describe('takeTrace', () => {
 function distance(a: Float32Array, b: Float32Array): number {
   return a.reduce((most, value, i) => Math.max(most, Math.abs(value - (b[i] as number))), 0)
 }
+
+it('warns where sets grow on a GPU', () => {
+  const info = { reason: null, heavyGrows: true, onGpu: true }
+  expect(gpuWarnings(info)).toMatchObject([{ code: 'H2O_WARN_HEAVY_ON_GPU' }])
+  for (const other of [{ onGpu: false }, { heavyGrows: false }, { reason: 'off' }]) {
+    expect(gpuWarnings({ ...info, ...other })).toEqual([])
+  }
+})

@@ -26,6 +26,19 @@ describe('a document', () => {
     for (const { summary } of asked) expect(summary.prefill).toMatchObject({ cached: 500, path: 'dense' })
   })
 
+  it('refuses options of places, and unknown ones', async () => {
+    await using context = await tinyContext()
+    const document = await context.read(text)
+    for (const given of [{ from: 5 }, { append: true }, { reuse: false }, { npredict: 3 }, null]) {
+      const answer = document.ask('why?', given as object)
+      await expect(answer.next()).rejects.toMatchObject({
+        code: 'ERR_H2O_INVALID_ARGUMENT',
+        message: expect.stringMatching(/^ask /),
+      })
+    }
+    expect(document.length).toBe(500)
+  })
+
   it('goes through bytes into another context, without what was asked', async () => {
     await using context = await tinyContext()
     const document = await context.read(text)

@@ -27,6 +27,36 @@ describe('generate', () => {
     expect(summary.timings.ttftMs).toBeGreaterThanOrEqual(summary.timings.promptMs)
   })
 
+  it('gives its result at once, and behind a loop', async () => {
+    await using context = await tinyContext()
+    const answer = (options = {}) =>
+      context.generate(prompt, { nPredict: 6, temperature: 0, ignoreEos: true, ...options })
+    const { tokens, summary } = await collect(answer())
+    const whole = await answer().result()
+    expect(whole).toMatchObject({ text: summary.text, predicted: 6, stop: 'length' })
+    const looped = answer()
+    const seen: number[] = []
+    for await (const { token } of looped) seen.push(token)
+    expect(seen).toEqual(tokens)
+    expect((await looped.result()).text).toBe(summary.text)
+    const begun = answer()
+    await begun.next()
+    expect(await begun.result()).toMatchObject({ text: summary.text, predicted: 6 })
+    expect((await context.prefill(prompt)).tokens).toBeGreaterThan(0) // nothing is held
+    const none = answer({ nPredict: 0 })
+    expect(await none.result()).toMatchObject({ text: '', predicted: 0 })
+  })
+
+  it('has no result where it was left or failed', async () => {
+    await using context = await tinyContext()
+    const left = context.generate(prompt, { nPredict: 6, ignoreEos: true })
+    for await (const _ of left) break
+    await expect(left.result()).rejects.toMatchObject({ code: 'ERR_H2O_INTERRUPTED' })
+    const wrong = context.generate(prompt, { nPredict: -7 })
+    await expect(wrong.result()).rejects.toMatchObject({ code: 'ERR_H2O_INVALID_ARGUMENT' })
+    await expect(wrong.result()).rejects.toMatchObject({ code: 'ERR_H2O_INTERRUPTED' })
+  })
+
   it('is greedy at a temperature that no logit can be divided by', async () => {
     await using context = await tinyContext()
     const options = { nPredict: 12, topK: 0, topP: 1, minP: 0, ignoreEos: true }

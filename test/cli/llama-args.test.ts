@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { benchOptions } from '../../src/ts/cli/bench/options.js'
 import { compareOptions } from '../../src/ts/cli/compare/options.js'
-import { absent, absentReason, differences, namesIn, onlyServe } from '../../src/ts/cli/flags/llama-args.js'
+import { absent, absentReason, namesIn, onlyServe } from '../../src/ts/cli/flags/llama-args.js'
 import type { OptionSpec } from '../../src/ts/cli/flags/option.js'
 import { runOptions } from '../../src/ts/cli/flags/options.js'
 import { inspectOptions } from '../../src/ts/cli/inspect/options.js'
@@ -14,6 +14,26 @@ import { serveOptions } from '../../src/ts/cli/serve/options.js'
 import { root } from './support/spawn.js'
 
 const source = readFileSync(join(root, 'vendor/llama.cpp/common/arg.cpp'), 'utf8')
+
+/** Whose meaning is a little another one here. */
+const differences: Readonly<Record<string, string>> = {
+  '--ctx-size': 'left out, just enough for the prompt and -n',
+  '--batch-size': 'a multiple of -ub, else rounded down',
+  '--threads': 'all cores by default',
+  '--conversation': 'off by default; one message and one answer, no dialogue',
+  '--system-prompt': 'implies -cnv',
+  '--chat-template': 'a template in Jinja; names of built-in templates are not known',
+  '--reverse-prompt': 'the generation ends; control is not returned',
+  '--predict': '-2 is -1',
+  '--prompt-cache':
+    'a format of its own; what is reused gives the same bits as reading it again, so it is whole chunks',
+  '--prompt-cache-all': 'generated tokens are kept, and read again as part of a longer prompt',
+  '--spec-type': 'none or ngram-simple; drafts grow while they are right',
+  '--override-tensor': 'no back-references in a pattern, and at most 1024 characters of ASCII',
+  '--override-kv': 'a value of the file must have the same type, and is checked as the file is',
+  '--lora': 'a broken adapter is an error before the prompt is read; activated LoRAs (aLoRA) are refused',
+  '--verbose': "llama.cpp's log, sizes of buffers and stacks of errors",
+}
 
 interface Upstream {
   names: string[]

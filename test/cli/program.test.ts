@@ -100,6 +100,12 @@ describe('parseArgv', () => {
       expect(() => parse(name)).toThrow(expect.objectContaining({ hint: '--help lists the flags' }))
   })
 
+  it('says where a value goes that stands alone', () => {
+    expect(() => parse('hello')).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining('-p TEXT') }),
+    )
+  })
+
   it('lists --help with what has an effect', () => {
     const { text } = parseArgv(['--help'], { ...spec, options: serveOptions })
     const [, last] = text.split('\nOutput:\n')

@@ -31,7 +31,7 @@ async function serve(argv: string[], env: Record<string, string> = {}) {
       body: JSON.stringify(body),
     })
   const metrics = async () => (await fetch(`${url}/metrics`)).text()
-  return { ...running, url, post, metrics }
+  return { ...running, url, post, metrics, said: () => err }
 }
 
 const long = demoText(8000)
@@ -42,6 +42,18 @@ async function streaming(server: Awaited<ReturnType<typeof serve>>) {
   expect(response.status).toBe(200)
   return response.text()
 }
+
+it.each([
+  ['0.0.0.0', [], true],
+  ['0.0.0.0', ['--api-key', 'secret'], false],
+  ['127.0.0.1', [], false],
+])('on %s with %j it warns that others may ask: %s', async (host, flags, warns) => {
+  const server = await serve(['-m', f.model, '--host', host, ...flags])
+  expect(server.url).toMatch(new RegExp(`^http://${host.replaceAll('.', '[.]')}:\\d+$`))
+  expect(server.said().includes('--api-key KEY asks for a key')).toBe(warns)
+  server.child.kill('SIGTERM')
+  await server.ended
+})
 
 describe('SIGTERM', () => {
   it('lets the requests that there are end', async () => {

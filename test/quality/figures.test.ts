@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest'
 import { wilson } from '../../bench/quality/interval.mjs'
 import { heavySets, jaccard, leastAlike, turnover, turnovers } from '../../bench/quality/memory-sets.mjs'
-import { argmax, sharedHead } from '../../bench/quality/reader.mjs'
+import { sharedHead } from '../../bench/quality/reader.mjs'
 import { partOf, Tally } from '../../bench/quality/tally.mjs'
+import { argmax } from '../../src/ts/cli/statistics.js'
 
 describe('wilson', () => {
   it.each([

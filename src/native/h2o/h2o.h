@@ -205,6 +205,7 @@ struct h2o_info {
     size_t            size_compute;  // bytes of all compute buffers
     size_t            size_sparse;   // bytes of compute buffers that the largest reserved sparse graph needs, 0 if not covered
     bool              is_fused;      // attention runs in GGML_OP_H2O, not as a graph of stock ops
+    bool              on_gpu;        // attention of some layer runs on a GPU
     int32_t           n_nodes;       // nodes of the largest reserved sparse graph, 0 if not covered
 };
 

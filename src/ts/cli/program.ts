@@ -86,9 +86,14 @@ function environment(options: readonly OptionSpec[]): string {
   return `Environment, as in llama.cpp: ${names}`.replace(/(.{1,110})(?: |$)/g, '$1\n').trimEnd()
 }
 
+const hints: Readonly<Record<string, string>> = {
+  'commander.unknownOption': seeHelp,
+  'commander.excessArguments': 'a value goes behind its flag, such as -m FILE and -p TEXT; --help lists them',
+}
+
 // "error: unknown option '--jsn'\n(Did you mean --json?)" in commander's words
 function usageErrorOf(error: CommanderError): UsageError {
   const [first = '', second] = error.message.replace(/^error: /, '').split('\n')
   const nearest = second?.replace(/^\(D(.*)\)$/, 'd$1')
-  return new UsageError(first, nearest ?? (error.code === 'commander.unknownOption' ? seeHelp : undefined))
+  return new UsageError(first, nearest ?? hints[error.code])
 }

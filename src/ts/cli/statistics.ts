@@ -81,3 +81,10 @@ export function pairedRatio(
   })
   return spread(ratios)
 }
+
+/** The first of the largest. */
+export function argmax(values: ArrayLike<number>): number {
+  let best = 0
+  for (let i = 1; i < values.length; i++) if ((values[i] as number) > (values[best] as number)) best = i
+  return best
+}

@@ -172,6 +172,8 @@ export interface NativeContextInfo {
   computeBytes: number
   sparseBytes: number
   sparseNodes: number
+  /** Attention of some layer runs on a GPU. */
+  onGpu: boolean
   linearFlops: number
   pairFlops: number
   windowPairFlops: number

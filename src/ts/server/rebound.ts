@@ -5,13 +5,11 @@
 
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-
-/** Addresses that only this machine reaches. */
-const loopback = /^(127\.|::1$|::ffff:127\.)/
+import { isLoopback } from './loopback.js'
 
 /** The origin of a page that cannot be one of this machine; undefined where there is none. */
 export function reboundOrigin({ headers: { origin }, socket }: IncomingMessage): string | undefined {
-  if (origin === undefined || !loopback.test(socket.localAddress ?? '')) return undefined
+  if (origin === undefined || !isLoopback(socket.localAddress ?? '')) return undefined
   if (!URL.canParse(origin)) return undefined
   const { protocol, hostname } = new URL(origin)
   // a browser holds a page by https to the certificate of its name

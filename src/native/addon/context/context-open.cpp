@@ -241,6 +241,7 @@ Napi::Value context_open_job::result(Napi::Env env) {
     object.Set("computeBytes", Napi::Number::New(env, (double) info.size_compute));
     object.Set("sparseBytes",  Napi::Number::New(env, (double) info.size_sparse));
     object.Set("sparseNodes",  Napi::Number::New(env, info.n_nodes));
+    object.Set("onGpu",        Napi::Boolean::New(env, info.on_gpu));
     object.Set("linearFlops",  Napi::Number::New(env, cost.linear));
     object.Set("pairFlops",    Napi::Number::New(env, cost.pair));
     object.Set("windowPairFlops", Napi::Number::New(env, cost.pair_window));

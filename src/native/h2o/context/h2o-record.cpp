@@ -1,6 +1,7 @@
 #include "h2o-record.h"
 
 #include "h2o-cache.h"
+#include "h2o-device.h"
 
 #include "llama-context.h"
 #include "llama-impl.h"
@@ -58,6 +59,7 @@ h2o_info h2o_get_info(const llama_context * ctx) {
         size_compute,
         h2o.size_sparse,
         h2o.cache && &h2o.cache->engine.block == &h2o_fused_block(),
+        h2o_has_gpu_layer(ctx->get_model(), cparams),
         h2o.n_nodes,
     };
 }

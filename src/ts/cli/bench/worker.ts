@@ -2,6 +2,7 @@
 // { error }. Everything that is measured happens here, in a process that did nothing before.
 import { readFile, writeFile } from 'node:fs/promises'
 import type { Context, ContextOptions, ModelOptions } from '../../index.js'
+import { argmax } from '../statistics.js'
 import { processPeakRss } from './process-usage.js'
 import type { Sample } from './sample.js'
 
@@ -92,16 +93,9 @@ function startClock(): () => { ms: number; cpuMs: number } {
 /** The tokens of an answer behind its first one. @returns how many of them by sparse decoding */
 async function answer(context: Context, first: number, nGen: number): Promise<number> {
   if (nGen < 2) return 0
-  const tokens = context.generate([first], {
-    append: true,
-    nPredict: nGen - 1,
-    temperature: 0,
-    ignoreEos: true,
-  })
-  for (;;) {
-    const { done, value } = await tokens.next()
-    if (done) return value.timings.predictedSparse
-  }
+  const options = { append: true, nPredict: nGen - 1, temperature: 0, ignoreEos: true }
+  const { timings } = await context.generate([first], options).result()
+  return timings.predictedSparse
 }
 
 async function tokenize(task: TokenizeTask): Promise<{ nVocab: number; description: string }> {
@@ -119,12 +113,6 @@ async function tokenize(task: TokenizeTask): Promise<{ nVocab: number; descripti
 async function readTokens(path: string, count: number): Promise<Int32Array> {
   const bytes = await readFile(path)
   return new Int32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + 4 * count))
-}
-
-function argmax(values: Float32Array): number {
-  let best = 0
-  for (let i = 1; i < values.length; i++) if ((values[i] as number) > (values[best] as number)) best = i
-  return best
 }
 
 try {

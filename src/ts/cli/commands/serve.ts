@@ -1,11 +1,13 @@
 // `h2o-prefill serve`: an OpenAI-compatible server on the sequences of a context.
 
 import { once } from 'node:events'
+import { type AddressInfo, isIPv6 } from 'node:net'
 import { basename, join } from 'node:path'
 import { asksForDrafts } from '../../drafting.js'
 import { hostMemory } from '../../host-memory.js'
 import type { Context, ContextOptions, H2oWarning, Model, SamplingOptions } from '../../index.js'
 import { packageRoot } from '../../native/binding.js'
+import { isLoopback } from '../../server/loopback.js'
 import { attentionCostOf } from '../attention-cost.js'
 import { modelPath } from '../built-in-model.js'
 import { commandMain } from '../command.js'
@@ -17,10 +19,10 @@ import { memoryLines } from '../run/summary.js'
 import { readApiKeys } from '../serve/api-keys.js'
 import { cacheBytes } from '../serve/cache-ram.js'
 import { type ServeFlags, serveOptions } from '../serve/options.js'
+import { warner } from '../session.js'
 import { ExitCode } from '../shell/exit-codes.js'
 import { abortOnSignal } from '../shell/interrupt.js'
 import type { CliIo } from '../shell/io.js'
-import { onceEach } from '../shell/once-each.js'
 import { packageVersion } from '../version.js'
 
 const notes = `POST /v1/chat/completions, /v1/completions, /v1/responses; Anthropic's /v1/messages; GET /v1/models, /health, /ready,
@@ -63,7 +65,7 @@ async function serve(
   signal: AbortSignal,
 ): Promise<number> {
   const say = (line: string) => void io.stderr.write(`h2o-prefill: ${line}\n`)
-  const warn = onceEach((message) => say(`warning: ${message}`))
+  const warn = warner(io)
   const path = modelPath(flags, io)
 
   const [api, { makeServer }] = await Promise.all([
@@ -108,13 +110,17 @@ async function serve(
       ...(flags.logDisable !== true && { onRequest: (line) => say(`${new Date().toISOString()} ${line}`) }),
       onFailure: (error) => say(`error: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
     })
-    const address = await server.app.listen({ host: flags.host, port: flags.port }).catch((error) => {
+    await server.app.listen({ host: flags.host, port: flags.port }).catch((error) => {
       if (['EADDRINUSE', 'EACCES'].includes(error.code)) error.hint = '--port N names another port'
       if (['ENOTFOUND', 'EADDRNOTAVAIL'].includes(error.code))
         error.hint = '--host HOST is an address of this machine'
       throw error
     })
-    say(`listening on ${address}`)
+    const at = server.app.server.address() as AddressInfo
+    if (apiKeys.length === 0 && !isLoopback(at.address)) {
+      warn('whoever reaches this address may ask: --api-key KEY asks for a key')
+    }
+    say(`listening on ${urlOf(at)}`)
     if (!signal.aborted) await once(signal, 'abort')
     say('ending when the requests that there are have been answered; a second signal kills')
     await server.drain()
@@ -124,6 +130,9 @@ async function serve(
     await model.dispose()
   }
 }
+
+const urlOf = ({ address, port }: AddressInfo) =>
+  `http://${isIPv6(address) ? `[${address}]` : address}:${port}`
 
 /** As the library makes one: its size does not follow from a prompt. */
 function serverContext(

@@ -1,29 +1,9 @@
-// What differs from llama.cpp's command line (common/arg.cpp): the hint for what is not here, docs/flags.md, and the
+// What llama.cpp's command line (common/arg.cpp) has and ours has not, and why: the hint for it, docs/flags.md, and the
 // test that every argument of the pin is classed.
 
 interface Absent {
   why: string
   names: string
-}
-
-/** Whose meaning is a little another one here. */
-export const differences: Readonly<Record<string, string>> = {
-  '--ctx-size': 'left out, just enough for the prompt and -n',
-  '--batch-size': 'a multiple of -ub, else rounded down',
-  '--threads': 'all cores by default',
-  '--conversation': 'off by default; one message and one answer, no dialogue',
-  '--system-prompt': 'implies -cnv',
-  '--chat-template': 'a template in Jinja; names of built-in templates are not known',
-  '--reverse-prompt': 'the generation ends; control is not returned',
-  '--predict': '-2 is -1',
-  '--prompt-cache':
-    'a format of its own; what is reused gives the same bits as reading it again, so it is whole chunks',
-  '--prompt-cache-all': 'generated tokens are kept, and read again as part of a longer prompt',
-  '--spec-type': 'none or ngram-simple; drafts grow while they are right',
-  '--override-tensor': 'no back-references in a pattern, and at most 1024 characters of ASCII',
-  '--override-kv': 'a value of the file must have the same type, and is checked as the file is',
-  '--lora': 'a broken adapter is an error before the prompt is read; activated LoRAs (aLoRA) are refused',
-  '--verbose': "llama.cpp's log, sizes of buffers and stacks of errors",
 }
 
 /** The reason of those that `serve` has, and no other command. */
