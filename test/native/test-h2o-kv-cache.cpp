@@ -7,7 +7,9 @@
 #include "llama-kv-cache.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <random>
 
 static const int S = 32;
 
@@ -198,6 +200,47 @@ static void test_other_state(const tiny_model & model, const test_context_params
     }
 }
 
+// Files of states go from any context into any other. What a policy has kept stays in the file of its own; without H2O a
+// file with it is refused.
+static void test_state_files(const tiny_model & model, const test_context_params & votes) {
+    test_context_params query = votes;
+    query.policy   = H2O_POLICY_QUERY;
+    query.schedule = H2O_SCHEDULE_SINGLE_PASS;
+
+    const std::string path = (std::filesystem::temp_directory_path() / ("h2o-state-" + std::to_string(std::random_device()()))).string();
+    const auto        text = tiny_prompt(4*S);
+
+    for (const test_context_params & from : { votes, query, votes.off() }) {
+        test_context ctx(model, from);
+        ctx.decode(text);
+
+        CHECK(llama_state_seq_save_file(ctx.get(), path.c_str(), 0, text.data(), text.size()) > 0);
+        CHECK(llama_state_save_file(ctx.get(), (path + "-all").c_str(), text.data(), text.size()));
+
+        for (const test_context_params & to : { votes, query, votes.off() }) {
+            const bool is_all_known = from.policy != H2O_POLICY_VOTES || from.n_local == 0 || to.n_local > 0;
+
+            for (const bool is_all : { false, true }) {
+                test_context             other(model, to);
+                std::vector<llama_token> tokens(text.size());
+                size_t                   n = 0;
+
+                const bool is_read = is_all ?
+                    llama_state_load_file(other.get(), (path + "-all").c_str(), tokens.data(), tokens.size(), &n) :
+                    llama_state_seq_load_file(other.get(), path.c_str(), 0, tokens.data(), tokens.size(), &n) > 0;
+
+                CHECK(is_read || (is_all && !is_all_known));
+                if (is_read) {
+                    CHECK(n == text.size() && other.n_pos() == ctx.n_pos());
+                    other.decode(tiny_prompt(3*S, 7));
+                }
+            }
+        }
+    }
+    std::filesystem::remove(path);
+    std::filesystem::remove(path + "-all");
+}
+
 // a state that was cut short is refused, and the context works on
 static void test_cut_state(const tiny_model & model, const test_context_params & params) {
     test_context ctx(model, params);
@@ -378,6 +421,7 @@ int main() {
 
         test_other_state(model, params);
         test_cut_state(model, params);
+        test_state_files(model, params);
 
         for (const bool flash_attn : { false, true }) {
             test_single_chunk(model, params, flash_attn);

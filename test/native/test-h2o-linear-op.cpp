@@ -119,6 +119,21 @@ static void check_taken(const problem & p, bool taken) {
     CHECK(!taken || !same(product(p, buft, true, 1), product(p, buft, false, 1)));
 }
 
+// Fewer threads than were planned may run, in the work buffer of those that were planned.
+static void check_fewer_threads(ggml_type type, int n_in, int n_out, int n_rows) {
+    test_graph g;
+    ggml_tensor * y = ggml_mul_mat(g.ctx.get(), ggml_new_tensor_2d(g.ctx.get(), type, n_in, n_out),
+            ggml_new_tensor_2d(g.ctx.get(), GGML_TYPE_F32, n_in, n_rows));
+    ggml_h2o_mark_linear(y);
+    g.alloc();
+
+    ggml_cgraph * gf = ggml_new_graph(g.ctx.get());
+    ggml_build_forward_expand(gf, y);
+    for (int n = 2; n <= 64; ++n) {
+        CHECK(ggml_graph_plan(gf, n - 1, nullptr).work_size <= ggml_graph_plan(gf, n, nullptr).work_size);
+    }
+}
+
 int main(int argc, char ** argv) {
     const int n_random = argc > 1 ? atoi(argv[1]) : 4; // of each type
     const int rows_by  = argc > 2 ? atoi(argv[2]) : 1; // from one number of rows to the next, where they are few
@@ -161,6 +176,8 @@ int main(int argc, char ** argv) {
             check(random_problem(rnd, type, 256, 8*(500/n_rows + rnd.integer(1, 8)), n_rows));
         }
         check(random_problem(rnd, type, 256, 31, 300)); // no whole panel
+        check_fewer_threads(type, 1024, 3072, 1024);
+        check_fewer_threads(type, 1024, 1056, 512);
 
         // in batches: one weight for all, one for two, one for each, which are ggml's; 1 row and several
         for (const int n_weights : { 1, 2, 4 }) {

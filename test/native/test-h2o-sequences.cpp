@@ -455,6 +455,66 @@ struct fuzz {
     }
 };
 
+// Tokens of two sequences by turns in one call, which no caller of ours sends: dense, with the logits of each alone.
+static void test_by_turns(const tiny_model & model, test_context_params params, bool unified, int n_of_other) {
+    params.unified = unified;
+    test_context ctx(model, params);
+    test_context a(model, alone(params).off());
+    test_context b(model, alone(params).off());
+
+    const std::vector<llama_token> text  = tiny_prompt(2*params.n_chunk, 1);
+    const std::vector<llama_token> other = tiny_prompt(n_of_other, 2);
+
+    llama_batch      batch = llama_batch_init(text.size() + other.size(), 0, 1);
+    std::vector<int> of_a, of_b;
+
+    const auto add = [&](llama_token token, llama_pos pos, llama_seq_id s, std::vector<int> & of) {
+        const int j = batch.n_tokens++;
+        of.push_back(j);
+
+        batch.token[j] = token;
+        batch.pos[j] = pos;
+        batch.n_seq_id[j] = 1;
+        batch.seq_id[j][0] = s;
+        batch.logits[j] = true;
+    };
+    for (size_t i = 0; i < text.size(); ++i) {
+        add(text[i], i, 0, of_a);
+        if (i < other.size()) {
+            add(other[i], i, 1, of_b);
+        }
+    }
+    CHECK(llama_decode(ctx.get(), batch) == 0);
+    CHECK(ctx.call().path == H2O_PATH_DENSE && ctx.call().reason == H2O_REASON_MULTI_SEQUENCE);
+    llama_batch_free(batch);
+
+    a.decode(text);
+    b.decode(other);
+    const double bound = params.type_kv == GGML_TYPE_F32 ? 1e-9 : 1e-3;
+    for (size_t i = 0; i < text.size(); ++i) {
+        CHECK(is_close(rows(ctx, of_a[i], 1), rows(a, i, 1), bound));
+    }
+    for (size_t i = 0; i < other.size(); ++i) {
+        CHECK(is_close(rows(ctx, of_b[i], 1), rows(b, i, 1), bound));
+    }
+    if (!unified) { // behind it the stream's own prompts are sparse
+        ctx.decode(tiny_prompt(2*params.n_chunk + 1, 3), 0);
+        CHECK(ctx.call().path == H2O_PATH_SPARSE);
+    }
+}
+
+// upstream removes the others' cells from the stream of the one that is kept, and so goes what is remembered of them
+static void test_keep(const tiny_model & model, const test_context_params & params) {
+    test_context ctx(model, params);
+    for (const llama_seq_id s : { 0, 1 }) {
+        ctx.decode(tiny_prompt(3*params.n_chunk, s), s);
+    }
+    llama_memory_seq_keep(ctx.memory(), 0);
+    for (const llama_seq_id s : { 0, 1 }) {
+        CHECK(ctx.n_pos(s) == 3*params.n_chunk && h2o_has_memory(ctx.get(), s));
+    }
+}
+
 int main() {
     const int n_operations = getenv("H2O_SEQUENCES_FUZZ") ? atoi(getenv("H2O_SEQUENCES_FUZZ")) : 100;
 
@@ -485,6 +545,11 @@ int main() {
                 test_expect(model, params);
             }
             if (arch == "llama") {
+                test_keep(model, params);
+                for (const int n : { 1, params.n_chunk, 2*params.n_chunk }) {
+                    test_by_turns(model, params, false, n);
+                    test_by_turns(model, params, true,  n);
+                }
                 test_pool(model, params);
             }
             test_asked(model, params);

@@ -100,7 +100,7 @@ bool h2o_lowers_params(h2o_params asked, uint32_t n_chunk) {
 
 int32_t h2o_heavy_among(int32_t n_heavy, bool heavy_grows, int32_t n_cand) {
     constexpr int32_t n_grows_from = 704;
-    constexpr int32_t n_most       = 16384; // a thread with AMX has all members of a set in its working memory
+    constexpr int32_t n_most       = 16384; // beyond it the time of a prefill is linear again
 
     if (!heavy_grows || n_cand <= n_grows_from) {
         return n_heavy;

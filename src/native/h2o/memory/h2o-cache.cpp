@@ -396,13 +396,16 @@ void h2o_cache::copied(llama_seq_id seq_id_src, llama_seq_id seq_id_dst) {
 }
 
 void h2o_cache::kept(llama_seq_id seq_id) {
-    for (h2o_state & state : states) {
-        if (state.seq_id != seq_id) {
-            state.reset();
-        }
+    // upstream leaves other streams as they are
+    h2o_state & state = states[stream_of(seq_id)];
+
+    if (state.seq_id != seq_id) {
+        state.reset();
     }
     for (size_t s = 0; s < expected.size(); ++s) {
-        expected[s] = (llama_seq_id) s == seq_id ? expected[s] : 0;
+        if ((llama_seq_id) s != seq_id && stream_of(s) == state.stream) {
+            expected[s] = 0;
+        }
     }
 }
 

@@ -126,7 +126,6 @@ public:
     // phase, and the one with the tail
     std::vector<h2o_plan> reserve_plans(uint32_t n_tokens) const;
 
-
     // of a sequence that may be another than the state of its stream speaks of
     h2o_state get_state(llama_seq_id seq_id) const;
 

@@ -32,6 +32,10 @@ std::vector<h2o_run> h2o_find_runs(
             res.push_back({ seq_id, batch.pos[i], 1, reason });
             continue;
         }
+        if (batch.seq_id[i - 1][0] != seq_id) {
+            // graphs are made run by run, and upstream splits a sequence from where its first token stands
+            return { { batch.seq_id[0][0], batch.pos[0], n_tokens, H2O_REASON_MULTI_SEQUENCE } };
+        }
         if (batch.pos[i] != run->pos + (llama_pos) run->n_tokens && run->reason == H2O_REASON_NONE) {
             run->reason = H2O_REASON_POSITIONS_NOT_CONSECUTIVE;
         }

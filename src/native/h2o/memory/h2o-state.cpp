@@ -100,6 +100,9 @@ void h2o_state_write(
         const h2o_store       & store,
         const h2o_state       & state,
         bool                    is_carried) {
+    if (store.size_copy() == 0) {
+        return; // such a policy's states are llama.cpp's own
+    }
     h2o_state_header header = h2o_header_of(owner);
     if (is_carried) {
         header.n_chunks = state.n_chunks;
@@ -141,14 +144,19 @@ bool h2o_state_read(
         llama_pos               end) {
     const h2o_state_header own = h2o_header_of(owner);
 
-    h2o_state_header header;
+    // a policy that keeps nothing misses nothing
+    const bool misses = store.size_copy() > 0;
+
+    h2o_state_header header = {};
     try {
         io.read(&header, sizeof(header));
     } catch (const std::exception &) {
         header = {};
     }
     if (memcmp(header.magic, own.magic, sizeof(own.magic)) != 0) {
-        LLAMA_LOG_WARN("%s: the state comes from a context without H2O: it starts without a memory set\n", __func__);
+        if (misses) {
+            LLAMA_LOG_WARN("%s: the state comes from a context without H2O: it starts without a memory set\n", __func__);
+        }
         return true;
     }
     if (header.size == 0) {
@@ -160,7 +168,7 @@ bool h2o_state_read(
         header.policy  == own.policy  && header.size    == store.size_copy();
 
     if (!is_ours) {
-        if (store.size_copy() > 0) { // a policy that keeps nothing misses nothing
+        if (misses) {
             LLAMA_LOG_WARN("%s: the state has another H2O budget, chunk size or policy: it starts without a memory set\n",
                     __func__);
         }

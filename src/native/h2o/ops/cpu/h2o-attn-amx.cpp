@@ -31,7 +31,6 @@ size_t h2o_attn_amx_work_size(const ggml_tensor *, int) {
 // keys all threads pack a chunk's keys and values, then each takes tiles of rows. Over sets a thread takes a block of queries
 // as a whole, and packs a piece for all of its rows.
 
-static constexpr size_t  H2O_ALIGN = 64;
 static constexpr int64_t H2O_TILE  = H2O_AMX_ROWS;
 static constexpr int64_t H2O_PIECE = 128; // keys
 static constexpr int64_t H2O_LD    = H2O_PIECE + 32; // rows of logits are not a power of two apart

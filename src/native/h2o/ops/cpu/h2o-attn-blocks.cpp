@@ -10,7 +10,6 @@
 // A thread takes a block and a head, and of the members so many at a time as its cache holds. It gathers their keys and
 // values as F32 rows: logits, online softmax and output, with the queries side by side (h2o-columns.h).
 
-static constexpr size_t  H2O_ALIGN = 64;
 static constexpr int64_t H2O_KEYS  = 256;
 
 namespace {
@@ -28,13 +27,9 @@ struct h2o_blocks_op : h2o_attn_inputs {
     int64_t size_logits() const { return H2O_KEYS*H2O_PANEL; }
     int64_t size_o()      const { return H2O_PANEL*ld_v; }
     int64_t size_thread() const {
-        return (size_k() + size_v() + size_q() + size_logits() + size_o() + H2O_PANEL)/H2O_PANEL*H2O_PANEL;
+        return GGML_PAD(size_k() + size_v() + size_q() + size_logits() + size_o(), H2O_PANEL);
     }
 };
-
-}
-
-namespace {
 
 // what a thread works with: [H2O_KEYS][d_k], [H2O_KEYS][ld_v], [d_k][H2O_PANEL], [H2O_KEYS][H2O_PANEL], [H2O_PANEL][ld_v]
 struct h2o_blocks_work {

@@ -29,21 +29,23 @@ struct h2o_attn_cells {
         return res;
     }
 
-    // n of the n_keys cells, from key0 on, in rows of ld; what comes next is fetched meanwhile
-    void read(const h2o_cells & cells, int64_t key0, int64_t n, int64_t n_keys, float * out, int64_t ld) const {
+    // n cells from key0 on, in rows of ld; what comes next is fetched meanwhile
+    void read(const h2o_attn_inputs & op, const h2o_cells & cells, int64_t key0, int64_t n, float * out, int64_t ld) const {
+        const int64_t last = (set ? op.n_keys : op.k->ne[1]) - 1;
+
         for (int64_t i = key0; i < key0 + n; ++i) {
-            cells.prefetch(at(i + H2O_AHEAD < n_keys ? i + H2O_AHEAD : n_keys - 1));
+            cells.prefetch(at(std::min(i + H2O_AHEAD, last)));
             cells.read(at(i), out + (i - key0)*ld);
         }
     }
 
     void read_k(const h2o_attn_inputs & op, int64_t key0, int64_t n, float * out, int64_t ld) const {
-        read(of(op, op.k), key0, n, op.n_keys, out, ld);
+        read(op, of(op, op.k), key0, n, out, ld);
     }
 
     void read_v(const h2o_attn_inputs & op, int64_t key0, int64_t n, float * out, int64_t ld) const {
         if (!op.p.v_trans) {
-            read(of(op, op.v), key0, n, op.n_keys, out, ld);
+            read(op, of(op, op.v), key0, n, out, ld);
             return;
         }
         const char * src = (const char *) op.v->data + op.kv_head(ih)*op.v->nb[2] + ic*op.v->nb[3];

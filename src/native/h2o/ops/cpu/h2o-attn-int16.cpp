@@ -34,7 +34,6 @@ size_t h2o_attn_int16_work_size(const ggml_tensor *, int) {
 // Over neighbouring keys all threads pack the keys of a chunk, then each takes panels of queries. Over sets all threads round
 // the members of a KV head, each once for all sets that hold it, then each takes blocks of queries as a whole.
 
-static constexpr size_t  H2O_ALIGN = 64;
 static constexpr int64_t H2O_PIECE = 64; // keys
 
 // what the sums of a piece can hold: the weights of a query add up to 65000, and 32 more by rounding, and 65032*32767 is less

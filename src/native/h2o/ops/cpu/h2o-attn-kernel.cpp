@@ -24,8 +24,6 @@ static constexpr int H2O_TILE = 48; // rows; their logits over a chunk of 1024 k
 
 static_assert(H2O_TILE % H2O_GEMM_RM == 0, "a tile holds whole micro-tiles");
 
-static constexpr size_t H2O_ALIGN = 64; // a cache line: a vector that straddles two costs as much as two
-
 static int64_t h2o_pad(int64_t n) {
     return GGML_PAD(n, H2O_PANEL);
 }

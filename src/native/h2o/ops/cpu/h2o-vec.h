@@ -8,6 +8,9 @@
 #include "simd-mappings.h"
 #include "vec.h"
 
+// bytes of a cache line: a vector that straddles two costs as much as two
+static constexpr size_t H2O_ALIGN = 64;
+
 #if defined(__ARM_NEON) && defined(__aarch64__)
 #define H2O_HAS_SIMD
 

@@ -13,7 +13,7 @@
 // Two steps, each shared by all threads: ranges of keys of each part of tokens, then rows whose states over all ranges are
 // merged.
 
-static constexpr int64_t H2O_ALIGN = 16; // floats of a cache line
+static constexpr int64_t H2O_LINE = H2O_ALIGN/sizeof(float); // floats of a cache line
 
 // cells of a stream up to the last tile that any token of a part sees
 static int64_t h2o_decode_n_tiled(const h2o_decode_op & op) {
@@ -33,7 +33,7 @@ static int64_t h2o_decode_thread_size(const h2o_decode_op & op) {
     return GGML_PAD(
             op.has_few_rows              ? h2o_decode_few_work_size (op) :
             h2o_decode_amx_supported(op) ? h2o_decode_amx_work_size (op) :
-                                           h2o_decode_many_work_size(op), H2O_ALIGN);
+                                           h2o_decode_many_work_size(op), H2O_LINE);
 }
 
 // the output of one row of all KV heads' rows of a part
@@ -82,8 +82,8 @@ void h2o_forward_decode(const ggml_compute_params * params, ggml_tensor * dst) {
     const int64_t n_ranges = all.max_ranges();
     const int64_t n_heads  = all.has_few_rows ? 1 : all.n_head_kv; // pieces of a range
 
-    float * base = (float *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN*sizeof(float));
-    float * work = base + GGML_PAD(h2o_decode_states_size(all, dst->ne[3]), H2O_ALIGN) + params->ith*h2o_decode_thread_size(all);
+    float * base = (float *) GGML_PAD((uintptr_t) params->wdata, H2O_ALIGN);
+    float * work = base + GGML_PAD(h2o_decode_states_size(all, dst->ne[3]), H2O_LINE) + params->ith*h2o_decode_thread_size(all);
 
     int32_t n_kv[GGML_H2O_DECODE_MAX];
     for (int64_t i = 0; i < n_parts; ++i) {
@@ -127,5 +127,5 @@ size_t h2o_decode_work_size(const ggml_tensor * dst, int n_tasks) {
     if (op.p.n_heavy > 0) {
         return h2o_decode_sparse_work_size(dst, n_tasks);
     }
-    return (GGML_PAD(h2o_decode_states_size(op, dst->ne[3]), H2O_ALIGN) + n_tasks*h2o_decode_thread_size(op) + H2O_ALIGN)*sizeof(float);
+    return (GGML_PAD(h2o_decode_states_size(op, dst->ne[3]), H2O_LINE) + n_tasks*h2o_decode_thread_size(op) + H2O_LINE)*sizeof(float);
 }

@@ -54,7 +54,8 @@ struct h2o_amx_linear : h2o_linear_op {
     int64_t size_x()      const { return n_parts()*pad_slice*pad_in*sizeof(uint16_t); }
     int64_t size_panel()  const { return n_parts()*H2O_PANEL_OUT*H2O_PANEL_IN*sizeof(uint16_t); }
     int64_t size_rows()   const { return 16*H2O_PANEL_IN*sizeof(float); }
-    int64_t size_sums()   const { return pad_slice*n_panel*sizeof(float); }
+    // fewer threads than were planned have wider panels
+    int64_t size_sums()   const { return pad_slice*std::min(H2O_PANEL_OUT, GGML_PAD(n_out, H2O_AMX_COLS))*sizeof(float); }
     int64_t size_thread() const { return size_panel() + size_rows() + size_sums(); }
 };
 

@@ -3,11 +3,11 @@
 
 #pragma once
 
+#include "../h2o-vec.h"
+
 #include "ggml-impl.h"
 
 #include <cstdint>
-
-static constexpr size_t H2O_ALIGN = 64;
 
 static inline char * h2o_align(void * p) {
     return (char *) GGML_PAD((uintptr_t) p, H2O_ALIGN);
