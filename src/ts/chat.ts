@@ -11,7 +11,7 @@ import { abortable } from './native/abortable.js'
 import { native } from './native/binding.js'
 import type { NativeChat, NativeChatRequest, NativeModel, NativeReading } from './native/surface.js'
 import { namesOf, readOptions } from './read-options.js'
-import { boolean, oneOf } from './validate.js'
+import { boolean, isRecord, not, oneOf } from './validate.js'
 import { wellFormedJson } from './well-formed.js'
 
 export interface ChatMessage {
@@ -212,6 +212,7 @@ function requestOf(messages: readonly ChatMessage[], options: ChatOptions): Nati
   checkMessages(messages)
   const { template = '', grammar, jsonSchema, variables = {}, parallelToolCalls } = options
   if (typeof template !== 'string') throw invalidArgument('template is a text in Jinja')
+  if (!isRecord(variables)) throw invalidArgument(`variables is an object with names${not(variables)}`)
   if (grammar !== undefined && jsonSchema !== undefined) {
     throw invalidArgument('grammar and jsonSchema each say what may be said; give one of them')
   }

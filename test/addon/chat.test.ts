@@ -29,6 +29,11 @@ describe('formatChat', () => {
     expect(model.formatChat(user, { template, tools, variables: { mood: 'off' } })).toBe(
       'weather off <|endoftext|>',
     )
+    for (const variables of [new Map([['mood', 'off']]), ['mood'], 5, 'mood']) {
+      expect(() => model.formatChat(user, { template, variables: variables as never })).toThrow(
+        expect.objectContaining({ code: 'ERR_H2O_INVALID_ARGUMENT' }),
+      )
+    }
   })
 
   it('leaves out a BOS that the tokenizer adds', async () => {
@@ -102,10 +107,10 @@ describe('formatChat', () => {
       '{% set ns = namespace(x=1) %}{% for i in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}',
     ],
   ])('ends %s', (_, template) => {
-    const began = performance.now()
+    const began = process.cpuUsage()
     const call = () => model.formatChat(user, { template })
     expect(call).toThrow(expect.objectContaining({ code: 'ERR_H2O_CHAT_TEMPLATE' }))
-    expect(performance.now() - began).toBeLessThan(20_000)
+    expect(process.cpuUsage(began).user).toBeLessThan(20e6) // µs: what others on the machine take is not its own
   })
 
   it('counts nothing that a template of today does', () => {

@@ -59,6 +59,7 @@ describe('metadata that no model can have is named', () => {
     ],
     ['mpt', [f32('mpt.attention.layer_norm_epsilon', 'NaN')], 'mpt.attention.layer_norm_epsilon', /nan$/],
     ['jamba', [u32('jamba.ssm.inner_size', 64)], 'jamba.ssm.inner_size', '64'],
+    ['jamba', [u32('jamba.attention.head_count_kv', 2)], 'jamba.attention.head_count_kv', '2'],
     ['qwen35', [u32('qwen35.ssm.inner_size', 2 ** 32 - 2)], 'qwen35.ssm.inner_size', /e\+09$/],
     ['qwen35moe', [u32('qwen35moe.ssm.inner_size', 32)], 'qwen35moe.ssm.inner_size', '32'],
     ['qwen3next', [u32('qwen3next.ssm.inner_size', 2 ** 20)], 'qwen3next.ssm.inner_size', '1048576'],

@@ -1,9 +1,10 @@
 // `doctor` on the real addon: what works, what is served densely, and what is missing.
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { main } from '../../src/ts/cli/main.js'
 import { memoryIo } from './support/memory-io.js'
 import { type Fixtures, makeFixtures } from './support/models.js'
-import { spawnCli } from './support/spawn.js'
+import { root, spawnCli } from './support/spawn.js'
 
 let f: Fixtures
 beforeAll(async () => {
@@ -84,8 +85,11 @@ describe('doctor', () => {
     expect(err).toContain('there is no file /nowhere/model.gguf')
   })
 
-  it('tells what it knows before what failed: the binary', async () => {
-    const env = { H2O_LLAMA_BINARY: '/nowhere/h2o_llama.node' }
+  it.each([
+    '/nowhere/h2o_llama.node',
+    join(root, 'package.json'),
+  ])('tells what it knows before what failed: the binary %s', async (path) => {
+    const env = { H2O_LLAMA_BINARY: path }
     const { code, out, err } = await spawnCli(['doctor', '--json'], '', { env })
     expect(code).toBe(4)
     expect(JSON.parse(out)).toMatchObject({ node: process.version, binary: null, devices: [], trial: null })

@@ -106,6 +106,10 @@ describe('logprobs', () => {
     expect(tokens).toHaveLength(8)
     expect(top_logprobs?.map((top, i) => top[tokens[i] as string])).toEqual(token_logprobs)
     expect(text_offset?.[0]).toBe(0)
+    // the second of two characters is waited for, and stands where it stood
+    const waits = { ...body, stop: `${choice?.text.slice(0, 2)}\u0001` }
+    const [other] = (await s.openai.completions.create(waits)).choices
+    expect(other?.logprobs?.text_offset).toEqual(text_offset)
 
     const streamed: unknown[] = []
     for await (const { choices } of await s.openai.completions.create({ ...body, stream: true }))

@@ -39,7 +39,7 @@ export function binaryPath(): string {
 function load(): NativeBinding {
   const given = process.env.H2O_LLAMA_BINARY
   try {
-    return given ? requireHere(resolve(given)) : binary().load()
+    return given ? loadGiven(given) : binary().load()
   } catch (cause) {
     if (/failed to map segment|cannot allocate memory/i.test(String(cause)))
       throw new H2oError('ERR_H2O_CONTEXT_MEMORY', 'there is not enough memory for the native binary', {
@@ -57,6 +57,12 @@ function load(): NativeBinding {
       cause,
     })
   }
+}
+
+function loadGiven(given: string): NativeBinding {
+  const loaded = requireHere(resolve(given)) as NativeBinding
+  if (typeof loaded.NativeModel !== 'function') throw new Error('the file is no h2o_llama.node')
+  return loaded
 }
 
 function tried(given: string | undefined): string[] {

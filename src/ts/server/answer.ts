@@ -7,6 +7,7 @@ import type { GenerateOptions } from '../generate.js'
 import type { NativeSampling } from '../native/surface.js'
 import { checkSampling } from '../sampling.js'
 import type { GeneratedToken, GenerateSummary, PrefillProgress } from '../types.js'
+import { Utf8Stream } from '../utf8-stream.js'
 import { ApiError, ClientLeft, toApiError } from './api-error.js'
 import { Course } from './course.js'
 import { EventStream, emitted } from './event-stream.js'
@@ -195,6 +196,7 @@ class Job {
     const generation = taken.slot.generate(prompt.tokens, given)
     try {
       let ttftMs: number | undefined
+      const characters = new Utf8Stream() // stop strings hold text back, but not where a token stands
       let offset = 0
       for (;;) {
         const next = await generation.next()
@@ -208,7 +210,7 @@ class Job {
         const token: GeneratedToken = next.value
         course.generated()
         const likely = likelyToken(token, offset)
-        offset += token.text.length
+        offset += characters.push(token.bytes ?? new Uint8Array()).length
         await onToken(token.text, likely ? [likely] : [], course.predicted)
       }
     } catch (error) {

@@ -163,7 +163,6 @@ void context_open_job::run() {
     state->threads.start(std::max(options.n_threads, options.n_threads_batch));
 
     rope_apply(options.rope, params);
-    state->fingerprint = rope_fingerprint(options.rope, state->fingerprint);
 
     params.abort_callback      = context_state::on_node;
     params.abort_callback_data = state.get();
@@ -177,6 +176,8 @@ void context_open_job::run() {
             memory ? "there is not enough memory for the context" : "llama.cpp cannot make the context",
             {{"log", log.text()}});
     }
+
+    state->fingerprint = rope_fingerprint(options.rope, state->model.get(), llama_n_ctx_seq(state->ctx), state->fingerprint);
 
     state->threads.attach(state->ctx);
     state->adapters.apply(state->ctx);

@@ -1,9 +1,18 @@
 #include "rope.h"
 
+#include "model/model-load.h"
 #include "runtime/hash.h"
 #include "runtime/values.h"
 
 #include "llama.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+// of llama-model.h, which has it for tests
+const std::vector<std::pair<std::string, ggml_tensor *>> & llama_internal_get_tensor_map(const llama_model * model);
 
 namespace addon {
 
@@ -39,11 +48,25 @@ void rope_apply(const rope_options & rope, llama_context_params & params) {
     params.yarn_orig_ctx     = rope.yarn_orig_ctx;
 }
 
-uint64_t rope_fingerprint(const rope_options & rope, uint64_t fingerprint) {
+// LongRoPE has factors of its own for contexts that are longer than that of the first training
+static bool has_long_factors(const llama_model * model, uint32_t n_ctx_seq) {
+    const auto & tensors = llama_internal_get_tensor_map(model);
+
+    const bool has_any = std::any_of(tensors.begin(), tensors.end(), [](const auto & it) {
+        return it.first.find("rope_factors_long") != std::string::npos;
+    });
+    const std::string n_ctx_orig = model_arch_meta(model, "rope.scaling.original_context_length");
+
+    return has_any && n_ctx_seq > (n_ctx_orig.empty() ? (uint32_t) llama_model_n_ctx_train(model) : std::stoul(n_ctx_orig));
+}
+
+uint64_t rope_fingerprint(const rope_options & rope, const llama_model * model, uint32_t n_ctx_seq, uint64_t fingerprint) {
     static const rope_options as_the_model_says;
 
-    return memcmp(&rope, &as_the_model_says, sizeof(rope)) == 0 ? fingerprint
-                                                                : hash_bytes(&rope, sizeof(rope), fingerprint);
+    if (memcmp(&rope, &as_the_model_says, sizeof(rope)) != 0) {
+        fingerprint = hash_bytes(&rope, sizeof(rope), fingerprint);
+    }
+    return has_long_factors(model, n_ctx_seq) ? hash_bytes("long", 4, fingerprint) : fingerprint;
 }
 
 } // namespace addon

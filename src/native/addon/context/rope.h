@@ -7,6 +7,7 @@
 #include <cstdint>
 
 struct llama_context_params;
+struct llama_model;
 
 namespace addon {
 
@@ -26,7 +27,7 @@ rope_options rope_options_from_js(const Napi::Object & object);
 
 void rope_apply(const rope_options & rope, llama_context_params & params);
 
-// of a model read with these options: keys of one are no keys of the other
-uint64_t rope_fingerprint(const rope_options & rope, uint64_t fingerprint);
+// of a model read with these options in so long a context: keys of one are no keys of the other
+uint64_t rope_fingerprint(const rope_options & rope, const llama_model * model, uint32_t n_ctx_seq, uint64_t fingerprint);
 
 } // namespace addon

@@ -31,6 +31,18 @@ static constexpr double rwkv7_step = 64;
 
 static const char * const rwkv7[] = { "rwkv7", "arwkv7" };
 
+// layers without KV heads are recurrent; a graph has an input for them, which must be used
+static const char * const hybrids[] = { "jamba", "granitehybrid" };
+
+static bool has_recurrent_layer(const model_facts & facts) {
+    for (size_t il = 0; il < (size_t) facts.number("block_count", 0); ++il) {
+        if (facts.number_at("attention.head_count_kv", il, 1) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 std::optional<model_finding> check_recurrent(const model_facts & facts) {
     for (const product & p : products) {
         if (facts.arch != p.arch) {
@@ -43,6 +55,10 @@ std::optional<model_finding> check_recurrent(const model_facts & facts) {
             return facts.finding(p.key, "must be " + facts.key_of(p.factor) + " times " +
                 (p.other ? facts.key_of(p.other) : "2") + ", which is " + number_text(factor * other));
         }
+    }
+
+    if (is_among(hybrids, facts.arch) && !has_recurrent_layer(facts)) {
+        return facts.finding("attention.head_count_kv", "must be 0 in some layer: this architecture has recurrent ones");
     }
 
     const double width = facts.number("embedding_length");

@@ -1,5 +1,6 @@
 #include "fingerprint.h"
 
+#include "model-check/gguf-head.h"
 #include "model-files.h"
 #include "model-load.h"
 #include "runtime/failure.h"
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <vector>
 
 namespace addon {
@@ -15,6 +17,15 @@ namespace addon {
 static constexpr uint64_t n_pieces    = 512;
 static constexpr uint64_t size_pieces = 32 * 1024; // of each
 
+// tensors of so many bytes are read as a whole, of others the beginning
+static constexpr uint64_t size_small = 64 * 1024;
+static constexpr uint64_t size_begin = 4 * 1024;
+
+static uint64_t bytes_of(const gguf_tensor_shape & tensor) {
+    return ggml_row_size((ggml_type) tensor.type, (int64_t) tensor.ne[0])*tensor.ne[1]*tensor.ne[2]*tensor.ne[3];
+}
+
+// of a file that llama.cpp has loaded
 static uint64_t hash_file(const std::string & path, uint64_t n, uint64_t hash) {
     std::ifstream file(std::filesystem::u8path(path), std::ios::binary | std::ios::ate);
 
@@ -23,12 +34,26 @@ static uint64_t hash_file(const std::string & path, uint64_t n, uint64_t hash) {
 
     hash = hash_bytes(&size, sizeof(size), hash);
 
-    std::vector<char> piece(size_pieces);
-    for (uint64_t offset = 0; file && offset < size; offset += step) {
-        const uint64_t n_bytes = std::min(size_pieces, size - offset);
+    std::vector<char> piece(std::max(size_pieces, size_small));
+
+    const auto add = [&](uint64_t offset, uint64_t n_bytes) {
+        if (!file || offset >= size) {
+            return;
+        }
+        n_bytes = std::min(n_bytes, size - offset);
         file.seekg((std::streamoff) offset);
         file.read(piece.data(), (std::streamsize) n_bytes);
         hash = hash_bytes(piece.data(), n_bytes, hash);
+    };
+    for (uint64_t offset = 0; offset < size; offset += step) {
+        add(offset, size_pieces);
+    }
+    // pieces alone miss a change of norms and biases
+    if (const std::optional<gguf_head> head = gguf_head_read(path)) {
+        for (const auto & [name, tensor] : head->tensors) {
+            const uint64_t n_bytes = bytes_of(tensor);
+            add(head->data_offset + tensor.offset, n_bytes <= size_small ? n_bytes : size_begin);
+        }
     }
 
     if (!file) {
