@@ -19,6 +19,17 @@
 
 namespace addon {
 
+double gguf_tensor_shape::n_bytes() const {
+    if (type < 0 || type >= GGML_TYPE_COUNT || ggml_blck_size((ggml_type) type) == 0) {
+        return 0;
+    }
+    double size = (double) ggml_type_size((ggml_type) type) / ggml_blck_size((ggml_type) type);
+    for (const uint64_t n : ne) {
+        size *= (double) n;
+    }
+    return size;
+}
+
 static size_t type_size(int32_t type) {
     switch (type) {
         case GGUF_TYPE_UINT8:  case GGUF_TYPE_INT8:  case GGUF_TYPE_BOOL:    return 1;

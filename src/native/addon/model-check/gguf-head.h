@@ -33,6 +33,9 @@ struct gguf_tensor_shape {
     uint64_t ne[4] = { 1, 1, 1, 1 };
     int32_t  type   = 0; // ggml_type
     uint64_t offset = 0; // of its data, from data_offset
+
+    // 0 for a type that is none, which llama.cpp refuses
+    double n_bytes() const;
 };
 
 using tensor_shapes = std::map<std::string, gguf_tensor_shape, std::less<>>;

@@ -36,23 +36,11 @@ std::optional<model_finding> check_weight_types(const model_facts & facts) {
     return std::nullopt;
 }
 
-// of a type that is none it has none; llama.cpp refuses it
-static double size_of(const gguf_tensor_shape & shape) {
-    if (shape.type < 0 || shape.type >= GGML_TYPE_COUNT || ggml_blck_size((ggml_type) shape.type) == 0) {
-        return 0;
-    }
-    double size = (double) ggml_type_size((ggml_type) shape.type) / ggml_blck_size((ggml_type) shape.type);
-    for (const uint64_t n : shape.ne) {
-        size *= (double) n;
-    }
-    return size;
-}
-
 std::optional<model_finding> check_extents(const model_facts & facts) {
     const double n_bytes = (double) facts.head.n_bytes;
 
     for (const auto & [name, shape] : facts.head.tensors) {
-        const double end = (double) facts.head.data_offset + (double) shape.offset + size_of(shape);
+        const double end = (double) facts.head.data_offset + (double) shape.offset + shape.n_bytes();
         if (end > n_bytes) {
             return model_finding{ name, "missing in part", "would end at byte " + std::to_string((uint64_t) end) +
                 " of a file of " + std::to_string(facts.head.n_bytes) + ", which is incomplete" };

@@ -21,11 +21,6 @@ static constexpr uint64_t size_pieces = 32 * 1024; // of each
 static constexpr uint64_t size_small = 64 * 1024;
 static constexpr uint64_t size_begin = 4 * 1024;
 
-static uint64_t bytes_of(const gguf_tensor_shape & tensor) {
-    return ggml_row_size((ggml_type) tensor.type, (int64_t) tensor.ne[0])*tensor.ne[1]*tensor.ne[2]*tensor.ne[3];
-}
-
-// of a file that llama.cpp has loaded
 static uint64_t hash_file(const std::string & path, uint64_t n, uint64_t hash) {
     std::ifstream file(std::filesystem::u8path(path), std::ios::binary | std::ios::ate);
 
@@ -51,8 +46,8 @@ static uint64_t hash_file(const std::string & path, uint64_t n, uint64_t hash) {
     // pieces alone miss a change of norms and biases
     if (const std::optional<gguf_head> head = gguf_head_read(path)) {
         for (const auto & [name, tensor] : head->tensors) {
-            const uint64_t n_bytes = bytes_of(tensor);
-            add(head->data_offset + tensor.offset, n_bytes <= size_small ? n_bytes : size_begin);
+            const double n_bytes = tensor.n_bytes();
+            add(head->data_offset + tensor.offset, n_bytes <= size_small ? (uint64_t) n_bytes : size_begin);
         }
     }
 
