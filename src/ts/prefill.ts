@@ -18,7 +18,10 @@ export type Prompt = string | ArrayLike<number>
 export type OwnPrompt = string | Int32Array
 
 export function ownPrompt(prompt: Prompt, nVocab: number): OwnPrompt {
-  const own = typeof prompt === 'string' ? prompt : tokenIds(prompt, nVocab)
+  const own =
+    typeof prompt === 'string'
+      ? prompt
+      : tokenIds(prompt, nVocab, 'a prompt is a text or a list of token ids')
   if (own.length === 0) throw emptyPrompt()
   return own
 }

@@ -39,7 +39,7 @@ export class TokenLoop<Token, Summary> implements AsyncGenerator<Token, Summary,
   #held: object
   #tokens: AsyncGenerator<Token, Summary, void>
   #round: Round | undefined
-  #summary: { value: Summary } | undefined
+  #summary: Summary | undefined
 
   /** @param held what `tokens` holds between two of them */
   constructor(held: object, tokens: AsyncGenerator<Token, Summary, void>) {
@@ -55,19 +55,18 @@ export class TokenLoop<Token, Summary> implements AsyncGenerator<Token, Summary,
 
   /** Takes the tokens that are left. Throws ERR_H2O_INTERRUPTED where the loop was left, or failed. */
   async result(): Promise<Summary> {
-    while (!this.#summary) {
+    while (this.#summary === undefined) {
       const { done } = await this.#next()
-      if (done && !this.#summary)
+      if (done && this.#summary === undefined)
         throw new H2oError('ERR_H2O_INTERRUPTED', 'the generation was left before its end')
     }
-    return this.#summary.value
+    return this.#summary
   }
 
   async #next(): Promise<IteratorResult<Token, Summary>> {
     this.#leave()
     const result = await this.#tokens.next()
-    // behind the end a generator says undefined
-    if (result.done && result.value !== undefined) this.#summary = { value: result.value }
+    if (result.done) this.#summary ??= result.value // behind its end a generator says undefined
     return result
   }
 

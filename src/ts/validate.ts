@@ -79,16 +79,18 @@ function isSignal(value: unknown): boolean {
 }
 
 /** A copy of token ids, each of them in the vocabulary. */
-export function tokenIds(tokens: ArrayLike<number>, nVocab: number): Int32Array {
+export function tokenIds(
+  tokens: ArrayLike<number>,
+  nVocab: number,
+  form = 'tokens are a list of token ids',
+): Int32Array {
   if (
     tokens === null ||
     typeof tokens !== 'object' ||
     !Number.isInteger(tokens.length) ||
     tokens.length < 0
   ) {
-    throw invalidArgument(`a prompt is a text or a list of token ids${not(tokens)}`, {
-      tokens: typeof tokens,
-    })
+    throw invalidArgument(`${form}${not(tokens)}`, { tokens: typeof tokens })
   }
   const ids = allocateIds(tokens.length)
   for (let i = 0; i < ids.length; i++) {
