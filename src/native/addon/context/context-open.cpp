@@ -109,7 +109,8 @@ void context_open_job::check_cache_types(ggml_type type_k, ggml_type type_v) con
     for (const auto & side : sides) {
         if (side.size % ggml_blck_size(side.type) != 0) {
             throw failure("ERR_H2O_INVALID_ARGUMENT",
-                std::string(side.name) + ": the block size of the cache type does not divide the head size",
+                std::string(side.name) + ": blocks of " + std::to_string(ggml_blck_size(side.type)) + " values (" +
+                    ggml_type_name(side.type) + ") do not divide heads of " + std::to_string(side.size),
                 {{"type", ggml_type_name(side.type)}, {"blockSize", (double) ggml_blck_size(side.type)},
                  {"headSize", (double) side.size}});
         }
