@@ -29,7 +29,7 @@ it.each([
   ['lora', 150],
   ['state', 150],
   ['api', 60],
-  ['grammar', 400],
+  ['grammar', 60], // each may spend the whole budget of a grammar: some ten seconds
   ['chat', 400],
   ['template', 60],
   ['windows', 40],
