@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { argmax } from '../../src/ts/cli/statistics.js'
 import { H2oError } from '../../src/ts/index.js'
-import { argmax, collect, someTokens, tinyContext, tinyModel } from './support.js'
+import { collect, someTokens, tinyContext, tinyModel } from './support.js'
 
 const prompt = 'Once upon a time there was a little girl.'
 

@@ -3,8 +3,9 @@
  */
 
 import { describe, expect, it } from 'vitest'
+import { argmax } from '../../src/ts/cli/statistics.js'
 import type { Context, GenerateOptions } from '../../src/ts/index.js'
-import { argmax, collect, someTokens, tinyContext } from './support.js'
+import { collect, someTokens, tinyContext } from './support.js'
 
 const prompt = someTokens(90)
 const nPredict = 24

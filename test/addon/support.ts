@@ -83,10 +83,6 @@ export async function collect(
   }
 }
 
-export function argmax(logits: Float32Array): number {
-  return logits.reduce((best, value, i) => (value > (logits[best] as number) ? i : best), 0)
-}
-
 interface Ended {
   code: number | null
   signal: string | null
