@@ -22,7 +22,8 @@ export function readOptions<T extends object>(
 ): T {
   if (given === undefined) return {} as T
   if (!isRecord(given)) {
-    throw invalidArgument(`${what} takes an object of options`, { [what]: given })
+    const hint = (given as unknown) instanceof Promise ? ', not a promise: await it' : ''
+    throw invalidArgument(`${what} takes an object of options${hint}`, { [what]: given })
   }
   for (const name of Object.keys(given)) {
     if (!(names as readonly string[]).includes(name)) throw unknownOption(what, name, names)

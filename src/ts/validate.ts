@@ -11,9 +11,9 @@ export function not(value: unknown): string {
   return `, not ${isObject ? `of type ${typeof value}` : inspect(value, { maxStringLength: 80 })}`
 }
 
-/** An object with names. A list, a Map or another collection is none: what it holds would not be seen. */
+/** An object with names. A list, a Map, a URL, a promise is none: what it holds would not be seen. */
 export function isRecord(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !(Symbol.iterator in value)
+  return Object.prototype.toString.call(value) === '[object Object]'
 }
 
 /** An integer option within bounds, or its default when it was not given. */
