@@ -13,7 +13,8 @@ export function not(value: unknown): string {
 
 /** An object with names. A list, a Map, a URL, a promise is none: what it holds would not be seen. */
 export function isRecord(value: unknown): value is object {
-  return Object.prototype.toString.call(value) === '[object Object]'
+  if (typeof value !== 'object' || value === null) return false
+  return !(Symbol.iterator in value || value instanceof URL || value instanceof Promise)
 }
 
 /** An integer option within bounds, or its default when it was not given. */

@@ -3,6 +3,7 @@ import {
   type ContextOptions,
   createContext,
   type GenerateOptions,
+  type H2oOptions,
   type H2oWarning,
   loadModel,
 } from '../../src/ts/index.js'
@@ -62,6 +63,12 @@ it('undefined is what is not given, to the compiler too', async () => {
   await ctx.dispose()
 })
 
+it('options may be what a module exports', async () => {
+  const source: string = 'data:text/javascript,export const local = 64'
+  const h2o: H2oOptions = await import(source)
+  expect(checkContextOptions({ model, h2o })).toEqual(checkContextOptions({ model, h2o: { local: 64 } }))
+})
+
 describe('context options that make no sense', () => {
   it.each<[string, Record<string, unknown>]>([
     ['nCtx below 0', { nCtx: -1 }],
@@ -99,6 +106,7 @@ describe('context options that make no sense', () => {
     ['an unknown name for the model', { model: { path: 'x', gpuLayers: 1 } }],
     ['h2o a list', { h2o: [] }],
     ['h2o a Map', { h2o: new Map([['heavy', 4]]) }],
+    ['h2o a collection', { h2o: { heavy: 4, *[Symbol.iterator]() {} } }],
     ['h2o a URL', { h2o: new URL('file:///h2o') }],
     ['h2o a promise', { h2o: Promise.resolve({}) }],
     ['model a promise', { model: Promise.resolve('model.gguf') }],
