@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Builds the addon with RPC and ggml-rpc-server into build-rpc, for test/addon/rpc.test.ts. `npm test` does it behind
-// the build without, so that all but llama's unity files is in ccache: half a minute of two cores, a quarter the next
-// time.
+// Builds the addon with RPC and ggml-rpc-server into build-rpc, for test/addon/model/rpc.test.ts. `npm test` does it
+// behind the build without, so that all but llama's unity files is in ccache: half a minute of two cores, a quarter the
+// next time.
 
 import { join } from 'node:path'
 import { main } from './lib/fail.mjs'

@@ -5,7 +5,7 @@ import { afterAll, expect, it } from 'vitest'
 import type { RunFlags } from '../../src/ts/cli/flags/options.js'
 import { conversationOf } from '../../src/ts/cli/run/conversation.js'
 import { loadModel } from '../../src/ts/index.js'
-import { scratch, tinyModel } from '../addon/support.js'
+import { scratch, tinyModel } from '../ts/support.js'
 
 const own = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>'
 const other = 'other:{{ messages[-1].content }}'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { demoText } from '../../src/ts/model-maker/index.js'
-import { runNode } from '../addon/support.js'
+import { runNode } from '../ts/support.js'
 import { type Fixtures, makeFixtures } from './support/models.js'
 import { root, spawnCli, start } from './support/spawn.js'
 

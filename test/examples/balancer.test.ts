@@ -6,9 +6,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { tinyModel } from '../addon/support.js'
 import { start } from '../cli/support/spawn.js'
 import { someText, until } from '../server/support.js'
+import { tinyModel } from '../ts/support.js'
 import { freePort } from './redis.js'
 
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` }

@@ -9,8 +9,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { cancelJob } from '../../examples/bullmq/cancel.mjs'
 import { makeWorker } from '../../examples/bullmq/worker.mjs'
 import type { Context } from '../../src/ts/index.js'
-import { collect, runNode, scratch, tinyContext, tinyModel } from '../addon/support.js'
 import { someText, until } from '../server/support.js'
+import { collect, runNode, scratch, tinyContext, tinyModel } from '../ts/support.js'
 import { hasRedis, startRedis, type TestRedis } from './redis.js'
 
 const long = someText(7000, 3)

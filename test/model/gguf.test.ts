@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { encode, type TensorType } from '../../src/ts/model-maker/index.js'
-import { scratch } from '../addon/support.js'
 import { readGguf } from '../model-maker/read-gguf.js'
+import { scratch } from '../ts/support.js'
 import { ggufPython, pythonWithGguf } from './python.js'
 
 const code = `

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { loadModel } from '../../src/ts/index.js'
 import type { GgufValue } from '../../src/ts/model-maker/index.js'
-import { tinyModel } from '../addon/support.js'
+import { tinyModel } from '../ts/support.js'
 import { plainPython, python } from './python.js'
 
 const hard = `don't  stop--now

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { modelNamed, whereIs } from '../../scripts/lib/models.mjs'
 import { type Context, createContext, loadModel, type Model } from '../../src/ts/index.js'
-import { collect } from '../addon/support.js'
 import { root } from '../cli/support/spawn.js'
+import { collect } from '../ts/support.js'
 
 const entry = modelNamed('smollm2-135m')
 const path: string | undefined = whereIs(entry)

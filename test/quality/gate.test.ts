@@ -9,9 +9,9 @@ import { Tally } from '../../bench/quality/tally.mjs'
 import { askAll } from '../../bench/quality/tasks.mjs'
 import { main as cli } from '../../src/ts/cli/main.js'
 import * as api from '../../src/ts/index.js'
-import { scratch } from '../addon/support.js'
 import { memoryIo } from '../cli/support/memory-io.js'
 import { plainPython } from '../model/python.js'
+import { scratch } from '../ts/support.js'
 
 const file = fileURLToPath(new URL('../../model/recall-q8_0.gguf', import.meta.url))
 const LENGTH = 4096

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { contextOptions, Reader } from '../../bench/quality/reader.mjs'
 import { type Context, createContext } from '../../src/ts/index.js'
-import { tinyModel } from '../addon/support.js'
+import { tinyModel } from '../ts/support.js'
 
 const ids = Array.from({ length: 300 }, (_, i) => 1 + ((i * 37) % 90))
 const questions = [

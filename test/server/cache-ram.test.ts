@@ -9,7 +9,7 @@ import { SlotPool, slotsOf } from '../../src/ts/server/pool.js'
 import type { ServedPrompt } from '../../src/ts/server/prompt.js'
 import { Recall } from '../../src/ts/server/recall.js'
 import { StateCache } from '../../src/ts/server/state-cache.js'
-import { someTokens, tinyContext, tinyModel } from '../addon/support.js'
+import { someTokens, tinyContext, tinyModel } from '../ts/support.js'
 import { someText, startServer, type TestServer, type TestServerOptions, until } from './support.js'
 
 const user = (content: string) => ({ role: 'user' as const, content })

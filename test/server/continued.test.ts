@@ -1,7 +1,7 @@
 /** A last message of the assistant is continued, as llama.cpp's server does. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { toolTemplate } from '../addon/tool-template.js'
+import { toolTemplate } from '../addon/text/tool-template.js'
 import { startServer, type TestServer } from './support.js'
 
 let s: TestServer

@@ -2,7 +2,7 @@
 
 import type OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { weather } from '../addon/tool-template.js'
+import { weather } from '../addon/text/tool-template.js'
 import { startServer, type TestServer } from './support.js'
 
 const template =

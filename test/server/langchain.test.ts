@@ -3,7 +3,7 @@
 import { HumanMessage, ToolMessage } from '@langchain/core/messages'
 import { ChatOpenAI, type ChatOpenAIFields } from '@langchain/openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { marks, toolTemplate, weather } from '../addon/tool-template.js'
+import { marks, toolTemplate, weather } from '../addon/text/tool-template.js'
 import { someText, startServer, type TestServer, until } from './support.js'
 
 let s: TestServer

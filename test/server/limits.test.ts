@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { tinyModel } from '../addon/support.js'
+import { tinyModel } from '../ts/support.js'
 import { someText, startServer, type TestServer, type TestServerOptions, until } from './support.js'
 
 const long = someText(7000, 3)

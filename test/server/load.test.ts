@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { runNode, tinyModel } from '../addon/support.js'
+import { runNode, tinyModel } from '../ts/support.js'
 
 const script = fileURLToPath(new URL('../../bench/serve/load.mjs', import.meta.url))
 

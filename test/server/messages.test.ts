@@ -2,7 +2,7 @@
 
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { marks, toolTemplate, weather } from '../addon/tool-template.js'
+import { marks, toolTemplate, weather } from '../addon/text/tool-template.js'
 import { someText, startServer, type TestServer, until } from './support.js'
 
 const clientOf = ({ url }: TestServer, apiKey = 'none') =>

@@ -1,7 +1,7 @@
 /** `return_progress`: what a client sees of a prompt that is being read. */
 
 import { expect, it } from 'vitest'
-import { tinyModel } from '../addon/support.js'
+import { tinyModel } from '../ts/support.js'
 import { chatting, someText, startServer, type TestServer } from './support.js'
 
 interface Piece {

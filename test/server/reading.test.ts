@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import type { Chat, ChatAnswer, Context, MessageDelta } from '../../src/ts/index.js'
 import { readingOf } from '../../src/ts/server/reading.js'
 import type { GenerateSummary } from '../../src/ts/types.js'
-import { toolContext, weather } from '../addon/tool-template.js'
+import { toolContext, weather } from '../addon/text/tool-template.js'
 
 let context: Context
 beforeAll(async () => {

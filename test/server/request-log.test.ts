@@ -2,7 +2,7 @@
 
 import { get } from 'node:http'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { tinyModel } from '../addon/support.js'
+import { tinyModel } from '../ts/support.js'
 import { someText, startServer, type TestServer, until } from './support.js'
 
 let s: TestServer

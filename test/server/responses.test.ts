@@ -2,7 +2,7 @@
 
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { marks, toolTemplate, weather } from '../addon/tool-template.js'
+import { marks, toolTemplate, weather } from '../addon/text/tool-template.js'
 import { someText, startServer, type TestServer } from './support.js'
 
 let s: TestServer

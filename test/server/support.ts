@@ -8,7 +8,7 @@ import type { RequestBody } from '../../src/ts/server/fields.js'
 import { optionsOf } from '../../src/ts/server/fields.js'
 import { chatPrompt, promptOptions, textPrompt } from '../../src/ts/server/prompt.js'
 import { makeServer, type Server, type ServerOptions } from '../../src/ts/server/server.js'
-import { collect, tinyContext, tinyModel } from '../addon/support.js'
+import { collect, tinyContext, tinyModel } from '../ts/support.js'
 
 const template =
   "{%- for m in messages %}{{ '[' + m.role + ']' + m.content + '\n' }}{%- endfor %}{%- for t in tools or [] %}{{ t.function.name }}{%- endfor %}{%- if add_generation_prompt %}{{ '[assistant]' }}{%- endif %}"

@@ -4,7 +4,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import type OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { marks, toolTemplate, weather } from '../addon/tool-template.js'
+import { marks, toolTemplate, weather } from '../addon/text/tool-template.js'
 import { startServer, type TestServer } from './support.js'
 
 let s: TestServer

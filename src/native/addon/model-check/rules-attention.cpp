@@ -4,7 +4,7 @@
 
 namespace addon {
 
-// test/addon/upstream-lists.test.ts reads both lists from the sources of llama.cpp
+// test/addon/model-check/upstream-lists.test.ts reads both lists from the sources of llama.cpp
 
 // the graphs of these assert that K and V have heads of one size
 static const char * const equal_heads[] = {
