@@ -39,20 +39,20 @@ const readCpuInfo = () => (existsSync('/proc/cpuinfo') ? readFileSync('/proc/cpu
 
 /** Exact and sparse decoding. */
 const DECODING = [
-  ['test-h2o-decode-op', ['20'], [AMX, INTEGERS]],
-  ['test-h2o-sparse-decode-op', ['1'], [F32]],
+  ['decode-op', ['20'], [AMX, INTEGERS]],
+  ['sparse-decode-op', ['1'], [F32]],
 ]
 
 /**
- * Test, its arguments, and the kernels that its ops have. The first argument is how many random cases: sanitized code is
+ * Suite, its arguments, and the kernels that its ops have. The first argument is how many random cases: sanitized code is
  * ten times slower. Numbers of rows have kernels of their own, which the address sanitizer sees all of, and races need not.
  */
 const testsOf = (build) => [
-  ['test-h2o-fused-attn', ['40'], [AMX, INTEGERS, F32]],
-  ['test-h2o-query-op', ['20'], [AMX, INTEGERS, F32]],
-  ['test-h2o-linear-op', ['1', build === 'address' ? '1' : '5'], [AMX, build === 'avx512' ? INTEGERS : F32]],
-  ['test-h2o-experts-op', ['1'], [AMX]],
-  ['test-h2o-select-op', ['500'], [F32]],
+  ['fused-attn', ['40'], [AMX, INTEGERS, F32]],
+  ['query-op', ['20'], [AMX, INTEGERS, F32]],
+  ['linear-op', ['1', build === 'address' ? '1' : '5'], [AMX, build === 'avx512' ? INTEGERS : F32]],
+  ['experts-op', ['1'], [AMX]],
+  ['select-op', ['500'], [F32]],
   ...(build === 'thread' ? [] : DECODING),
 ]
 
@@ -93,9 +93,9 @@ await main(async () => {
     await build.run('cmake', ['-S', paths.root, '-B', out, ...generator(out), ...cached], { env })
     await build.run('cmake', ['--build', out, '--parallel', jobs(), '--target', 'h2o-op-tests'], { env })
     build.done()
-    for (const [test, args, kernels] of testsOf(name)) {
+    for (const [suite, args, kernels] of testsOf(name)) {
       for (const kernel of different(kernels, name))
-        run(join(out, 'test/native', test), args, { env: kernel })
+        run(join(out, 'test/native/h2o-op-tests'), [suite, ...args], { env: kernel })
     }
     console.log(`op tests (${name}): clean`)
   }

@@ -3,6 +3,7 @@
 
 #include "h2o-batch-parts.h"
 #include "test-context.h"
+#include "suite.h"
 #include "testing.h"
 
 #include <algorithm>
@@ -14,6 +15,8 @@ static constexpr llama_seq_id SEQ_ROWS = 3; // it decodes
 
 typedef std::vector<int> sizes;
 
+namespace {
+
 struct slot {
     llama_seq_id             seq_id;
     std::vector<llama_token> prompt;
@@ -24,6 +27,8 @@ struct slot {
 
     bool is_done() const { return n_read == (int) prompt.size(); }
 };
+
+} // namespace
 
 static h2o_params with_tail(int n_tail) {
     h2o_params res = h2o_default_params();
@@ -152,7 +157,7 @@ static void test_off(const tiny_model & model, const test_context_params & param
     }
 }
 
-int main() {
+static void test_all() {
     for (const std::string arch : { "llama", "gemma3", "lfm2" }) {
         tiny_model_params shape;
         shape.arch    = arch;
@@ -172,6 +177,8 @@ int main() {
             test_off  (model, params);
         }
     }
-    printf("batch parts: prompts are read in whole chunks of their own\n");
-    return 0;
 }
+
+static const suite cases("batch-parts", [](suite & s) {
+    s.add("all", test_all);
+});

@@ -1,6 +1,7 @@
 // GGML_OP_H2O, DECODE: random shapes, cache types, layouts, masks, sinks and caps against a plain loop in double over what
-// the cache holds, and the same bits for 1 to 8 threads, alone and beside other streams. With an argument: so many random cases.
+// the cache holds, and the same bits for 1 to 8 threads, alone and beside other streams.
 
+#include "suite.h"
 #include "testing.h"
 
 #include "ops/ggml-h2o.h"
@@ -9,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+
+namespace {
 
 // of one stream
 struct problem {
@@ -38,6 +41,8 @@ struct problem {
 
     int n_head() const { return n_head_kv*n_group; }
 };
+
+} // namespace
 
 // what each token sees: the first cells (as it decodes), cells of a ring, all but a few holes, or nothing
 static std::vector<float> random_mask(test_random & rnd, const problem & p) {
@@ -270,7 +275,9 @@ static void test_streams(test_random & rnd, const problem & p, int n_threads) {
 }
 
 // also beside one that is so long that its ranges are larger
-static void test_long_neighbour(test_random & rnd) {
+static void test_long_neighbour() {
+    test_random rnd;
+
     problem p = {};
     p.d_k  = p.d_v = 32;
     p.n_head_kv    = 4;
@@ -296,18 +303,20 @@ static void test_long_neighbour(test_random & rnd) {
     CHECK(has_same_bits(run({ longer, shorter }, 2)[1], run({ p }, 1)[0]));
 }
 
-int main(int argc, char ** argv) {
+// argument: how many
+static void test_random_cases() {
     test_random rnd;
 
-    const int n_cases = argc > 1 ? atoi(argv[1]) : 200;
+    const int n_cases = test_argument(0, 200);
     for (int i = 0; i < n_cases; ++i) {
         const problem p = random_problem(rnd);
 
         test_problem(p, 2 + i % 7);
         test_streams(rnd, p, 1 + i % 3);
     }
-    test_long_neighbour(rnd);
-
-    printf("H2O decode op: checks passed\n");
-    return 0;
 }
+
+static const suite cases("decode-op", [](suite & s) {
+    s.add("random cases",     test_random_cases);
+    s.add("a long neighbour", test_long_neighbour);
+});

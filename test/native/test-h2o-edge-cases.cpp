@@ -3,6 +3,7 @@
 // calls that H2O does not serve.
 
 #include "test-context.h"
+#include "suite.h"
 #include "testing.h"
 
 #include <algorithm>
@@ -269,7 +270,7 @@ static void test_refused_schedule(const tiny_model & model) {
     }
 }
 
-int main() {
+static void test_all() {
     const tiny_model model;
 
     test_refused_schedule(model);
@@ -292,7 +293,8 @@ int main() {
         test_abort(model, params);
         test_refused_calls(model, params);
     }
-
-    printf("H2O edge cases passed\n");
-    return 0;
 }
+
+static const suite cases("edge-cases", [](suite & s) {
+    s.add("all", test_all);
+});

@@ -2,6 +2,7 @@
 // attention of the same context, and that truncating, restoring and aborting between calls change nothing.
 
 #include "test-context.h"
+#include "suite.h"
 #include "testing.h"
 
 #include <climits>
@@ -154,7 +155,7 @@ static void test_fuzz(const tiny_model & model, int seed) {
     CHECK(straight.logits() == ctx.logits());
 }
 
-int main() {
+static void test_all() {
     const tiny_model model;
 
     test_calls(model);
@@ -183,7 +184,8 @@ int main() {
         mparams.n_embd = 128;
         test_types(tiny_model(mparams));
     }
-
-    printf("H2O exact decoding passed\n");
-    return 0;
 }
+
+static const suite cases("exact", [](suite & s) {
+    s.add("all", test_all);
+});

@@ -3,9 +3,12 @@
 // same bits with any number of threads. With too few rows for an expert, or without the mark, they are ggml's.
 
 #include "linear-testing.h"
+#include "suite.h"
 
 #include <algorithm>
 #include <numeric>
+
+namespace {
 
 struct problem {
     ggml_type type;
@@ -26,6 +29,8 @@ struct problem {
     int row_of_x(int i) const { return shares ? i/n_used : i; }
     int expert(int i)   const { return ids[i/n_used*n_experts + i%n_used]; }
 };
+
+} // namespace
 
 // as a router chooses: different experts for a token, in any order, some of them often and some never
 static std::vector<int32_t> uneven_ids(test_random & rnd, int n_experts, int n_used, int n_tokens) {
@@ -123,8 +128,9 @@ static void check(const problem & p, bool is_ours) {
     }
 }
 
-int main(int argc, char ** argv) {
-    const int n_random = argc > 1 ? atoi(argv[1]) : 4; // of each type
+// argument: how many random products of each type
+static void test_types() {
+    const int n_random = test_argument(0, 4);
 
     test_random rnd;
 
@@ -149,5 +155,8 @@ int main(int argc, char ** argv) {
         check(random_problem(rnd, type, 256, 64, 16, 2, 7, true), false);
         check(random_problem(rnd, type, 256, 200, 16, 2, 20, true), true);
     }
-    return 0;
 }
+
+static const suite cases("experts-op", [](suite & s) {
+    s.add("types and shapes", test_types);
+});

@@ -2,6 +2,7 @@
 // threads, and value by value: output, row statistics and votes are held closer here than a device has to be.
 
 #include "backend-case.h"
+#include "suite.h"
 
 #include "tests/test-backend-ops-h2o.h"
 
@@ -32,12 +33,12 @@ static test_h2o_attn random_case(test_random & rnd) {
 }
 
 // argument: how many cases
-int main(int argc, char ** argv) {
+static void test_random_shapes() {
     test_random rnd;
 
     const char * int16 = getenv("H2O_INT16");
 
-    const int n_cases = argc > 1 ? atoi(argv[1]) : 200;
+    const int n_cases = test_argument(0, 200);
     for (int i = 0; i < n_cases; ++i) {
         test_h2o_attn c = random_case(rnd);
 
@@ -52,6 +53,8 @@ int main(int argc, char ** argv) {
             return std::fabs(a - b) <= most*std::max(1.0, std::fabs(b));
         }));
     }
-    printf("H2O fused attention checks passed\n");
-    return 0;
 }
+
+static const suite cases("fused-attn", [](suite & s) {
+    s.add("random shapes", test_random_shapes);
+});

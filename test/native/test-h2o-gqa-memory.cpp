@@ -2,6 +2,7 @@
 // the size of the group. Which sets and scores these are is in test/engine.
 
 #include "test-context.h"
+#include "suite.h"
 #include "testing.h"
 
 #include <cmath>
@@ -34,13 +35,14 @@ static void test_groups(const test_context_params & params, int n_group) {
     CHECK(n_differ > 0);
 }
 
-int main() {
+static void test_all() {
     for (const test_context_params & params : test_all_ways()) {
         for (const int n_group : { 1, 2, 3, 4, 8 }) {
             test_groups(params, n_group);
         }
     }
-
-    printf("H2O GQA memory checks passed\n");
-    return 0;
 }
+
+static const suite cases("gqa-memory", [](suite & s) {
+    s.add("all", test_all);
+});

@@ -3,6 +3,7 @@
 
 #include "h2o-cache.h"
 #include "test-context.h"
+#include "suite.h"
 #include "testing.h"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ static std::vector<float> run(const tiny_model & model, const test_context_param
     return res;
 }
 
-int main() {
+static void test_all() {
     const tiny_model model;
 
     std::vector<test_context_params> ways = test_all_ways();
@@ -51,5 +52,8 @@ int main() {
             CHECK(run(model, params, 100) == expected);
         }
     }
-    return 0;
 }
+
+static const suite cases("graph-chunks", [](suite & s) {
+    s.add("all", test_all);
+});

@@ -2,6 +2,7 @@
 // positions, and K and V are written once, where they belong.
 
 #include "test-context.h"
+#include "suite.h"
 #include "testing.h"
 
 #include <algorithm>
@@ -159,7 +160,7 @@ static void test_cells(const tiny_model & model, test_context_params params, boo
     }
 }
 
-int main() {
+static void test_all() {
     const tiny_model model;
 
     for (const test_context_params & params : test_all_ways()) {
@@ -170,7 +171,8 @@ int main() {
         test_cells(model, params, false);
         test_cells(model, params, true);
     }
-
-    printf("H2O intra-attn checks passed\n");
-    return 0;
 }
+
+static const suite cases("intra-attn", [](suite & s) {
+    s.add("all", test_all);
+});

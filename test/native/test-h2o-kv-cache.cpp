@@ -2,6 +2,7 @@
 // prompts of one chunk, repeated prompts, and decoding, which appends and leaves the state as it is.
 
 #include "test-context.h"
+#include "suite.h"
 #include "testing.h"
 
 #include "llama-kv-cache.h"
@@ -398,7 +399,7 @@ static void test_reserved(test_context_params params) {
     }
 }
 
-int main() {
+static void test_all() {
     const tiny_model model;
 
     for (const test_context_params & params : test_all_ways()) {
@@ -429,7 +430,8 @@ int main() {
         }
         test_repeated(model, params);
     }
-
-    printf("H2O KV cache checks passed\n");
-    return 0;
 }
+
+static const suite cases("kv-cache", [](suite & s) {
+    s.add("all", test_all);
+});

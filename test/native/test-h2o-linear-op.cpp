@@ -3,6 +3,9 @@
 // of threads. In batches, or without the mark, they are ggml's; those are right as well, whatever the batches.
 
 #include "linear-testing.h"
+#include "suite.h"
+
+namespace {
 
 struct problem {
     ggml_type type;
@@ -17,6 +20,8 @@ struct problem {
     std::vector<float>   w_f32; // what w holds
     std::vector<float>   x;
 };
+
+} // namespace
 
 static void quantize(problem & p) {
     p.w = linear_quantize(p.type, p.n_in, p.w_f32);
@@ -134,9 +139,10 @@ static void check_fewer_threads(ggml_type type, int n_in, int n_out, int n_rows)
     }
 }
 
-int main(int argc, char ** argv) {
-    const int n_random = argc > 1 ? atoi(argv[1]) : 4; // of each type
-    const int rows_by  = argc > 2 ? atoi(argv[2]) : 1; // from one number of rows to the next, where they are few
+// arguments: how many random products of each type; from one number of rows to the next, where they are few
+static void test_types() {
+    const int n_random = test_argument(0, 4);
+    const int rows_by  = test_argument(1, 1);
 
     test_random rnd;
 
@@ -185,5 +191,8 @@ int main(int argc, char ** argv) {
             check(random_problem(rnd, type, 256, 64, 9, 4, n_weights), 1e-5);
         }
     }
-    return 0;
 }
+
+static const suite cases("linear-op", [](suite & s) {
+    s.add("types and shapes", test_types);
+});

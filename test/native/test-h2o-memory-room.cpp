@@ -1,6 +1,7 @@
 // What the limits of a memory cgroup leave, in made-up trees of both versions.
 
 #include "runtime/memory-room.h"
+#include "suite.h"
 #include "testing.h"
 
 #include <cmath>
@@ -22,7 +23,7 @@ static addon::memory_room room_of(const std::string & self) {
     return addon::cgroup_room((root / "fs").string(), (root / "self").string());
 }
 
-int main() {
+static void test_all() {
     root = fs::temp_directory_path() / ("h2o-memory-room-" + std::to_string(std::random_device()()));
 
     write("fs/memory.stat", "anon 10\nfile 900\n"); // the root of version 2 has no limit
@@ -48,3 +49,7 @@ int main() {
 
     fs::remove_all(root);
 }
+
+static const suite cases("memory-room", [](suite & s) {
+    s.add("all", test_all);
+});

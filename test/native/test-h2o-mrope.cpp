@@ -3,6 +3,7 @@
 // longer the positions of their own numbers: what follows is dense, until the image is removed.
 
 #include "test-context.h"
+#include "suite.h"
 #include "testing.h"
 
 #include <algorithm>
@@ -93,7 +94,7 @@ static void test_image_first(const tiny_model & model, test_context_params param
     CHECK(nmse(logits[OFF], logits[EXACT]) < 1e-9);
 }
 
-int main() {
+static void test_all() {
     tiny_model_params params;
     params.arch = "qwen3vl";
     const tiny_model model(params);
@@ -108,5 +109,8 @@ int main() {
         test_image(model, way, 4, 4);
         test_image_first(model, way);
     }
-    return 0;
 }
+
+static const suite cases("mrope", [](suite & s) {
+    s.add("all", test_all);
+});

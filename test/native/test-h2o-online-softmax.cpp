@@ -3,10 +3,13 @@
 // merge of two blocks has to be one softmax over all their keys. Then the merge with one side empty.
 
 #include "backend-case.h"
+#include "suite.h"
 
 #include "h2o-block-composed.h"
 
 #include "tests/test-backend-ops-h2o.h"
+
+namespace {
 
 struct composed_attn : public test_h2o_attn {
     using test_h2o_attn::test_h2o_attn;
@@ -66,6 +69,8 @@ struct composed_attn : public test_h2o_attn {
     double max_nmse_err() override { return is_f32() ? 1e-10 : 5e-4; }
 };
 
+} // namespace
+
 static void test_blocks(test_random & rnd) {
     const ggml_type type_k = rnd.pick<ggml_type>({ GGML_TYPE_F32, GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_Q8_0 });
     const ggml_type type_v = rnd.pick<ggml_type>({ type_k, GGML_TYPE_F32, GGML_TYPE_F16 });
@@ -115,14 +120,15 @@ static void test_one_side() {
     CHECK(test_get<float>(res) == std::vector<float>({ 1, 2,   3, 4,   6, 7,   1, 2,   3, 4 }));
 }
 
-int main() {
+static void test_all() {
     test_random rnd;
 
     for (int i = 0; i < 300; ++i) {
         test_blocks(rnd);
     }
     test_one_side();
-
-    printf("H2O online softmax checks passed\n");
-    return 0;
 }
+
+static const suite cases("online-softmax", [](suite & s) {
+    s.add("all", test_all);
+});

@@ -2,6 +2,7 @@
 // 1 to 8 threads.
 
 #include "backend-case.h"
+#include "suite.h"
 
 #include "tests/test-backend-ops-h2o.h"
 
@@ -34,14 +35,16 @@ static void test_random_case(test_random & rnd, int n_threads) {
     }
 }
 
-// argument: how many random cases
-int main(int argc, char ** argv) {
+// argument: how many
+static void test_random_cases() {
     test_random rnd;
 
-    const int n_cases = argc > 1 ? atoi(argv[1]) : 150;
+    const int n_cases = test_argument(0, 150);
     for (int i = 0; i < n_cases; ++i) {
         test_random_case(rnd, 2 + i % 7);
     }
-    printf("H2O query ops: checks passed\n");
-    return 0;
 }
+
+static const suite cases("query-op", [](suite & s) {
+    s.add("random cases", test_random_cases);
+});

@@ -3,6 +3,7 @@
 // some tokens, lives beside it.
 
 #include "node-watch.h"
+#include "suite.h"
 #include "testing.h"
 
 static test_context_params ways(int n_rs_seq = 0) {
@@ -146,7 +147,7 @@ static void test_rollback(const tiny_model & model) {
     }
 }
 
-int main() {
+static void test_all() {
     tiny_model_params shape;
     shape.arch    = "lfm2";
     shape.n_layer = 4;
@@ -166,7 +167,8 @@ int main() {
     test_one_sequence(model);
     test_checkpoint(model);
     test_rollback(model);
-
-    printf("recurrent: aborted calls never began\n");
-    return 0;
 }
+
+static const suite cases("recurrent", [](suite & s) {
+    s.add("all", test_all);
+});

@@ -1,6 +1,7 @@
 // Scores: column sums of weights that can be worked out on paper. Those of whole models are in test/engine, over so many
 // chunks that a smaller type would lose what is added.
 
+#include "suite.h"
 #include "testing.h"
 
 #include "h2o-block-composed.h"
@@ -50,9 +51,10 @@ static void test_on_paper() {
     }
 }
 
-int main() {
+static void test_all() {
     test_on_paper();
-
-    printf("H2O score tracking checks passed\n");
-    return 0;
 }
+
+static const suite cases("score-tracking", [](suite & s) {
+    s.add("all", test_all);
+});

@@ -2,14 +2,17 @@
 // infinities, nothing tracked at all, for 1 to 8 threads. Then small cases by hand.
 
 #include "backend-case.h"
+#include "suite.h"
 
 #include "tests/test-backend-ops-h2o.h"
 
 #include <climits>
 
-static void test_random_cases(int n_cases) {
+// argument: how many
+static void test_random_cases() {
     test_random rnd;
 
+    const int n_cases = test_argument(0, 3000);
     for (int i = 0; i < n_cases; ++i) {
         const int n_local = rnd.integer(0, 12);
         const int n_heavy = rnd.integer(n_local == 0 ? 1 : 0, 12);
@@ -36,10 +39,14 @@ static void test_random_cases(int n_cases) {
 // by hand, one head
 //
 
+namespace {
+
 struct scored {
     std::vector<int32_t> pos;
     std::vector<float>   score;
 };
+
+} // namespace
 
 // chunk: the scores of positions [chunk_pos, pos), the next chunk begins at pos
 static scored select(const scored & mem, int chunk_pos, const std::vector<float> & chunk, int n_local, int n_heavy) {
@@ -100,11 +107,7 @@ static void test_by_hand() {
     CHECK(select({}, 0, { 1, 9, 2, 50 }, 0, 1).pos                                    == positions({ 3 }));
 }
 
-// argument: how many random cases
-int main(int argc, char ** argv) {
-    test_random_cases(argc > 1 ? atoi(argv[1]) : 3000);
-    test_by_hand();
-
-    printf("H2O selection ops: checks passed\n");
-    return 0;
-}
+static const suite cases("select-op", [](suite & s) {
+    s.add("random cases", test_random_cases);
+    s.add("by hand",      test_by_hand);
+});

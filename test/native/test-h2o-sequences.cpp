@@ -3,6 +3,7 @@
 // and aborted calls. Dense tokens of several in one graph have them up to rounding. In a pool, the reader of a text is sparse, and so are those who go on from it.
 
 #include "node-watch.h"
+#include "suite.h"
 #include "testing.h"
 
 #include "llama-kv-cache.h"
@@ -317,6 +318,8 @@ static void test_asked(const tiny_model & model, test_context_params params) {
     CHECK(is_close(first[1], first[0], 1e-3) && is_close(first[2], first[0], 1e-3));
 }
 
+namespace {
+
 // random operations on four sequences, and on four contexts
 struct fuzz {
     const tiny_model          & model;
@@ -455,6 +458,8 @@ struct fuzz {
     }
 };
 
+} // namespace
+
 // Tokens of two sequences by turns in one call, which no caller of ours sends: dense, with the logits of each alone.
 static void test_by_turns(const tiny_model & model, test_context_params params, bool unified, int n_of_other) {
     params.unified = unified;
@@ -515,10 +520,8 @@ static void test_keep(const tiny_model & model, const test_context_params & para
     }
 }
 
-int main() {
+static void test_all() {
     const int n_operations = getenv("H2O_SEQUENCES_FUZZ") ? atoi(getenv("H2O_SEQUENCES_FUZZ")) : 100;
-
-    int n_ways = 0;
 
     for (const std::string arch : { "llama", "gemma3", "lfm2" }) {
         tiny_model_params shape;
@@ -557,9 +560,10 @@ int main() {
                 test_mixed_abort(model, params);
             }
             fuzz(model, params).run(n_operations);
-            ++n_ways;
         }
     }
-    printf("sequences: %d ways, each sequence has the logits of a context of its own\n", n_ways);
-    return 0;
 }
+
+static const suite cases("sequences", [](suite & s) {
+    s.add("all", test_all);
+});

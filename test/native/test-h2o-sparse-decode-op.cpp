@@ -1,7 +1,7 @@
 // GGML_OP_H2O, SIGNS and sparse DECODE: the index against its definition in double, the keys that every KV head reads against
-// their scores in double, the weights against a softmax in double over these keys, and the same bits for 1 to 8 threads. With
-// an argument: so many random cases.
+// their scores in double, the weights against a softmax in double over these keys, and the same bits for 1 to 8 threads.
 
+#include "suite.h"
 #include "testing.h"
 
 #include "ops/ggml-h2o.h"
@@ -14,6 +14,8 @@
 
 static const int PAGE  = 64;
 static const int LOCAL = 256;
+
+namespace {
 
 struct problem {
     int d_k       = 64;
@@ -44,6 +46,8 @@ struct problem {
     bool is_hole(int cell) const { return cell < PAGE && cell >= PAGE - n_hole; }
     bool is_seen(int t, int cell) const { return cell < n_seen - (n_tokens - 1 - t) && !is_hole(cell); }
 };
+
+} // namespace
 
 static void fill(test_random & rnd, problem & p) {
     const auto random = [&](std::vector<float> & x, size_t n, float max) {
@@ -90,10 +94,14 @@ static std::vector<float> keys_of(const problem & p) {
     return test_to_float(p.type_k, test_to_type(p.type_k, p.k, p.d_k), p.k.size());
 }
 
+namespace {
+
 struct result {
     std::vector<uint8_t> signs; // the index
     std::vector<float>   out;   // [n_tokens][n_head][d_v]
 };
+
+} // namespace
 
 static const int D_V = 256;
 
@@ -165,12 +173,16 @@ static std::vector<double> rotated(const std::vector<double> & x) {
     return res;
 }
 
+namespace {
+
 // the index of one page and head, by definition
 struct page {
     std::vector<double>              mean;
     std::vector<double>              scales;
     std::vector<std::vector<double>> e; // rotated: their signs
 };
+
+} // namespace
 
 static double to_fp16(double x) { return ggml_fp16_to_fp32(ggml_fp32_to_fp16(x)); }
 
@@ -239,10 +251,14 @@ static void check_index(const problem & p, const std::vector<uint8_t> & signs, c
     }
 }
 
+namespace {
+
 struct scored {
     double score;
     double error; // rounding can take it so far
 };
+
+} // namespace
 
 // candidates [PAGE, end) of one query of one head
 static std::vector<scored> scores_of(const problem & p, const std::vector<page> & pages, int t, int head, int end) {
@@ -406,7 +422,9 @@ static std::vector<std::vector<int>> test_problem(const problem & p, int n_threa
 }
 
 // pages that are all alike: of keys of one score the first are read
-static void test_ties(test_random & rnd) {
+static void test_ties() {
+    test_random rnd;
+
     problem p;
     p.n_kv = p.n_seen = 64*PAGE;
     p.n_range = p.n_kv/PAGE;
@@ -425,7 +443,9 @@ static void test_ties(test_random & rnd) {
 }
 
 // a key that is no number leaves its page without scores: it comes last, by position
-static void test_nan(test_random & rnd) {
+static void test_nan() {
+    test_random rnd;
+
     problem p;
     p.n_kv = p.n_seen = 20*PAGE;
     p.n_range = p.n_kv/PAGE;
@@ -442,16 +462,18 @@ static void test_nan(test_random & rnd) {
     }
 }
 
-int main(int argc, char ** argv) {
+// argument: how many
+static void test_random_cases() {
     test_random rnd;
 
-    test_ties(rnd);
-    test_nan(rnd);
-
-    const int n_cases = argc > 1 ? atoi(argv[1]) : 25;
+    const int n_cases = test_argument(0, 25);
     for (int i = 0; i < n_cases; ++i) {
         test_problem(random_problem(rnd), 2 + i % 7);
     }
-    printf("H2O sparse decode op: checks passed\n");
-    return 0;
 }
+
+static const suite cases("sparse-decode-op", [](suite & s) {
+    s.add("ties",         test_ties);
+    s.add("NaN",          test_nan);
+    s.add("random cases", test_random_cases);
+});

@@ -3,6 +3,7 @@
 // makes the index anew.
 
 #include "test-context.h"
+#include "suite.h"
 #include "testing.h"
 
 #include "ops/ggml-h2o.h"
@@ -267,7 +268,7 @@ static void test_fuzz(const tiny_model & model, int seed) {
     CHECK(n_sparse > 15);
 }
 
-int main() {
+static void test_all() {
     const tiny_model model;
 
     test_calls(model);
@@ -301,7 +302,8 @@ int main() {
     const tiny_model with_windows(windows);
     test_nearness(with_windows, params_of(16));
     test_fuzz    (with_windows, 5);
-
-    printf("H2O sparse decoding passed\n");
-    return 0;
 }
+
+static const suite cases("sparse-decode", [](suite & s) {
+    s.add("all", test_all);
+});

@@ -1,6 +1,7 @@
 // Texts are split by llama.cpp's own regular expressions, all of them, as std::regex splits them: unicode_regex_split asks it
 // where there is no limit_work_scope.
 
+#include "suite.h"
 #include "testing.h"
 
 #include "limit-regex.h"
@@ -79,7 +80,7 @@ static bool is_known(const std::u32string & regex) {
     }
 }
 
-int main() {
+static void test_all() {
     const std::vector<expressions> all = expressions_of_source();
     CHECK(all.size() > 30);
 
@@ -103,3 +104,7 @@ int main() {
         CHECK(!"ended");
     } catch (const limit_work_too_long &) {}
 }
+
+static const suite cases("split", [](suite & s) {
+    s.add("all", test_all);
+});

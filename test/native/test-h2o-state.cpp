@@ -1,5 +1,6 @@
 // What the host knows of the state between calls, under the policy `votes`, and the budget that a chunk allows.
 
+#include "suite.h"
 #include "testing.h"
 
 #include "h2o-policy-votes.h"
@@ -214,14 +215,15 @@ static void test_budget() {
     CHECK(h2o_heavy_among(1 << 30, true, 5000) == 5000);
 }
 
-int main() {
+static void test_all() {
     test_chunks();
     test_cuts();
     test_single_pass();
     test_two_pass();
     test_life();
     test_budget();
-
-    printf("H2O state checks passed\n");
-    return 0;
 }
+
+static const suite cases("state", [](suite & s) {
+    s.add("all", test_all);
+});

@@ -1,6 +1,7 @@
 // Tokenizing comes to an end: with a vocabulary on which RWKV's tokenizer would begin again for ever, and when it is
 // asked to. Special tokens are found as llama.cpp finds them.
 
+#include "suite.h"
 #include "testing.h"
 
 #include "gguf.h"
@@ -72,7 +73,7 @@ static void test_special(const llama_model_ptr & model) {
     }
 }
 
-int main() {
+static void test_all() {
     test_special(load_special("", "qwen2"));
     test_special(load_special("phi-3", "qwen2"));
     test_special(load_special("", "jina-v2-de"));
@@ -90,3 +91,7 @@ int main() {
     const limit_work_scope    scope(work);
     CHECK(tokenize(model, "babab") == limit_work_aborted().what());
 }
+
+static const suite cases("tokenize", [](suite & s) {
+    s.add("all", test_all);
+});

@@ -3,6 +3,7 @@
 // schedule phase 2 writes no K and V: the cache holds in the middle of it what it holds at its end.
 
 #include "node-watch.h"
+#include "suite.h"
 #include "testing.h"
 
 #include "llama-kv-cache.h"
@@ -85,7 +86,7 @@ static void test_phase_2_stores_nothing(const tiny_model & model, const test_con
     }
 }
 
-int main() {
+static void test_all() {
     const tiny_model model;
 
     for (const test_context_params & params : test_all_ways()) {
@@ -98,7 +99,8 @@ int main() {
     for (const test_context_params & params : test_query_ways()) {
         test_abort(model, quiet(params));
     }
-
-    printf("transaction: aborted calls never began, and phase 2 stores no K and V\n");
-    return 0;
 }
+
+static const suite cases("transaction", [](suite & s) {
+    s.add("all", test_all);
+});
