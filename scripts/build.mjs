@@ -31,16 +31,25 @@ in a checkout:
   --native          the native addon only
   --ts              TypeScript only, and the page of serve
   --tests           the C++ tests as well (test/native)
+  --backend-ops     llama.cpp's test of single ops, with ours, as well
   --bench           h2o-bench, attn-bench, decode-bench and linear-bench as well, in build/bin
   --if-missing      do nothing when both results are there
 
-It needs CMake, a C++17 compiler and git, and about 6 minutes of two cores, 13 with --tests and --tools; with ccache, less
+It needs CMake, a C++17 compiler and git, and 4 to 6 minutes of two cores, twice as many with --tools; with ccache, less
 when it is done again. --cuda needs the CUDA toolkit. llama.cpp's source comes through npm.
 `
 
 const ARCHS = /^(native|all|all-major|\d+[af]?(-real|-virtual)?(,\d+[af]?(-real|-virtual)?)*)$/
 
 const RESULTS = ['build/Release/h2o_llama.node', 'dist/index.js', 'dist/page/main.js']
+
+/** What options build beside the addon. */
+const TARGETS = [
+  ['tests', 'h2o-tests', 'example-prefill'],
+  ['backend-ops', 'test-backend-ops'],
+  ['tools', 'h2o_tools'],
+  ['bench', 'h2o-bench', 'attn-bench', 'decode-bench', 'linear-bench'],
+]
 
 /** What CMake is told about CUDA. */
 function cudaDefines({ cuda, cpu, jetson, 'cuda-arch': archs = jetson ? '87' : undefined }) {
@@ -74,8 +83,7 @@ async function buildNative(paths, values) {
   const folder = join(paths.root, 'build')
 
   const defines = [...cudaDefines(values), ...(values.define ?? [])]
-  if (values.tests && existsSync(join(paths.root, 'test/native/CMakeLists.txt')))
-    defines.push('H2O_BUILD_TESTS=ON')
+  if (values.tests || values['backend-ops']) defines.push('H2O_BUILD_TESTS=ON')
   if (values.tools) defines.push('H2O_BUILD_TOOLS=ON')
   const isCuda = isOn(folder, 'GGML_CUDA')
   const cuda = wantsCuda(defines) ?? isCuda
@@ -94,11 +102,9 @@ async function buildNative(paths, values) {
     // with another nvcc than before, CMake begins anew and forgets what it was told
     if (cuda && !isOn(folder, 'GGML_CUDA')) await configure()
   })
-  const programs = values.bench ? ['h2o-bench', 'attn-bench', 'decode-bench', 'linear-bench'] : [] // no part of `all`
-  const all = values.tests || values.tools
-  const compile = ['--build', folder, '--config', 'Release', '--parallel', jobs()]
-  await build.run('cmake', all ? compile : [...compile, '--target', 'h2o_llama', ...programs], options)
-  if (all && values.bench) await build.run('cmake', [...compile, '--target', ...programs], options)
+  const targets = ['h2o_llama', ...TARGETS.flatMap(([option, ...names]) => (values[option] ? names : []))]
+  const compile = ['--build', folder, '--config', 'Release', '--parallel', jobs(), '--target']
+  await build.run('cmake', [...compile, ...targets], options)
   build.done()
 }
 
@@ -118,6 +124,7 @@ await main(async () => {
       native: { type: 'boolean', default: false },
       ts: { type: 'boolean', default: false },
       tests: { type: 'boolean', default: false },
+      'backend-ops': { type: 'boolean', default: false },
       tools: { type: 'boolean', default: false },
       bench: { type: 'boolean', default: false },
       cuda: { type: 'boolean', default: false },
@@ -145,6 +152,8 @@ await main(async () => {
   const paths = layout()
   if (values.ts && !existsSync(join(paths.root, 'tsconfig.build.json')))
     throw new UsageFailure('an installed package has its TypeScript built already: leave out --ts.')
+  if ((values.tests || values['backend-ops']) && !existsSync(join(paths.root, 'test/native/CMakeLists.txt')))
+    throw new UsageFailure('an installed package has no tests: leave out --tests and --backend-ops.')
   if (values['if-missing'] && RESULTS.every((file) => existsSync(join(paths.root, file)))) return
   if (values.native || !values.ts) await buildNative(paths, values)
   if (values.ts || !values.native) await buildTypeScript(paths)

@@ -1,15 +1,16 @@
 #!/usr/bin/env node
 // npm run sanitize: builds the op tests (test/native) with the sanitizers of the compiler, ggml and our kernels
 // included, and runs them; then without one for the kernels of AVX-512 and AMX, whose instructions are functions there.
-// `npm test` does it too. Without OpenMP: the thread sanitizer does not see its barriers.
+// `npm run test:part kernels` does it too. Without OpenMP: the thread sanitizer does not see its barriers.
 
-import { execSync } from 'node:child_process'
+import { execFile, execSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { main } from './lib/fail.mjs'
+import { promisify } from 'node:util'
+import { Failure, main } from './lib/fail.mjs'
 import { layout } from './lib/layout.mjs'
 import { LoggedBuild } from './lib/logged-build.mjs'
-import { run } from './lib/run.mjs'
 import { compilerEnv, generator, jobs, requireToolchain } from './lib/toolchain.mjs'
 import { vendor } from './lib/vendor.mjs'
 
@@ -44,17 +45,42 @@ const DECODING = [
 ]
 
 /**
- * Suite, its arguments, and the kernels that its ops have. The first argument is how many random cases: sanitized code is
- * ten times slower. Numbers of rows have kernels of their own, which the address sanitizer sees all of, and races need not.
+ * Suite, its arguments, and the kernels that its ops have; the longest first. The first argument is how many random cases:
+ * sanitized code is ten times slower. Numbers of rows have kernels of their own, which the address sanitizer sees all of, and
+ * races need not.
  */
 const testsOf = (build) => [
+  ['linear-op', ['1', build === 'address' ? '1' : '5'], [AMX, build === 'avx512' ? INTEGERS : F32]],
   ['fused-attn', ['40'], [AMX, INTEGERS, F32]],
   ['query-op', ['20'], [AMX, INTEGERS, F32]],
-  ['linear-op', ['1', build === 'address' ? '1' : '5'], [AMX, build === 'avx512' ? INTEGERS : F32]],
   ['experts-op', ['1'], [AMX]],
   ['select-op', ['500'], [F32]],
   ...(build === 'thread' ? [] : DECODING),
 ]
+
+/** As many at a time as there are processors; the first that fails ends it. */
+async function sideBySide(items, run) {
+  const rest = [...items]
+  const lane = async () => {
+    for (let item = rest.shift(); item; item = rest.shift()) await run(item)
+  }
+  await Promise.all(Array.from({ length: availableParallelism() }, lane))
+}
+
+/** What a program prints is shown if it fails. */
+async function sanitizedRun(build, program, [suite, ...args], kernel) {
+  const start = performance.now()
+  const what = [suite, ...Object.entries(kernel).map(([key, value]) => `${key}=${value}`)].join(' ')
+  try {
+    await promisify(execFile)(program, [suite, ...args], {
+      env: { ...process.env, ...kernel },
+      maxBuffer: 1 << 28,
+    })
+  } catch (error) {
+    throw new Failure(`op test ${build}: ${what} failed:\n${error.stdout}${error.stderr}`)
+  }
+  console.log(`op test ${build}: ${what}: clean, ${((performance.now() - start) / 1000).toFixed(1)} s`)
+}
 
 /** Whose own headers test/native/software-avx512.h leaves out. */
 function hasGccForX64() {
@@ -93,10 +119,11 @@ await main(async () => {
     await build.run('cmake', ['-S', paths.root, '-B', out, ...generator(out), ...cached], { env })
     await build.run('cmake', ['--build', out, '--parallel', jobs(), '--target', 'h2o-op-tests'], { env })
     build.done()
-    for (const [suite, args, kernels] of testsOf(name)) {
-      for (const kernel of different(kernels, name))
-        run(join(out, 'test/native/h2o-op-tests'), [suite, ...args], { env: kernel })
-    }
-    console.log(`op tests (${name}): clean`)
+    const runs = testsOf(name).flatMap(([suite, args, kernels]) =>
+      different(kernels, name).map((kernel) => ({ suite, args, kernel })),
+    )
+    await sideBySide(runs, ({ suite, args, kernel }) =>
+      sanitizedRun(name, join(out, 'test/native/h2o-op-tests'), [suite, ...args], kernel),
+    )
   }
 })
