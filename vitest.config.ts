@@ -2,6 +2,8 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { globs, OTHERS, UNIT } from './scripts/lib/parts.mjs'
+import { LongestFirst } from './test/longest-first.js'
 
 // Temporary files of all tests go with the run: hooks that remove them do not run where all tests of a file are
 // skipped, nor where a signal ends the run. This file is loaded for each project
@@ -12,8 +14,20 @@ if (!basename(tmpdir()).startsWith('h2o-tests-')) {
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }))
 }
 
-// builds the library once more: by itself, when everything else is through
-const BUILDS = 'test/package/**'
+const seconds = (n: number) => ({ testTimeout: n * 1000, hookTimeout: 3 * n * 1000 })
+const unit = globs(UNIT)
+const elsewhere = OTHERS.flatMap(({ tests }) => globs(tests))
+
+/** Core and the files that share a process, then a project for each part (scripts/lib/parts.mjs). */
+const projects = [
+  { name: 'unit', include: unit, isolate: false, ...seconds(20) },
+  { name: 'core', include: ['test/**/*.test.ts'], exclude: [...unit, ...elsewhere], ...seconds(20) },
+  ...OTHERS.filter(({ tests }) => tests.length > 0).map(({ name, tests, caseSeconds = 20 }) => ({
+    name,
+    include: globs(tests),
+    ...seconds(caseSeconds),
+  })),
+]
 
 export default defineConfig({
   oxc: { target: 'node20' },
@@ -22,17 +36,8 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     setupFiles: 'test/run-ended.ts',
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    projects: [
-      {
-        extends: true,
-        test: { name: 'all', include: ['test/**/*.test.ts'], exclude: [BUILDS], sequence: { groupOrder: 0 } },
-      },
-      {
-        extends: true,
-        test: { name: 'package', include: [`${BUILDS}/*.test.ts`], sequence: { groupOrder: 1 } },
-      },
-    ],
+    sequence: { sequencer: LongestFirst },
+    tags: OTHERS.map(({ name, holds }) => ({ name, description: holds })),
+    projects: projects.map((test) => ({ extends: true, test })),
   },
 })

@@ -1,64 +1,189 @@
 #!/usr/bin/env node
-// npm test: builds whatever is missing or stale (addon, also with RPC, C++ tests, llama.cpp's tools, TypeScript, the
-// stock pin), runs the C++ tests, those of the ops under sanitizers too, then vitest, which prints a dot for a test and
-// failures whole. Arguments go to vitest: `npm test -- test/patches` runs only those, by name, without the C++ tests.
+// npm test: the tests that nearly every change needs; npm run test:part and test:all: others (lib/parts.mjs). Builds what
+// is missing or stale, runs the C++ tests, those of the ops under sanitizers too, then Vitest, which prints a dot for a test
+// and failures whole. Then what took how long, what was left out, and the sum of all. Exit code 1: a test failed.
 
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { Failure, main } from './lib/fail.mjs'
-import { layout } from './lib/layout.mjs'
-import { modelNamed, whereIs } from './lib/models.mjs'
-import { run, runPackage } from './lib/run.mjs'
+import { parseArgs } from 'node:util'
+import { Clock, slowest, timeTable } from './lib/clock.mjs'
+import { Failure, main, UsageFailure } from './lib/fail.mjs'
+import { PROJECT_ROOT } from './lib/layout.mjs'
+import { missing } from './lib/optional-programs.mjs'
+import { CORE, OTHERS, PARTS, partOf } from './lib/parts.mjs'
+import { homeOfPackage, run } from './lib/run.mjs'
 
-const QUIET = ['--reporter=dot', '--silent=passed-only']
+const HELP = `usage: npm test                       ${CORE.holds}
+       npm test -- PATH ...           test files and folders, by name; other arguments go to Vitest
+       npm run test:part -- NAME ...  parts of all tests:
+${OTHERS.map(({ name, holds }) => `         ${name.padEnd(8)} ${holds}`).join('\n')}
+       npm run test:all               every part
+`
 
-/** Its output is shown if a test fails, else the line that counts them. */
-function ctest(folder) {
-  const { status, error, stdout } = spawnSync('ctest', ['-C', 'Release', '--output-on-failure'], {
-    cwd: folder,
+class Tests {
+  clock = new Clock()
+  counts = { passed: 0, failed: 0, skipped: 0 }
+  files = []
+  cases = []
+
+  /** Builds of several parts, each once. */
+  async build(parts) {
+    const lines = new Set(parts.flatMap(({ builds }) => builds).map((words) => words.join(' ')))
+    for (const line of lines) {
+      const [script, ...args] = line.split(' ')
+      await this.clock.time(line, () =>
+        run(process.execPath, [join(PROJECT_ROOT, 'scripts', script), ...args]),
+      )
+    }
+  }
+
+  async part({ name, ctest, sanitized }) {
+    if (ctest) await this.clock.time(`C++ tests, ${name}`, () => this.#ctest(ctest))
+    if (sanitized) await this.clock.time('sanitizers', () => this.#sanitize())
+    const [own, ...others] = OTHERS.map((part) => part.name)
+    if (name === CORE.name) {
+      const none = `!(${[own, ...others].join(' || ')})`
+      return this.vitest(name, ['--project', 'unit', '--project', 'core', '--tags-filter', none])
+    }
+    if (OTHERS.find((part) => part.name === name).tests.length > 0)
+      await this.vitest(name, ['--project', name])
+    const files = taggedFiles(name)
+    if (files.length > 0) await this.vitest(`${name}, cases elsewhere`, ['--tags-filter', name, ...files])
+  }
+
+  async vitest(name, args) {
+    const results = join(PROJECT_ROOT, 'build/test-results.json')
+    mkdirSync(join(PROJECT_ROOT, 'build'), { recursive: true })
+    rmSync(results, { force: true })
+    const reporters = ['--reporter=dot', `--reporter=${join(PROJECT_ROOT, 'scripts/lib/test-reporter.mjs')}`]
+    const program = join(homeOfPackage('vitest'), 'vitest.mjs')
+    const status = await this.clock.time(`Vitest, ${name}`, () =>
+      ofProgram(process.execPath, [program, 'run', '--silent=passed-only', ...reporters, ...args], {
+        env: { ...process.env, H2O_TEST_RESULTS: results },
+        stdio: ['ignore', 'inherit', 'inherit'],
+      }),
+    )
+    if (!existsSync(results)) throw new Failure(`Vitest ended with status ${status.status} and no result.`)
+    const { counts, files, cases } = JSON.parse(readFileSync(results, 'utf8'))
+    if (status.status !== 0 && counts.failed === 0) counts.failed = 1
+    this.#add(counts)
+    this.files.push(...files)
+    this.cases.push(...cases)
+  }
+
+  /** Output of a C++ test is shown if it fails. */
+  #ctest(label) {
+    const { status, stdout } = ofProgram(
+      'ctest',
+      ['-C', 'Release', '--verbose', '-L', `^${label}$`, '--parallel', String(availableParallelism())],
+      { cwd: join(PROJECT_ROOT, 'build'), stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    const ran = [...stdout.matchAll(/^ *\d+\/\d+ Test +#\d+: (\S+) [.*]+ *(\S.*?) +([\d.]+) sec/gm)]
+    const failed = ran.filter(([, , how]) => how !== 'Passed').map(([, name]) => name)
+    if (ran.length === 0 || (status !== 0 && failed.length === 0))
+      throw new Failure(`ctest failed:\n${stdout}`)
+    const cases = [...stdout.matchAll(/^\d+: (\S+: .*?) +([\d.]+) s$/gm)]
+    this.cases.push(...cases.map(([, what, seconds]) => ({ what: `C++ ${what}`, seconds: Number(seconds) })))
+    this.files.push(...ran.map(([, name, , seconds]) => ({ what: `C++ ${name}`, seconds: Number(seconds) })))
+    this.#add({
+      passed: Math.max(cases.length, ran.length - failed.length),
+      failed: failed.length,
+      skipped: 0,
+    })
+    if (failed.length > 0) console.error(`${stdout}\nC++ tests that failed: ${failed.join(', ')}`)
+    else console.log(`C++ tests: ${ran.length} programs, ${cases.length} cases passed`)
+  }
+
+  #sanitize() {
+    const { status, stdout } = ofProgram(process.execPath, [join(PROJECT_ROOT, 'scripts/sanitize.mjs')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    process.stdout.write(stdout)
+    const ran = [...stdout.matchAll(/^op test (.*): clean, ([\d.]+) s$/gm)]
+    this.files.push(
+      ...ran.map(([, what, seconds]) => ({ what: `sanitized ${what}`, seconds: Number(seconds) })),
+    )
+    this.#add({ passed: ran.length, failed: status === 0 ? 0 : 1, skipped: 0 })
+  }
+
+  #add(counts) {
+    for (const [key, n] of Object.entries(counts)) this.counts[key] += n
+  }
+
+  /** The last line is the sum. */
+  report(parts) {
+    const { passed, failed, skipped } = this.counts
+    console.log(timeTable('the slowest cases', slowest(this.cases)))
+    console.log(timeTable('the slowest files and C++ programs', slowest(this.files)))
+    console.log(timeTable('stages', this.clock.stages))
+    for (const line of missing([...new Set(parts.flatMap(({ wants }) => wants))])) console.log(line)
+    console.log(`tests: ${passed} passed, ${failed} failed, ${skipped} skipped`)
+    process.exitCode = failed > 0 ? 1 : 0
+  }
+}
+
+function ofProgram(command, args, options) {
+  const child = spawnSync(command, args, {
+    cwd: PROJECT_ROOT,
     encoding: 'utf8',
     maxBuffer: 1 << 28,
+    ...options,
+  })
+  if (child.error) throw new Failure(`${command} could not be run: ${child.error.message}`)
+  return child
+}
+
+/** Files outside of a part that have cases of it. */
+function taggedFiles(name) {
+  const tag = `tags: \\[.*'${name}'`
+  const { stdout } = ofProgram('git', ['grep', '-l', '--untracked', '-e', tag, '--', 'test/*.test.ts'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  if (error) throw new Failure(`ctest could not be run: ${error.message}`)
-  if (status !== 0) throw new Failure(`a C++ test failed:\n${stdout}`)
-  console.log(`C++ tests: ${/^.*tests passed.*$/m.exec(stdout)?.[0]}`)
+  return stdout.split('\n').filter(Boolean)
 }
 
-/** The dots of a whole run name nothing that is skipped. */
-function sayWhatIsMissing() {
-  const model = modelNamed('smollm2-135m')
-  if (!whereIs(model))
-    console.log(`${model.file} is not in models/, its tests are skipped: npm run models -- ${model.name}`)
-  for (const [program, option] of [
-    ['redis-server', '--version'],
-    ['nginx', '-v'],
-    ['chromium', '--version'],
-  ]) {
-    const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` }
-    if (spawnSync(program, [option], { env, stdio: 'ignore' }).error)
-      console.log(`${program} is not installed, its tests are skipped`)
-  }
+function partsNamed(names) {
+  const unknown = names.filter((name) => !PARTS.some((part) => part.name === name))
+  if (unknown.length === 0 && names.length > 0) return PARTS.filter(({ name }) => names.includes(name))
+  const what = names.length > 0 ? `there is no part ${unknown.join(', ')}` : 'name a part'
+  throw new UsageFailure(`${what}: ${PARTS.map(({ name }) => name).join(', ')}.`)
 }
 
-await main(() => {
-  const { root } = layout()
-  const asked = process.argv.slice(2)
-  const nativeTests = asked.length === 0 && existsSync(join(root, 'test/native/CMakeLists.txt'))
+/** Of test files and folders as Vitest takes them: a part of a path is enough. */
+function partsOfPaths(paths) {
+  const { stdout } = ofProgram('git', ['ls-files', '-co', '--exclude-standard', 'test/*.test.ts'], {})
+  const asked = stdout.split('\n').filter((file) => paths.some((path) => file.includes(path)))
+  return [...new Set([CORE, ...asked.map(partOf)])]
+}
 
-  const tools = asked.length === 0 || asked.some((path) => path.includes('test/tools'))
+async function runParts(parts) {
+  const tests = new Tests()
+  await tests.build(parts)
+  for (const part of parts) await tests.part(part)
+  tests.report(parts)
+}
 
-  const parts = [...(nativeTests ? ['--tests'] : []), ...(tools ? ['--tools'] : [])]
-  run(process.execPath, [join(root, 'scripts/build.mjs'), ...parts])
-  run(process.execPath, [join(root, 'scripts/build-stock.mjs')])
-  if (asked.length === 0 || asked.some((path) => path.includes('rpc'))) {
-    run(process.execPath, [join(root, 'scripts/build-rpc.mjs')])
-  }
-  if (nativeTests) {
-    ctest(join(root, 'build'))
-    run(process.execPath, [join(root, 'scripts/sanitize.mjs')])
-  }
-  if (asked.length === 0) sayWhatIsMissing()
-  runPackage('vitest', 'vitest.mjs', ['run', ...(asked.length > 0 ? asked : QUIET)])
+/** As Vitest prints them: a person looks at a few. */
+async function runPaths(args) {
+  const parts = partsOfPaths(args.filter((arg) => !arg.startsWith('-')))
+  await new Tests().build(parts.map((part) => (part === CORE ? { builds: [['build.mjs']] } : part)))
+  run(process.execPath, [join(homeOfPackage('vitest'), 'vitest.mjs'), 'run', ...args])
+}
+
+await main(async () => {
+  const args = process.argv.slice(2)
+  if (args[0] === '--help' || args[0] === '-h') return console.log(HELP.trimEnd())
+  const { values, positionals } =
+    args[0] === '--part' || args[0] === '--all'
+      ? parseArgs({
+          args,
+          allowPositionals: true,
+          options: { part: { type: 'boolean' }, all: { type: 'boolean' } },
+        })
+      : { values: {}, positionals: args }
+  if (values.all) return runParts(PARTS)
+  if (values.part) return runParts(partsNamed(positionals))
+  return positionals.length > 0 ? runPaths(positionals) : runParts([CORE])
 })

@@ -132,14 +132,19 @@ describe('h2o-prefill', () => {
 
   test('is in the documents', () => expect(short.length).toBeGreaterThan(5))
 
-  test.each(short)('$path: $line', async ({ line }) => {
+  const runs = async ({ line }: { line: string }) => {
     const argv = words(line.replace(/^(npx )?h2o-prefill /, '')).map((word) => names[word] ?? word)
     if (argv.includes('-cnv')) argv.push('--chat-template-file', join(f.folder, 'chat.jinja'))
     const io = memoryIo()
     const code = await main(argv, io)
     // random weights: a threshold may not hold, and nothing else may go wrong
     expect([0, 6], io.stderr.text).toContain(code)
-  })
+  }
+  const needsStock = ({ line }: { line: string }) => /^(npx )?h2o-prefill parity /.test(line)
+
+  test.each(short.filter((item) => !needsStock(item)))('$path: $line', runs)
+
+  test.each(short.filter(needsStock))('$path: $line', { tags: ['stock'] }, runs)
 
   test.each(lines.filter((item) => !short.includes(item)))('$path: $line, its options', async ({ line }) => {
     const [name, ...argv] = words(line.replace(/^(npx )?h2o-prefill /, ''))

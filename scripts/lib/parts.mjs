@@ -1,0 +1,133 @@
+// The parts of the tests: what each builds, what it runs, which paths force it.
+//
+// `npm test` runs core: what nearly every change needs. `npm run test:part NAME` runs another, `npm run test:all` all of
+// them. `.ci/run` runs core, the parts that a change forces, and one more in turn.
+//
+// A test file is in the part whose `tests` name it or its folder, else in core. A case that is elsewhere than its file
+// has the part's name as a tag.
+
+/**
+ * @typedef {object} Part
+ * @property {string} name
+ * @property {string} holds what its tests hold
+ * @property {number} minutes of two cores, without ccache and behind core
+ * @property {string[][]} builds scripts that make what it runs, with their arguments
+ * @property {string[]} tests folders and files
+ * @property {string} [ctest] label of its C++ tests
+ * @property {boolean} [sanitized] the op tests under sanitizers belong to it
+ * @property {number} [caseSeconds] a case may take so long that names no other time; 20 without
+ * @property {string[]} wants optional programs and models (optional-programs.mjs)
+ * @property {RegExp} [forcedBy] paths whose change forces it
+ */
+
+/** @type {Part[]} */
+export const PARTS = [
+  {
+    name: 'core',
+    holds: 'addon, ops, library, command line, server, patches, documents',
+    minutes: 0,
+    builds: [['build.mjs', '--tests']],
+    ctest: 'core',
+    tests: [],
+    wants: ['chromium', 'gguf', 'nginx', 'python3', 'redis-server', 'smollm2-135m'],
+  },
+  {
+    name: 'kernels',
+    holds: "the op tests under sanitizers and for AVX-512 and AMX in software, llama.cpp's test-backend-ops",
+    minutes: 12,
+    builds: [['build.mjs', '--native', '--backend-ops']],
+    ctest: 'kernels',
+    sanitized: true,
+    tests: [],
+    wants: [],
+    forcedBy:
+      /^src\/native\/h2o\/(ops\/(?!cuda)|tests\/)|^test\/native\/(ops\/|[^/]+$)|^patches\/(mends\/amx|method\/(ggml-op|test-backend))|^scripts\/sanitize/,
+  },
+  {
+    name: 'stock',
+    holds: 'logits of unpatched llama.cpp, its architectures and its tools with H2O, RPC',
+    minutes: 12,
+    builds: [['build.mjs', '--native', '--tools'], ['build-stock.mjs'], ['build-rpc.mjs']],
+    tests: ['test/architectures', 'test/parity', 'test/tools', 'test/addon/model/rpc.test.ts'],
+    caseSeconds: 60,
+    wants: [],
+    forcedBy:
+      /^patches\/|^vendor\/|^cmake\/(upstream|tools|rpc)|^src\/native\/h2o\/(method|memory|context|tools|cmake|[^/]+$)|^src\/native\/addon\/model\/rpc|^src\/ts\/cli\/parity\/|^test\/(architectures|parity|tools)\/|^scripts\/build-(stock|rpc)/,
+  },
+  {
+    name: 'package',
+    holds:
+      'the package as npm installs it, prebuilds on other processors under qemu, other versions of Node, Clang, bundlers',
+    minutes: 15,
+    builds: [['build.mjs']],
+    tests: ['test/package'],
+    caseSeconds: 120,
+    wants: ['clang', 'g++-aarch64-linux-gnu', 'qemu'],
+    forcedBy:
+      /^(package(-lock)?\.json|binary\.cjs|binding\.gyp|CMakeLists\.txt|cmake\/|bin\/|src\/ts\/(native\/|index)|src\/native\/h2o\/cmake\/|test\/package\/|scripts\/(build\.|build-page|prebuilds|lib\/(cmake-cache|logged-build|platforms|prebuild|run|symbol|toolchain)))/,
+  },
+  {
+    name: 'cuda',
+    holds: 'the CUDA kernels, compiled by nvcc and run by an interpreter of PTX',
+    minutes: 12,
+    builds: [['build.mjs']],
+    tests: ['test/cuda'],
+    caseSeconds: 600,
+    wants: ['nvcc'],
+    forcedBy:
+      /^src\/native\/h2o\/(ops\/cuda|tests|ops\/[^/]+$)|^test\/cuda\/|^bench\/gpu\/|^patches\/method\/ggml-cuda/,
+  },
+  {
+    name: 'hostile',
+    holds: 'mutants of models, states and calls, hostile input, slow clients',
+    minutes: 8,
+    builds: [['build.mjs']],
+    tests: ['test/fuzz/fuzz.test.ts'],
+    caseSeconds: 120,
+    wants: [],
+    forcedBy:
+      /^src\/native\/(limits|addon)\/|^src\/native\/h2o\/memory\/h2o-(state|cache)|^src\/ts\/(server\/|cli\/serve\/)|^test\/fuzz\/|^patches\/limits\//,
+  },
+  {
+    name: 'quality',
+    holds: 'answers and perplexity of the recall model and of SmolLM2, the demo',
+    minutes: 8,
+    builds: [['build.mjs']],
+    tests: ['test/demo', 'test/language/gate.test.ts', 'test/model', 'test/quality/gate.test.ts'],
+    caseSeconds: 300,
+    wants: ['gguf', 'python3', 'smollm2-135m', 'torch'],
+    forcedBy:
+      /^src\/native\/h2o\/(method\/h2o-polic|ops\/cpu\/.*(query|search|select|index|need|score)|context\/h2o-params)|^bench\/(quality|language)\/|^model\/|^scripts\/demo|^test\/(demo|language|model|quality)\//,
+  },
+  {
+    name: 'ways',
+    holds: 'the policy votes, the two-pass schedule, attention as a graph of stock ops',
+    minutes: 6,
+    builds: [['build.mjs', '--tests']],
+    ctest: 'ways',
+    tests: [],
+    caseSeconds: 60,
+    wants: [],
+    forcedBy:
+      /^src\/native\/h2o\/(method|memory|context|ops\/cpu)\/|^test\/(engine|reference)\/|^test\/native\/(engine\/|[^/]+$)/,
+  },
+]
+
+export const CORE = PARTS[0]
+export const OTHERS = PARTS.slice(1)
+
+/** Files of core that touch neither the addon nor another process: they share one. */
+export const UNIT = []
+
+const isBelow = (path, entry) => path === entry || path.startsWith(`${entry}/`)
+
+/** The part of a test file; its cases may have tags of others. */
+export const partOf = (path) =>
+  OTHERS.find(({ tests }) => tests.some((entry) => isBelow(path, entry))) ?? CORE
+
+/** The parts that a change of these paths forces. */
+export const forcedBy = (paths) => OTHERS.filter(({ forcedBy }) => paths.some((path) => forcedBy.test(path)))
+
+/** As Vitest takes them. */
+export const globs = (entries) =>
+  entries.map((entry) => (entry.endsWith('.ts') ? entry : `${entry}/**/*.test.ts`))
