@@ -1,0 +1,55 @@
+#!/usr/bin/env node
+// Which parts of the tests `.ci/run` runs behind core (lib/parts.mjs): those that the changes since the landed commit
+// force, then one more in turn. A line for each goes to stdout, name and minutes, and the reasons to stderr.
+//
+// .ci/landed names the last commit whose CI passed: the first commit of a piece of work moves it there. Its changes are
+// counted, too, for the turn: so each part runs at least every seventh time. Where the commit is not to be found (a
+// shallow clone), every part is named. H2O_CI_PARTS names parts in place of all this.
+
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Failure, main } from './lib/fail.mjs'
+import { PROJECT_ROOT } from './lib/layout.mjs'
+import { forcedBy, OTHERS } from './lib/parts.mjs'
+
+const LANDED = '.ci/landed'
+
+/** What git prints, or undefined if it fails. */
+function git(...args) {
+  const { status, stdout } = spawnSync('git', args, { cwd: PROJECT_ROOT, encoding: 'utf8' })
+  return status === 0 ? stdout.trim() : undefined
+}
+
+function changedSince(commit) {
+  if (git('merge-base', '--is-ancestor', commit, 'HEAD') === undefined) return undefined
+  return git('diff', '--name-only', '--no-renames', commit)?.split('\n').filter(Boolean)
+}
+
+function choose() {
+  const asked = process.env.H2O_CI_PARTS?.split(/[ ,]+/).filter(Boolean)
+  if (asked) {
+    const unknown = asked.filter((name) => !OTHERS.some((part) => part.name === name))
+    if (unknown.length > 0) throw new Failure(`H2O_CI_PARTS: there is no part ${unknown.join(', ')}.`)
+    return asked.map((name) => ({ name, why: 'named by H2O_CI_PARTS' }))
+  }
+  const landed = readFileSync(join(PROJECT_ROOT, LANDED), 'utf8').trim()
+  const changed = changedSince(landed)
+  if (!changed) return OTHERS.map(({ name }) => ({ name, why: `${LANDED} names no commit before this one` }))
+
+  const chosen = forcedBy(changed).map(({ name, forcedBy }) => ({
+    name,
+    why: `${changed.find((path) => forcedBy.test(path))} changed`,
+  }))
+  const turns = Number(git('rev-list', '--count', 'HEAD', '--', LANDED))
+  const { name } = OTHERS[turns % OTHERS.length]
+  if (!chosen.some((part) => part.name === name)) chosen.push({ name, why: 'its turn' })
+  return chosen
+}
+
+await main(() => {
+  for (const { name, why } of choose()) {
+    console.error(`${name}: ${why}`)
+    console.log(name, OTHERS.find((part) => part.name === name).minutes)
+  }
+})
