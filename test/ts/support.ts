@@ -49,15 +49,22 @@ export async function tinyContext(options: Partial<ContextOptions> = {}): Promis
   })
 }
 
-/** The policies, and the memories that a context can have: options of tinyContext(). */
-export const memoryWays: [string, () => Promise<Partial<ContextOptions>>][] = [
+/** A name, and options of tinyContext(). */
+export type Way = [string, () => Promise<Partial<ContextOptions>>]
+
+/** The memories that a context can have. */
+export const memoryWays: Way[] = [
   ['query', async () => ({})],
-  ['votes', async () => ({ h2o: { local: 16, heavy: 16, select: 'votes' } })],
-  ['two-pass', async () => ({ h2o: { local: 16, heavy: 16, schedule: 'two-pass' } })],
   ['Q8_0', async () => ({ typeK: 'q8_0', typeV: 'q8_0', model: await tinyModel({ headDim: 32 }) })],
   ['dense', async () => ({ h2o: false })],
   ['windows', async () => ({ model: await tinyModel({ arch: 'gemma3', layers: 6 }) })],
   ['hybrid', async () => ({ model: await tinyModel({ arch: 'lfm2', layers: 6 }) })],
+]
+
+/** What may be chosen in place of the default policy. */
+export const policyWays: Way[] = [
+  ['votes', async () => ({ h2o: { local: 16, heavy: 16, select: 'votes' } })],
+  ['two-pass', async () => ({ h2o: { local: 16, heavy: 16, schedule: 'two-pass' } })],
 ]
 
 /** n token ids that repeat no pattern. */

@@ -21,13 +21,13 @@ async function cli(...argv: string[]) {
   return { code, out: io.stdout.text, err: io.stderr.text }
 }
 
+const query = { schedule: 'single-pass', select: 'query', n_mem: 32, n_sets: 2 }
 const ways = [
   { schedule: 'single-pass', select: 'votes', n_mem: 64, n_sets: 1 },
   { schedule: 'two-pass', select: 'votes', n_mem: 64, n_sets: 1 },
-  { schedule: 'single-pass', select: 'query', n_mem: 32, n_sets: 2 },
 ]
 
-describe.each(ways)('$schedule $select', ({ schedule, select, ...memory }) => {
+function sharesOut({ schedule, select, ...memory }: typeof query) {
   it('shares out all of the mass of every chunk, twice the same', async () => {
     const file = join(f.folder, `${schedule}-${select}.html`)
     const text = await f.text(1000)
@@ -67,7 +67,9 @@ describe.each(ways)('$schedule $select', ({ schedule, select, ...memory }) => {
     expect(page).toMatch(/<\/html>\n$/)
     expect(page.includes('<b>score</b>')).toBe(select === 'votes')
   })
-})
+}
+describe.each([query])('$schedule $select', sharesOut)
+describe.each(ways)('$schedule $select', { tags: ['ways'] }, sharesOut)
 
 it('is of the layers without a window, by their numbers in the model', async () => {
   const file = join(f.folder, 'windows.html')

@@ -12,7 +12,7 @@ import {
 import type { NativeCall } from '../../../src/ts/native/surface.js'
 import { handleOf } from '../../../src/ts/sequence.js'
 import { fuzzModel, mutated } from '../../fuzz/gguf-file.mjs'
-import { memoryWays, scratch, someTokens, tinyContext, tinyModel } from '../support.js'
+import { memoryWays, policyWays, scratch, someTokens, tinyContext, tinyModel, type Way } from '../support.js'
 
 const text = someTokens(500)
 const questions = [2, 3, 4, 5].map((seed) => someTokens(11 * seed, seed))
@@ -62,13 +62,13 @@ async function alone(options: Partial<ContextOptions>, question: Int32Array) {
   return await answer(await context.read(text), question)
 }
 
-const ways: typeof memoryWays = [
+const ways: Way[] = [
   ...memoryWays,
   ['windows, whole', async () => ({ model: await tinyModel({ arch: 'gemma3', layers: 6 }), swaFull: true })],
   ['hybrid, dense', async () => ({ model: await tinyModel({ arch: 'lfm2', layers: 6 }), h2o: false })],
 ]
 
-describe.each(ways)('%s', (name, way) => {
+function answersAsAlone(...[name, way]: Way) {
   it('answers are those of a context of its own, and at once the same but for rounding', async () => {
     const given = await way()
     await using context = await pool(given)
@@ -91,7 +91,9 @@ describe.each(ways)('%s', (name, way) => {
     const rest = await context.prefill(someTokens(context.nCtx - 500, 9), { append: true, denseTail: 0 })
     expect(rest.path).toBe(given.h2o === false ? 'dense' : 'h2o')
   })
-})
+}
+describe.each(ways)('%s', answersAsAlone)
+describe.each(policyWays)('%s', { tags: ['ways'] }, answersAsAlone)
 
 describe('questions at once', () => {
   it('wait for a sequence where there are more than those', async () => {

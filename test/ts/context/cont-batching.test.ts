@@ -12,7 +12,7 @@ import {
 } from '../../../src/ts/index.js'
 import { handleOf } from '../../../src/ts/sequence.js'
 import { fuzzModel, mutated } from '../../fuzz/gguf-file.mjs'
-import { scratch, someTokens, tinyContext, tinyModel } from '../support.js'
+import { policyWays, scratch, someTokens, tinyContext, tinyModel, type Way } from '../support.js'
 
 const S = 64
 const nOps = Number(process.env.H2O_PARALLEL_OPERATIONS ?? 60)
@@ -92,10 +92,8 @@ function logged(context: Context): { sequences: number[]; n: number }[] {
   return log
 }
 
-const ways: [string, () => Promise<Partial<ContextOptions>>][] = [
+const ways: Way[] = [
   ['query', async () => ({})],
-  ['votes', async () => ({ h2o: { local: 16, heavy: 16, select: 'votes' } })],
-  ['two-pass', async () => ({ h2o: { local: 16, heavy: 16, schedule: 'two-pass' } })],
   ['Q8_0', async () => ({ typeK: 'q8_0', typeV: 'q8_0', model: await tinyModel({ headDim: 32 }) })],
   ['dense', async () => ({ h2o: false })],
   ['no flash attention', async () => ({ flashAttn: 'off' })],
@@ -104,7 +102,7 @@ const ways: [string, () => Promise<Partial<ContextOptions>>][] = [
   ['hybrid, dense', async () => ({ model: await tinyModel({ arch: 'lfm2', layers: 6 }), h2o: false })],
 ]
 
-describe.each(ways)('%s', (_, way) => {
+function answersAsAlone(...[, way]: Way) {
   it('sequences answer as contexts of their own, and prompts behind answers have their bits', async () => {
     const options = await way()
     const [context, sequences] = await opened(options)
@@ -127,7 +125,9 @@ describe.each(ways)('%s', (_, way) => {
       expect(behind[i]).toEqual(await readOn(alone, i))
     }
   })
-})
+}
+describe.each(ways)('%s', answersAsAlone)
+describe.each(policyWays)('%s', { tags: ['ways'] }, answersAsAlone)
 
 describe('tokens in one call', () => {
   it('are those of all who wait, between two chunks of a prompt', async () => {

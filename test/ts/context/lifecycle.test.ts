@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { type Context, createContext, loadModel, planPrefill } from '../../../src/ts/index.js'
+import {
+  type Context,
+  type ContextOptions,
+  createContext,
+  loadModel,
+  planPrefill,
+} from '../../../src/ts/index.js'
 import { collect, someTokens, tinyContext, tinyModel } from '../support.js'
 
 /** The positions at which a prefill may be interrupted: between calls. */
@@ -10,11 +16,7 @@ function boundaries(context: Context, n: number): number[] {
   return [0, ...calls.map((call) => (position += call))]
 }
 
-describe.each([
-  ['with H2O', { local: 16, heavy: 16 }],
-  ['with H2O in two passes', { local: 16, heavy: 16, schedule: 'two-pass' }],
-  ['without H2O', false],
-] as const)('abort %s', (_, h2o) => {
+function leavesWholeCalls(h2o: NonNullable<ContextOptions['h2o']>) {
   const n = 900
 
   it('at any moment leaves whole calls, and going on gives the bits of no abort', async () => {
@@ -91,7 +93,14 @@ describe.each([
     await context.prefill(tokens.subarray(0, 90), { logits: 'none' })
     expect((await context.decode(65)).logits).toEqual(abortedThen.logits)
   })
-})
+}
+describe.each([
+  ['with H2O', { local: 16, heavy: 16 }],
+  ['without H2O', false],
+] as const)('abort %s', (_, h2o) => leavesWholeCalls(h2o))
+describe('abort with H2O in two passes', { tags: ['ways'] }, () =>
+  leavesWholeCalls({ local: 16, heavy: 16, schedule: 'two-pass' }),
+)
 
 describe('abort', () => {
   it('before the start touches nothing', async () => {

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Context, ContextOptions, Sequence } from '../../../src/ts/index.js'
 import type { NativeCall } from '../../../src/ts/native/surface.js'
 import { handleOf } from '../../../src/ts/sequence.js'
-import { collect, memoryWays, someTokens, tinyContext, tinyModel } from '../support.js'
+import { collect, memoryWays, policyWays, someTokens, tinyContext, tinyModel, type Way } from '../support.js'
 
 const S = 64
 const nOps = Number(process.env.H2O_PARALLEL_OPERATIONS ?? 60)
@@ -32,7 +32,7 @@ function logged(context: Context): { sequence: number; n: number }[] {
   return log
 }
 
-describe.each(memoryWays)('%s', (name, way) => {
+function readsAsAlone(...[name, way]: Way) {
   it('sequences that read and answer at once have the bits of contexts of their own', async () => {
     const options = await way()
     const [context, sequences] = await opened(options)
@@ -53,7 +53,9 @@ describe.each(memoryWays)('%s', (name, way) => {
       expect(got).toEqual(await work(alone, i))
     }
   })
-})
+}
+describe.each(memoryWays)('%s', readsAsAlone)
+describe.each(policyWays)('%s', { tags: ['ways'] }, readsAsAlone)
 
 describe('a long prompt beside answers', () => {
   it('lets each of them have its token after every chunk', async () => {
