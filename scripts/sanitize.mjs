@@ -82,7 +82,7 @@ async function sanitizedRun(build, program, [suite, ...args], kernel) {
   console.log(`op test ${build}: ${what}: clean, ${((performance.now() - start) / 1000).toFixed(1)} s`)
 }
 
-/** Whose own headers test/native/software-avx512.h leaves out. */
+/** Whose own headers test/native/ops/software-avx512.h leaves out. */
 function hasGccForX64() {
   const isX64 = process.platform === 'linux' && process.arch === 'x64'
   return (
