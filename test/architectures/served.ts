@@ -5,7 +5,7 @@ import { afterEach, expect } from 'vitest'
 import type { Context, H2oOptions } from '../../src/ts/index.js'
 import { open, randomTokens } from '../engine/support.js'
 import { stockLogits } from '../parity/stock.js'
-import { nmse } from '../reference/session.js'
+import { nmse } from '../reference/method/session.js'
 import { architectureFile } from './files.js'
 import type { Row } from './plain.js'
 

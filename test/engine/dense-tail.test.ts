@@ -1,8 +1,8 @@
 // The dense tail: the last tokens of a prompt go in calls that see the whole cache, and leave the memory as it is.
 
 import { expect, it } from 'vitest'
-import { HotText } from '../reference/hot-text.js'
-import { nmse, ReferenceSession } from '../reference/session.js'
+import { HotText } from '../reference/method/hot-text.js'
+import { nmse, ReferenceSession } from '../reference/method/session.js'
 import { hotModel, open } from './support.js'
 
 const S = 32

@@ -3,10 +3,10 @@
 // replays the engine's sets, and each must be a right choice.
 
 import { expect, test } from 'vitest'
-import { blocksOf, checkSets } from '../reference/query-replay.js'
-import { checkSelections, setsOf } from '../reference/replay.js'
-import { heavyTurnover } from '../reference/selection.js'
-import { nmse, ReferenceSession } from '../reference/session.js'
+import { blocksOf, checkSets } from '../reference/method/query-replay.js'
+import { checkSelections, setsOf } from '../reference/method/replay.js'
+import { heavyTurnover } from '../reference/method/selection.js'
+import { nmse, ReferenceSession } from '../reference/method/session.js'
 import { open, plainModel, randomTokens } from './support.js'
 
 // scores in F32 on every machine: AMX rounds them to BF16

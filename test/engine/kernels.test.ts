@@ -4,7 +4,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { membersOf } from '../../src/ts/cli/inspect/sets.js'
 import type { H2oTraceEntry, KvType } from '../../src/ts/index.js'
-import { nmse } from '../reference/session.js'
+import { nmse } from '../reference/method/session.js'
 import { modelFile, open, randomTokens } from './support.js'
 
 afterEach(() => {

@@ -6,10 +6,10 @@
 
 import { afterEach, expect, test } from 'vitest'
 import { planPrefill } from '../../src/ts/index.js'
-import { heavyTurnovers } from '../reference/h2o.js'
-import { HotText } from '../reference/hot-text.js'
-import { checkSelections, setsOf } from '../reference/replay.js'
-import { nmse, ReferenceSession } from '../reference/session.js'
+import { heavyTurnovers } from '../reference/method/h2o.js'
+import { HotText } from '../reference/method/hot-text.js'
+import { checkSelections, setsOf } from '../reference/method/replay.js'
+import { nmse, ReferenceSession } from '../reference/method/session.js'
 import { calls, runsOf, type SessionCase, type Step } from './steps.js'
 import { hotModel, open } from './support.js'
 

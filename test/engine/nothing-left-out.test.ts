@@ -5,7 +5,7 @@
 import { afterEach, expect, test } from 'vitest'
 import type { H2oOptions, KvType } from '../../src/ts/index.js'
 import type { ModelSpec } from '../../src/ts/model-maker/index.js'
-import { nmse } from '../reference/session.js'
+import { nmse } from '../reference/method/session.js'
 import { allLogits, modelFile, open, randomTokens } from './support.js'
 
 const S = 96 // for `query` a block and a half

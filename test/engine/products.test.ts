@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import type { ModelSpec } from '../../src/ts/model-maker/index.js'
-import { nmse } from '../reference/session.js'
+import { nmse } from '../reference/method/session.js'
 import { allLogits, modelFile, open, randomTokens } from './support.js'
 
 const models: Record<string, ModelSpec> = {

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'vitest'
 import type { Context, H2oTraceEntry, Schedule } from '../../src/ts/index.js'
-import { HotText } from '../reference/hot-text.js'
-import { checkSelection, heavyOf } from '../reference/selection.js'
-import { nmse, ReferenceSession } from '../reference/session.js'
+import { HotText } from '../reference/method/hot-text.js'
+import { checkSelection, heavyOf } from '../reference/method/selection.js'
+import { nmse, ReferenceSession } from '../reference/method/session.js'
 import { allLogits, hotModel, open, randomTokens } from './support.js'
 
 const S = 32

@@ -1,13 +1,13 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// The policy `query` against the float64 reference (test/reference/query.ts), on whole tiny models with F32 weights and
+// The policy `query` against the float64 reference (test/reference/method/query.ts), on whole tiny models with F32 weights and
 // F32 KV. The reference replays the engine's sets, so that a near tie decided the other way does not spoil the
 // comparison of logits; and each set must be the reference's own wherever the reference chose by more than rounding.
 
 import { afterEach, expect, test } from 'vitest'
-import type { BlockTrace } from '../reference/query-pass.js'
-import { blocksOf, checkSets } from '../reference/query-replay.js'
-import { heavyTurnover } from '../reference/selection.js'
-import { nmse, ReferenceSession } from '../reference/session.js'
+import type { BlockTrace } from '../reference/method/query-pass.js'
+import { blocksOf, checkSets } from '../reference/method/query-replay.js'
+import { heavyTurnover } from '../reference/method/selection.js'
+import { nmse, ReferenceSession } from '../reference/method/session.js'
 import { calls, runsOf, type SessionCase } from './steps.js'
 import { open, plainModel, randomTokens } from './support.js'
 

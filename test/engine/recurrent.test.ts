@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Context, H2oOptions } from '../../src/ts/index.js'
 import type { Architecture } from '../../src/ts/model-maker/index.js'
-import { nmse } from '../reference/session.js'
+import { nmse } from '../reference/method/session.js'
 import { modelFile, open, randomTokens } from './support.js'
 
 const S = 64

@@ -13,9 +13,9 @@ import {
   Random,
   writeGguf,
 } from '../../src/ts/model-maker/index.js'
-import { referenceOf } from '../reference/from-gguf.js'
-import { craftWeights } from '../reference/hot-model.js'
-import type { ReferenceModel } from '../reference/model.js'
+import { craftWeights } from '../reference/method/hot-model.js'
+import { referenceOf } from '../reference/model/from-gguf.js'
+import type { ReferenceModel } from '../reference/model/model.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'h2o-engine-'))
 const contexts: Context[] = []
@@ -41,7 +41,7 @@ export async function plainModel(spec: ModelSpec): Promise<{ path: string; refer
   return { path, reference: referenceOf(model) }
 }
 
-/** A model whose Heavy keeps changing (test/reference/hot-model.ts), as a file and as the reference reads it. */
+/** A model whose Heavy keeps changing (test/reference/method/hot-model.ts), as a file and as the reference reads it. */
 export async function hotModel(
   arch: Architecture,
   kvHeads: number,

@@ -4,9 +4,9 @@
 import { afterEach, expect, test } from 'vitest'
 import { coverage } from '../../src/ts/cli/inspect/coverage.js'
 import type { H2oTraceEntry, KvType, Schedule } from '../../src/ts/index.js'
-import { HotText } from '../reference/hot-text.js'
-import { setsOf } from '../reference/replay.js'
-import { ReferenceSession } from '../reference/session.js'
+import { HotText } from '../reference/method/hot-text.js'
+import { setsOf } from '../reference/method/replay.js'
+import { ReferenceSession } from '../reference/method/session.js'
 import { allLogits, hotModel, modelFile, open, randomTokens } from './support.js'
 
 const S = 32

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { demoText } from '../../src/ts/model-maker/index.js'
-import { nmse } from '../reference/session.js'
+import { nmse } from '../reference/method/session.js'
 import { allLogits, modelFile, open, randomTokens } from './support.js'
 
 const CLI = fileURLToPath(new URL('../../bin/h2o-prefill.js', import.meta.url))

@@ -4,9 +4,9 @@
 
 import { afterEach, expect, test } from 'vitest'
 import { type Edit, f32, type Metadata, type ModelSpec } from '../../src/ts/model-maker/index.js'
-import { blocksOf, checkSets } from '../reference/query-replay.js'
-import { checkSelections, setsOf } from '../reference/replay.js'
-import { nmse, ReferenceSession } from '../reference/session.js'
+import { blocksOf, checkSets } from '../reference/method/query-replay.js'
+import { checkSelections, setsOf } from '../reference/method/replay.js'
+import { nmse, ReferenceSession } from '../reference/method/session.js'
 import { open, plainModel, randomTokens } from './support.js'
 
 // scores in F32 on every machine: others are rounded, and their sets are near these and not equal

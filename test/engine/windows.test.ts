@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Context, ContextOptions } from '../../src/ts/index.js'
 import type { ModelSpec } from '../../src/ts/model-maker/index.js'
-import { nmse } from '../reference/session.js'
+import { nmse } from '../reference/method/session.js'
 import { allLogits, modelFile, open, randomTokens } from './support.js'
 
 const WINDOW = 32

@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest'
 import { modelFile, open, randomTokens } from '../engine/support.js'
-import { nmse } from '../reference/session.js'
+import { nmse } from '../reference/method/session.js'
 import { stockLogits } from './stock.js'
 
 const S = 128

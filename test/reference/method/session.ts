@@ -1,15 +1,15 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
 // A llama_context in float64: a cache that calls fill, and the H2O state that sparse calls hand on.
 
-import { denseAttention } from './dense.js'
+import { denseAttention } from '../model/dense.js'
+import { KvCache } from '../model/kv-cache.js'
+import type { ReferenceModel } from '../model/model.js'
+import { forward } from '../model/transformer.js'
 import type { ChunkTrace, SparseCall, SparseSchedule } from './h2o.js'
-import { KvCache } from './kv-cache.js'
-import type { ReferenceModel } from './model.js'
 import { type BlockTrace, type QueryCall, queryPass } from './query-pass.js'
 import type { Budget } from './selection.js'
 import { singlePass } from './single-pass.js'
 import { emptyState, type HeadState, rollbackState } from './state.js'
-import { forward } from './transformer.js'
 import { twoPass } from './two-pass.js'
 
 const schedules = { 'single-pass': singlePass, 'two-pass': twoPass } satisfies Record<string, SparseSchedule>

@@ -10,14 +10,14 @@
 // Above layer 0 the queries of the two phases differ. The state merged is that of phase 1's query, and the memory
 // holds keys and values that saw only their own chunk: no one softmax of one query gives this, hence the merge here.
 
-import { type Attention, groupOf, logitsOver, nGroup, range, valuesAt } from './attention.js'
+import { type Attention, groupOf, logitsOver, nGroup, range, valuesAt } from '../model/attention.js'
+import type { KvCache } from '../model/kv-cache.js'
+import type { Hparams } from '../model/model.js'
+import { merge, type SoftmaxState, softmaxState } from '../model/online-softmax.js'
+import { softmax } from '../model/ops.js'
+import { forward } from '../model/transformer.js'
 import { denseMass } from './dense-mass.js'
 import { type Chunk, chunksOf, type SparseCall, type SparseSchedule, stepChunk, vote } from './h2o.js'
-import type { KvCache } from './kv-cache.js'
-import type { Hparams } from './model.js'
-import { merge, type SoftmaxState, softmaxState } from './online-softmax.js'
-import { softmax } from './ops.js'
-import { forward } from './transformer.js'
 
 /** What phase 1 leaves of one chunk in one layer. */
 interface Intra {

@@ -2,9 +2,9 @@
 // What the policy `query` knows of the keys of one layer and KV head before it looks at each of them
 // (src/native/h2o/README.md, "query"). Both are functions of the keys alone, and are made from them at every question.
 
-import { range } from './attention.js'
+import { range } from '../model/attention.js'
+import { dot } from '../model/ops.js'
 import { best, type Choice } from './best.js'
-import { dot } from './ops.js'
 
 /** keys of a page */
 export const PAGE = 64

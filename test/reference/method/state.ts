@@ -1,7 +1,7 @@
 // What sparse calls hand on to later ones (src/native/h2o/README.md, "State").
 
-import { range } from './attention.js'
-import type { Hparams } from './model.js'
+import { range } from '../model/attention.js'
+import type { Hparams } from '../model/model.js'
 
 /** What outlives a call, for one layer and KV head: scores of the last memory set and of the last sparse chunk. */
 export interface HeadState {

@@ -1,7 +1,7 @@
 // Texts for the models of hot-model.ts, which says why they keep Heavy changing.
 
-import { Random } from '../../src/ts/model-maker/index.js'
-import { range } from './attention.js'
+import { Random } from '../../../src/ts/model-maker/index.js'
+import { range } from '../model/attention.js'
 import { nearestLevel, TOKEN_HOT, TOKEN_PLAIN, TOKEN_SINK } from './hot-model.js'
 
 export interface HotTextOptions {

@@ -2,15 +2,15 @@
 // The two-pass schedule against what must hold of it whatever the model, and against its definition said otherwise.
 
 import { expect, test } from 'vitest'
-import { type Architecture, makeModel } from '../../src/ts/model-maker/index.js'
-import { type Attention, logitsOver, range, valuesAt, weightedSum } from './attention.js'
-import { referenceOf } from './from-gguf.js'
+import { type Architecture, makeModel } from '../../../src/ts/model-maker/index.js'
+import { type Attention, logitsOver, range, valuesAt, weightedSum } from '../model/attention.js'
+import { referenceOf } from '../model/from-gguf.js'
+import { KvCache } from '../model/kv-cache.js'
+import { softmax } from '../model/ops.js'
+import { forward } from '../model/transformer.js'
 import type { ChunkTrace, SparseCall } from './h2o.js'
-import { KvCache } from './kv-cache.js'
-import { softmax } from './ops.js'
 import { nmse, ReferenceSession, type Schedule } from './session.js'
 import { emptyState } from './state.js'
-import { forward } from './transformer.js'
 import { twoPass } from './two-pass.js'
 
 const tiny = (arch: Architecture = 'llama', kvHeads = 2, layers = 2) =>

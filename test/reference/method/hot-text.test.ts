@@ -2,9 +2,9 @@
 // The crafted cases do what they are there for: Heavy keeps changing.
 
 import { expect, test } from 'vitest'
-import { type Architecture, makeModel } from '../../src/ts/model-maker/index.js'
-import { range } from './attention.js'
-import { referenceOf } from './from-gguf.js'
+import { type Architecture, makeModel } from '../../../src/ts/model-maker/index.js'
+import { range } from '../model/attention.js'
+import { referenceOf } from '../model/from-gguf.js'
 import { type ChunkTrace, heavyTurnovers } from './h2o.js'
 import { craftWeights } from './hot-model.js'
 import { HotText } from './hot-text.js'

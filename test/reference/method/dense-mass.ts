@@ -1,11 +1,11 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
 // What dense attention would give each position, for the queries of one chunk as the sparse run has them.
 
-import { groupOf, logitsOver, range } from './attention.js'
+import { groupOf, logitsOver, range } from '../model/attention.js'
+import type { KvCache } from '../model/kv-cache.js'
+import type { Hparams } from '../model/model.js'
+import { softmax } from '../model/ops.js'
 import type { Chunk } from './h2o.js'
-import type { KvCache } from './kv-cache.js'
-import type { Hparams } from './model.js'
-import { softmax } from './ops.js'
 
 /** [kv head][position up to the chunk's end]; q begins at position `base`. */
 export function denseMass(

@@ -2,9 +2,9 @@
 // What both schedules of a sparse call share (src/native/h2o/README.md): chunks, their memory, their scores, their
 // trace. How a chunk attends is in single-pass.ts and two-pass.ts.
 
-import { range } from './attention.js'
-import type { KvCache } from './kv-cache.js'
-import type { Hparams, ReferenceModel } from './model.js'
+import { range } from '../model/attention.js'
+import type { KvCache } from '../model/kv-cache.js'
+import type { Hparams, ReferenceModel } from '../model/model.js'
 import { type Budget, heavyOf, heavyTurnover, type Scores, selectMemory } from './selection.js'
 import type { HeadState } from './state.js'
 

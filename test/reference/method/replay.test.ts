@@ -3,9 +3,9 @@
 // compared with it: other oracles check the engine too.
 
 import { expect, test } from 'vitest'
-import { makeModel } from '../../src/ts/model-maker/index.js'
-import { range } from './attention.js'
-import { referenceOf } from './from-gguf.js'
+import { makeModel } from '../../../src/ts/model-maker/index.js'
+import { range } from '../model/attention.js'
+import { referenceOf } from '../model/from-gguf.js'
 import { checkSelections, setsOf } from './replay.js'
 import { nmse, ReferenceSession } from './session.js'
 

@@ -5,12 +5,12 @@
 // The output of a query is ONE softmax over the keys of its memory and of its own chunk together. The engine merges
 // two attentions with online-softmax states instead; that both agree is what comparing them shows.
 
-import { groupOf, logitsOver, range, sinkOf, valuesAt, weightedSum } from './attention.js'
-import { besideWindows } from './dense.js'
+import { groupOf, logitsOver, range, sinkOf, valuesAt, weightedSum } from '../model/attention.js'
+import { besideWindows } from '../model/dense.js'
+import { softmax } from '../model/ops.js'
+import { forward } from '../model/transformer.js'
 import { denseMass } from './dense-mass.js'
 import { chunksOf, type SparseSchedule, stepChunk, vote } from './h2o.js'
-import { softmax } from './ops.js'
-import { forward } from './transformer.js'
 
 export const singlePass: SparseSchedule = (model, tokens, cache, call) => {
   const h = model.hparams

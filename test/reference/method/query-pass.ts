@@ -2,15 +2,15 @@
 // A sparse call under the policy `query` (src/native/h2o/README.md): one pass over the call's tokens. A query attends
 // to its block's set, to Local and to its own chunk; the output is ONE softmax over all of them.
 
-import { logitsOver, nGroup, range, sinkOf, valuesAt, weightedSum } from './attention.js'
-import { besideWindows } from './dense.js'
+import { logitsOver, nGroup, range, sinkOf, valuesAt, weightedSum } from '../model/attention.js'
+import { besideWindows } from '../model/dense.js'
+import type { KvCache } from '../model/kv-cache.js'
+import type { ReferenceModel } from '../model/model.js'
+import { softmax } from '../model/ops.js'
+import { forward } from '../model/transformer.js'
 import { chunksOf } from './h2o.js'
-import type { KvCache } from './kv-cache.js'
-import type { ReferenceModel } from './model.js'
-import { softmax } from './ops.js'
 import { BLOCK, chooseSet, logSumExp } from './query.js'
 import type { Budget } from './selection.js'
-import { forward } from './transformer.js'
 
 /** What one block of queries of one head did. */
 export interface BlockTrace {

@@ -2,8 +2,8 @@
 // The reference of the policy `query`: its choices on keys made by hand.
 
 import { expect, test } from 'vitest'
-import { Random } from '../../src/ts/model-maker/index.js'
-import { range } from './attention.js'
+import { Random } from '../../../src/ts/model-maker/index.js'
+import { range } from '../model/attention.js'
 import { best } from './best.js'
 import { landmarksOf, meanKey } from './key-index.js'
 import { chooseSet, type Question, type Row } from './query.js'

@@ -3,10 +3,10 @@
 // head. Names of the formulas: q_i is the query of row i, k_x the key at position x, s(i, x) = q_i . k_x / sqrt(d),
 // lse(i) the log-sum-exp over Local and the chunk up to i, of logits as attention has them: capped, with the sink.
 
-import { range } from './attention.js'
+import { range } from '../model/attention.js'
+import { dot } from '../model/ops.js'
 import { best, type Choice, highest } from './best.js'
 import { type Keys, landmarksOf, meanKey, PAGE, SPAN } from './key-index.js'
-import { dot } from './ops.js'
 
 /** queries that share a set */
 export const BLOCK = 64

@@ -1,7 +1,7 @@
 // A model of the model maker as the reference reads it. Nothing is copied: craftWeights on the result changes the
 // file that writeGguf makes of the model, as long as its type is F32.
 
-import type { GgufModel, ModelConfig } from '../../src/ts/model-maker/index.js'
+import type { GgufModel, ModelConfig } from '../../../src/ts/model-maker/index.js'
 import type { ReferenceModel } from './model.js'
 
 const architectures = ['llama', 'qwen2', 'qwen3', 'gemma2', 'gemma3', 'gpt-oss', 'lfm2', 'qwen35']

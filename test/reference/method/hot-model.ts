@@ -20,9 +20,9 @@
 // odd index listen to different hot tokens. All else stays noise, different per head: half of the other dimensions hold
 // that of the embeddings, the other half is left to attention and feed-forward.
 
-import { Random } from '../../src/ts/model-maker/index.js'
-import { type Hparams, need, type ReferenceModel } from './model.js'
-import { ropePair } from './rope.js'
+import { Random } from '../../../src/ts/model-maker/index.js'
+import { type Hparams, need, type ReferenceModel } from '../model/model.js'
+import { ropePair } from '../model/rope.js'
 
 /**
  * Token ids: the sink, then the hot tokens level by level, even for even KV heads and odd for odd ones; then all else.
