@@ -2,12 +2,13 @@
 // attention (qwen35), over several calls, sparse and dense. As method.test.ts and query-method.test.ts, the reference
 // replays the engine's sets, and each must be a right choice.
 
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { blocksOf, checkSets } from '../reference/method/query-replay.js'
 import { checkSelections, setsOf } from '../reference/method/replay.js'
 import { heavyTurnover } from '../reference/method/selection.js'
 import { nmse, ReferenceSession } from '../reference/method/session.js'
 import { open, plainModel, randomTokens } from './support.js'
+import { selections, testWays } from './ways.js'
 
 // scores in F32 on every machine: AMX rounds them to BF16
 process.env.H2O_AMX = '0'
@@ -20,12 +21,9 @@ const S = 96
 const budget = { L: 16, H: 32 }
 const calls = [5 * S + 7, 1, 1, 3 * S, 40, 2 * S + 1]
 
-test.each([
-  ['lfm2', 'votes'],
-  ['lfm2', 'query'],
-  ['qwen35', 'votes'],
-  ['qwen35', 'query'],
-] as const)('%s, %s', async (arch, select) => {
+const ways = (['lfm2', 'qwen35'] as const).flatMap((arch) => selections.map((select) => ({ arch, select })))
+
+testWays(ways, '$arch, $select', async ({ arch, select }) => {
   const { L, H } = budget
   const model = await plainModel({ arch, layers: 4, kvHeads: 2 })
   const h2o = { local: L, heavy: H, select, trace: true } as const

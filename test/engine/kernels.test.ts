@@ -6,6 +6,7 @@ import { membersOf } from '../../src/ts/cli/inspect/sets.js'
 import type { H2oTraceEntry, KvType } from '../../src/ts/index.js'
 import { nmse } from '../reference/method/session.js'
 import { modelFile, open, randomTokens } from './support.js'
+import { testWays } from './ways.js'
 
 afterEach(() => {
   delete process.env.H2O_FUSED
@@ -50,7 +51,7 @@ function setsOf(trace: readonly H2oTraceEntry[]): Int32Array[] {
   )
 }
 
-test.each(ways)('$name, -fa $flashAttn, $schedule, $select', async (way) => {
+testWays(ways, '$name, -fa $flashAttn, $schedule, $select', async (way) => {
   const { spec, S, n, flashAttn, schedule, select } = way
   const model = await modelFile({ arch: 'qwen3', ffn: 64, ...spec })
   const tokens = randomTokens(n)
@@ -113,8 +114,14 @@ test.each([
   expect(nmse(rounded.logits, exact.logits)).toBeLessThanOrEqual(limit)
 })
 
-test('compute buffers do not grow with the logical batch', async () => {
-  process.env.H2O_FUSED = '0'
+const limited = [
+  { select: 'query', kernels: 'fused' },
+  { select: 'votes', kernels: 'composed' },
+] as const
+
+testWays(limited, '$select, $kernels: compute buffers do not grow with the logical batch', async (way) => {
+  const { select, kernels } = way
+  process.env.H2O_FUSED = kernels === 'fused' ? '1' : '0'
   const model = await modelFile({
     arch: 'qwen3',
     heads: 16,
@@ -127,7 +134,13 @@ test('compute buffers do not grow with the logical batch', async () => {
   })
   const bytes = []
   for (const chunks of [2, 6]) {
-    const { memory } = await open({ model, nCtx: 16384, nBatch: chunks * 2048, nUbatch: 2048 })
+    const { memory } = await open({
+      model,
+      nCtx: 16384,
+      nBatch: chunks * 2048,
+      nUbatch: 2048,
+      h2o: { select },
+    })
     bytes.push(memory.sparseComputeBytes)
   }
   expect(bytes[1]).toBe(bytes[0])

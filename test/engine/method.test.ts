@@ -1,5 +1,5 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// The engine against the float64 reference (test/reference), on whole tiny models with F32 weights and F32 KV.
+// The policy `votes` against the float64 reference (test/reference), on whole tiny models with F32 weights and F32 KV.
 //
 // The reference replays the memory sets of the engine, so that a near tie decided the other way does not spoil the
 // comparison; each set must be a valid choice by the reference's own scores, and then the logits must be equal.
@@ -145,7 +145,7 @@ test.each(
     model: model.path,
     nBatch: 16 * S,
     nUbatch: S,
-    h2o: { local: L, heavy: H, schedule, trace: true },
+    h2o: { local: L, heavy: H, select: 'votes', schedule, trace: true },
   })
   const reference = new ReferenceSession(model.reference, { S, L, H, schedule })
 

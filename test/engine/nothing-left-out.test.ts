@@ -2,18 +2,19 @@
 // logits. The first S of them attend to everything before them, so they equal dense attention of the same context
 // settings; and the call must say that it was sparse, so that nothing passes by falling back.
 
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect } from 'vitest'
 import type { H2oOptions, KvType } from '../../src/ts/index.js'
 import type { ModelSpec } from '../../src/ts/model-maker/index.js'
 import { nmse } from '../reference/method/session.js'
 import { allLogits, modelFile, open, randomTokens } from './support.js'
+import { policies, selections, testWays } from './ways.js'
 
 const S = 96 // for `query` a block and a half
 const P = 20
 
 // what came before is Local, or Local and all that is left
 const methods = {
-  votes: { local: P + 4, heavy: 8 },
+  votes: { local: P + 4, heavy: 8, select: 'votes' },
   query: { local: 8, heavy: 16, select: 'query' },
 } satisfies Record<string, H2oOptions>
 
@@ -73,16 +74,16 @@ const leasts: Record<string, Partial<Record<KvType, number>>> = {
 const cases = Object.keys({ ...models, ...hybrids }).flatMap((name) =>
   Object.entries(limits).flatMap(([type, limit]) =>
     (['on', 'off'] as const).flatMap((flashAttn) =>
-      (['composed', 'fused'] as const).flatMap((path) => {
+      (['composed', 'fused'] as const).flatMap((kernels) => {
         const stock = limit[flashAttn]
         if (stock === undefined) return []
-        if (name in hybrids && type !== (path === 'fused' ? 'f16' : 'f32')) return []
+        if (name in hybrids && type !== (kernels === 'fused' ? 'f16' : 'f32')) return []
         const bound = Math.max(
-          (path === 'fused' && limit.fused) || stock,
+          (kernels === 'fused' && limit.fused) || stock,
           leasts[name]?.[type as KvType] ?? 0,
         )
-        return (['votes', 'query'] as const).map((select) => ({
-          ...{ name, type: type as KvType, flashAttn, path, select, bound },
+        return selections.map((select) => ({
+          ...{ name, type: type as KvType, flashAttn, kernels, select, bound },
         }))
       }),
     ),
@@ -93,9 +94,9 @@ afterEach(() => {
   delete process.env.H2O_FUSED
 })
 
-test.each(cases)('$select: $name, $type KV, -fa $flashAttn, $path', async (c) => {
-  const { name, type, flashAttn, path, select, bound } = c
-  process.env.H2O_FUSED = path === 'fused' ? '1' : '0'
+testWays(cases, '$select: $name, $type KV, -fa $flashAttn, $kernels', async (c) => {
+  const { name, type, flashAttn, kernels, select, bound } = c
+  process.env.H2O_FUSED = kernels === 'fused' ? '1' : '0'
   const model = await modelFile((models[name] ?? hybrids[name]) as ModelSpec)
   const before = randomTokens(P, 1)
   const tokens = randomTokens(S + 1, 2)
@@ -121,12 +122,12 @@ test.each(cases)('$select: $name, $type KV, -fa $flashAttn, $path', async (c) =>
   expect(nmse(sparse.logits, dense.logits)).toBeLessThanOrEqual(bound)
 })
 
-test('K quantised and V not, with the plain layout of V and with the transposed one', async () => {
+testWays(policies, '$select: K quantised and V not, with V plain and transposed', async ({ select }) => {
   const model = await modelFile({ arch: 'qwen3', headDim: 64 })
   const tokens = randomTokens(3 * S)
   for (const flashAttn of ['on', 'off'] as const) {
     const settings = { model, nBatch: 4 * S, nUbatch: S, typeK: 'q8_0', typeV: 'f16', flashAttn } as const
-    const context = await open({ ...settings, h2o: { local: 16, heavy: 16 } })
+    const context = await open({ ...settings, h2o: { local: 16, heavy: 16, select } })
     const logits = await allLogits(context, tokens)
     expect(logits.every(Number.isFinite)).toBe(true)
   }

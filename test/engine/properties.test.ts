@@ -1,4 +1,4 @@
-// What must hold of every sparse call, whatever the model: from the trace that the engine keeps on request.
+// What must hold of every sparse call by `votes`, whatever the model: from the trace that the engine keeps on request.
 
 import { describe, expect, test } from 'vitest'
 import type { Context, H2oTraceEntry, Schedule } from '../../src/ts/index.js'
@@ -12,7 +12,11 @@ const L = 8
 const H = 16
 const K = 8
 
-const budget = { nBatch: 16 * S, nUbatch: S, h2o: { local: L, heavy: H, trace: true } }
+const budget = {
+  nBatch: 16 * S,
+  nUbatch: S,
+  h2o: { local: L, heavy: H, select: 'votes' as const, trace: true },
+}
 
 const schedules = ['single-pass', 'two-pass'] as const
 
@@ -184,31 +188,6 @@ test(
 
 test.each(
   schedules,
-)('graph reuse changes nothing: two calls inside one block of 256 cells, %s', async (schedule) => {
-  const { path } = await hotModel('llama', 2)
-  const run = async () => {
-    const context = await open({ model: path, ...budget, h2o: { ...budget.h2o, schedule } })
-    const text = new HotText({ S, H, nChunks: 9 })
-    const logits = []
-    for (const n of [2 * S, 2 * S, 2 * S, 3 * S]) logits.push(await allLogits(context, text.next(n)))
-    await context.clear()
-    const again = new HotText({ S, H, nChunks: 9 })
-    for (const n of [2 * S, 2 * S]) logits.push(await allLogits(context, again.next(n)))
-    return logits
-  }
-  const reused = await run()
-  process.env.LLAMA_GRAPH_REUSE_DISABLE = '1'
-  try {
-    expect(await run()).toEqual(reused)
-  } finally {
-    delete process.env.LLAMA_GRAPH_REUSE_DISABLE
-  }
-  expect(reused[4]).toEqual(reused[0])
-  expect(reused[5]).toEqual(reused[1])
-})
-
-test.each(
-  schedules,
 )('a restored state carries the memory on, and an empty one resets it, %s', async (schedule) => {
   const { path } = await hotModel('llama', 2)
   const text = new HotText({ S, H, nChunks: 6 })
@@ -250,7 +229,7 @@ test('a state of another budget keeps the cache and starts without a memory set'
   const { path } = await hotModel('llama', 2)
   const tokens = new HotText({ S, H, nChunks: 4 }).next(4 * S)
   const next = randomTokens(2 * S)
-  for (const h2o of [{ local: L, heavy: H + 1 }, false] as const) {
+  for (const h2o of [{ local: L, heavy: H + 1, select: 'votes' }, false] as const) {
     const a = await open({ model: path, ...budget, h2o })
     const b = await open({ model: path, ...budget })
     await a.decode(tokens)

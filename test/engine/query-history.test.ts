@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Context, ContextOptions, H2oOptions } from '../../src/ts/index.js'
 import { open, plainModel, randomTokens } from './support.js'
+import { partOf } from './ways.js'
 
 const S = 96 // a block and a half, a page and a half
 const query = { local: 24, heavy: 32, select: 'query', trace: true, denseTail: 0 } satisfies H2oOptions
@@ -131,6 +132,12 @@ const histories: { name: string; like: Step[]; steps: Step[] }[] = [
   },
 ]
 
+const savers = [
+  { name: 'votes', h2o: { ...query, select: 'votes' } },
+  { name: 'votes of another budget', h2o: { local: 8, heavy: 8, schedule: 'two-pass' } },
+  { name: 'no method', h2o: false },
+] as const
+
 describe.each(Object.entries(kinds))('%s', (_, kind) => {
   const expected = new Map<Step[], ReturnType<typeof ending>>()
   const endingOf = (like: Step[]) => {
@@ -171,14 +178,12 @@ describe.each(Object.entries(kinds))('%s', (_, kind) => {
   })
 
   // K is all that it needs: read by stock's attention, the cache is the same whatever the method
-  test.each([
-    ['votes', { ...query, select: 'votes' }],
-    ['votes of another budget', { local: 8, heavy: 8, schedule: 'two-pass' }],
-    ['no method', false],
-  ] as const)('a state saved with %s goes on as one of its own', async (_, h2o) => {
-    const dense = read(...Array.from({ length: 14 }, () => S))
-    const stock = { ...kind, upstreamProducts: true }
-    const saved = await ending(await follow([...dense, 'move'], { ...stock, h2o }))
-    expect(saved).toEqual(await ending(await follow(dense, stock)))
-  })
+  for (const { name, h2o } of savers) {
+    test(`a state saved with ${name} goes on as one of its own`, partOf(h2o || {}), async () => {
+      const dense = read(...Array.from({ length: 14 }, () => S))
+      const stock = { ...kind, upstreamProducts: true }
+      const saved = await ending(await follow([...dense, 'move'], { ...stock, h2o }))
+      expect(saved).toEqual(await ending(await follow(dense, stock)))
+    })
+  }
 })

@@ -10,6 +10,7 @@ import { heavyTurnover } from '../reference/method/selection.js'
 import { nmse, ReferenceSession } from '../reference/method/session.js'
 import { calls, runsOf, type SessionCase } from './steps.js'
 import { open, plainModel, randomTokens } from './support.js'
+import { testWays } from './ways.js'
 
 // scores in F32 on every machine: others are rounded, and their sets are near these and not equal
 process.env.H2O_AMX = '0'
@@ -71,17 +72,8 @@ afterEach(() => {
   delete process.env.H2O_FUSED
 })
 
-test.each(ways)('$kernels: $name', async ({
-  kernels,
-  arch = 'llama',
-  kvHeads = 2,
-  S,
-  L,
-  H,
-  nCtx = 4096,
-  attentionGain = 3,
-  steps,
-}) => {
+testWays(ways, '$kernels: $name', async ({ kernels, arch = 'llama', kvHeads = 2, S, L, H, ...rest }) => {
+  const { nCtx = 4096, attentionGain = 3, steps } = rest
   process.env.H2O_FUSED = kernels === 'fused' ? '1' : '0'
   const model = await plainModel({ arch, kvHeads, attentionGain })
   const h2o = { local: L, heavy: H, select: 'query', trace: true } as const

@@ -1,11 +1,12 @@
 // Models with recurrent layers, with H2O on their attention layers and without: their state has no positions to go back
 // to. What was aborted never began; what cannot be forgotten is refused, and nothing changes; what was saved goes on.
 
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Context, H2oOptions } from '../../src/ts/index.js'
 import type { Architecture } from '../../src/ts/model-maker/index.js'
 import { nmse } from '../reference/method/session.js'
 import { modelFile, open, randomTokens } from './support.js'
+import { describeWays, selections } from './ways.js'
 
 const S = 64
 const first = randomTokens(4 * S + 9, 1)
@@ -23,16 +24,13 @@ async function contextOf(arch: Architecture, h2o: false | H2oOptions, nUbatch = 
   return open({ model: await file, nCtx: 1024, nBatch: 8 * S, nUbatch, h2o })
 }
 
-const cases = [
-  ...hybrids.flatMap((arch) => [
-    { arch, h2o: budget as H2oOptions | false },
-    { arch, h2o: { ...budget, select: 'query' as const } },
-    { arch, h2o: false as const },
-  ]),
-  { arch: 'mamba' as const, h2o: false as const },
-].map((c) => ({ ...c, name: `${c.arch}, ${c.h2o ? (c.h2o.select ?? 'votes') : 'off'}` }))
+const ways = [
+  ...hybrids.flatMap((arch) => ([...selections, 'off'] as const).map((select) => ({ arch, select }))),
+  { arch: 'mamba', select: 'off' },
+] as const
 
-describe.each(cases)('$name', ({ arch, h2o }) => {
+describeWays(ways, '$arch, $select', ({ arch, select }) => {
+  const h2o = select !== 'off' && { ...budget, select }
   const path = h2o ? 'h2o' : 'dense'
 
   test('a call that was aborted never began', async () => {

@@ -1,26 +1,29 @@
 // Every class of model and setting that H2O refuses: the call is dense, says why, and its logits are those of a context
 // with H2O off, which the parity tests compare with stock llama.cpp.
 
-import { expect, test } from 'vitest'
-import type { Context, ContextOptions, Reason } from '../../src/ts/index.js'
+import { expect } from 'vitest'
+import type { Context, ContextOptions, Reason, Selection } from '../../src/ts/index.js'
 import type { ModelSpec } from '../../src/ts/model-maker/index.js'
 import { modelFile, open, randomTokens } from './support.js'
+import { policies, selections, testWays, type Way } from './ways.js'
 
 const S = 64
 const N = 3 * S + 5
+const someBudget = { local: 16, heavy: 16 }
 
-interface Refusal {
+interface Refusal extends Way {
   name: string
   reason: Reason
+  select?: Selection
   spec?: ModelSpec
+  budget?: { local: number; heavy: number }
   settings?: Partial<ContextOptions>
   /** before the call that must be refused */
   prepare?: (context: Context) => Promise<void>
 }
 
 const refusals: Refusal[] = [
-  { name: 'off', reason: 'off', settings: { h2o: { local: 0, heavy: 0 } } },
-  { name: 'off, query', reason: 'off', settings: { h2o: { local: 0, heavy: 0, select: 'query' } } },
+  { name: 'off', reason: 'off', budget: { local: 0, heavy: 0 } },
   { name: 'ALiBi (mpt)', reason: 'unsupported-attention', spec: { arch: 'mpt' } },
   { name: 'a recurrent model (mamba)', reason: 'unsupported-memory', spec: { arch: 'mamba' } },
   {
@@ -32,13 +35,13 @@ const refusals: Refusal[] = [
     name: 'windows, two-pass',
     reason: 'unsupported-schedule',
     spec: { arch: 'gemma3', layers: 6 },
-    settings: { h2o: { local: 16, heavy: 16, schedule: 'two-pass' } },
+    schedule: 'two-pass',
   },
   {
     name: 'recurrent layers, two-pass',
     reason: 'unsupported-schedule',
     spec: { arch: 'jamba', layers: 8 },
-    settings: { h2o: { local: 16, heavy: 16, schedule: 'two-pass' } },
+    schedule: 'two-pass',
   },
   {
     name: 'a context that returns embeddings',
@@ -56,7 +59,14 @@ const refusals: Refusal[] = [
   },
 ]
 
-test.each(refusals)('$name: $reason', async ({ reason, spec, settings, prepare }) => {
+const ways = refusals.flatMap((refusal) =>
+  refusal.schedule
+    ? [refusal]
+    : selections.map((select) => ({ ...refusal, select, name: `${refusal.name}, ${select}` })),
+)
+
+testWays(ways, '$name: $reason', async (way) => {
+  const { reason, spec, budget = someBudget, settings, prepare, select, schedule } = way
   const model = await modelFile(spec ?? { arch: 'llama' })
   const tokens = randomTokens(N)
 
@@ -68,9 +78,9 @@ test.each(refusals)('$name: $reason', async ({ reason, spec, settings, prepare }
       typeK: 'f16',
       typeV: 'f16',
       upstreamProducts: true,
+      h2o,
       ...settings,
-      ...(settings?.h2o === undefined ? { h2o } : {}),
-    } as ContextOptions)
+    })
     await prepare?.(context)
     const logits: Float32Array[] = []
     const calls = []
@@ -82,7 +92,7 @@ test.each(refusals)('$name: $reason', async ({ reason, spec, settings, prepare }
     return { context, calls, logits }
   }
 
-  const asked = await run({ local: 16, heavy: 16 })
+  const asked = await run({ ...budget, select, schedule })
   const off = await run(false)
 
   for (const call of asked.calls)
@@ -90,15 +100,18 @@ test.each(refusals)('$name: $reason', async ({ reason, spec, settings, prepare }
   expect(asked.logits).toEqual(off.logits)
 })
 
-test('a short call says one-chunk, and so does decoding', async () => {
+testWays(policies, '$select: a short call says one-chunk, and so does decoding', async ({ select }) => {
   const context = await open({
     model: await modelFile({ arch: 'llama' }),
     nBatch: 4 * S,
     nUbatch: S,
-    h2o: { local: 16, heavy: 16 },
+    h2o: { ...someBudget, select },
   })
   expect(context.h2o).toMatchObject({ covered: true, reason: null })
   for (const n of [S, 1]) {
-    expect((await context.decode(randomTokens(n))).call).toMatchObject({ path: 'dense', reason: 'one-chunk' })
+    expect((await context.decode(randomTokens(n))).call).toMatchObject({
+      path: 'dense',
+      reason: 'one-chunk',
+    })
   }
 })

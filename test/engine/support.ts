@@ -57,10 +57,9 @@ export async function hotModel(
 }
 
 /**
- * A context that the end of the test file disposes. Two threads; F32 KV cache, plain attention and selection by votes
- * unless asked.
+ * A context that the end of the test file disposes. Two threads; F32 KV cache and plain attention unless asked.
  */
-export async function open({ h2o, ...options }: ContextOptions): Promise<Context> {
+export async function open(options: ContextOptions): Promise<Context> {
   const context = await createContext({
     nThreads: 2,
     nThreadsBatch: 2,
@@ -70,7 +69,6 @@ export async function open({ h2o, ...options }: ContextOptions): Promise<Context
     typeV: 'f32',
     onWarning: () => {},
     ...options,
-    h2o: h2o === false ? false : { select: 'votes', ...h2o },
   })
   contexts.push(context)
   return context

@@ -1,13 +1,14 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
 // The dense attention mass that a trace holds on request, against the float64 reference and against itself.
 
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect } from 'vitest'
 import { coverage } from '../../src/ts/cli/inspect/coverage.js'
-import type { H2oTraceEntry, KvType, Schedule } from '../../src/ts/index.js'
+import type { H2oTraceEntry, KvType } from '../../src/ts/index.js'
 import { HotText } from '../reference/method/hot-text.js'
 import { setsOf } from '../reference/method/replay.js'
 import { ReferenceSession } from '../reference/method/session.js'
 import { allLogits, hotModel, modelFile, open, randomTokens } from './support.js'
+import { policies, testWays } from './ways.js'
 
 const S = 32
 const L = 8
@@ -18,7 +19,11 @@ afterEach(() => {
   delete process.env.H2O_FUSED
 })
 
-const ways = (['single-pass', 'two-pass'] as const).flatMap((schedule) =>
+const schedules = (['single-pass', 'two-pass'] as const).map(
+  (schedule) => ({ schedule, select: 'votes' }) as const,
+)
+
+const ways = schedules.flatMap((method) =>
   (['fused', 'composed'] as const).flatMap((kernels) =>
     (
       [
@@ -26,15 +31,15 @@ const ways = (['single-pass', 'two-pass'] as const).flatMap((schedule) =>
         ['llama', 4],
         ['qwen3', 2],
       ] as const
-    ).map(([arch, kvHeads]) => ({ schedule, kernels, arch, kvHeads })),
+    ).map(([arch, kvHeads]) => ({ ...method, kernels, arch, kvHeads })),
   ),
 )
 
-test.each(ways)('$schedule, $kernels, $arch, $kvHeads KV heads: equals the reference', async (way) => {
-  const { schedule, kernels, arch, kvHeads } = way
+testWays(ways, '$schedule, $kernels, $arch, $kvHeads KV heads: equals the reference', async (way) => {
+  const { schedule, select, kernels, arch, kvHeads } = way
   process.env.H2O_FUSED = kernels === 'fused' ? '1' : '0'
   const model = await hotModel(arch, kvHeads)
-  const h2o = { local: L, heavy: H, schedule, trace: 'mass' } as const
+  const h2o = { local: L, heavy: H, schedule, select, trace: 'mass' } as const
   const context = await open({ model: model.path, nBatch: 8 * S, nUbatch: S, h2o })
   const reference = new ReferenceSession(model.reference, { S, L, H, schedule })
   const text = new HotText({ S, H, nChunks: 9 })
@@ -61,11 +66,8 @@ test.each(ways)('$schedule, $kernels, $arch, $kvHeads KV heads: equals the refer
   }
 })
 
-test.each([
-  'single-pass',
-  'two-pass',
-] as const)('%s: coverage is 1 where nothing is left out', async (schedule) => {
-  const h2o = { local: 20, heavy: 4, schedule, trace: 'mass' } as const
+testWays(schedules, '$schedule: coverage is 1 where nothing is left out', async (method) => {
+  const h2o = { local: 20, heavy: 4, ...method, trace: 'mass' } as const
   const model = await modelFile({ arch: 'llama', kvHeads: 2 })
   const context = await open({ model, nBatch: 4 * S, nUbatch: S, h2o })
   await context.decode(randomTokens(20))
@@ -87,15 +89,13 @@ test.each([
   }
 })
 
-test.each([
-  ['single-pass', 'votes'],
-  ['two-pass', 'votes'],
-  ['single-pass', 'query'],
-] as const)('%s, %s: asking for it changes nothing else', async (schedule, select) => {
+const methods = [{ schedule: 'single-pass', select: 'query' }, ...schedules] as const
+
+testWays(methods, '$schedule, $select: asking for it changes nothing else', async (method) => {
   const model = await hotModel('qwen3', 2)
   const text = new HotText({ S, H, nChunks: 6 }).next(6 * S)
   const run = async (trace: boolean | 'mass') => {
-    const h2o = { local: L, heavy: H, schedule, select, trace }
+    const h2o = { local: L, heavy: H, ...method, trace }
     const context = await open({ model: model.path, nBatch: 3 * S, nUbatch: S, h2o })
     const logits = [
       await allLogits(context, text.slice(0, 3 * S)),
@@ -112,20 +112,21 @@ test.each([
   expect(mass.trace.map(({ mass, ...entry }) => entry)).toEqual(sets.trace)
 })
 
-test('a chunk whose logits go in slices has what its parts have', async () => {
+testWays(policies, '$select: a chunk whose logits go in slices has what its parts have', async (policy) => {
   // layer 0: its queries do not depend on what attention gave. 6144 keys, 3072 queries, 4 heads: 288 MiB, two slices
   const model = await modelFile({ arch: 'llama', layers: 1, hidden: 32, heads: 4, kvHeads: 2 })
   const N = 6144
   const tokens = randomTokens(N)
   const lastRows = async (nUbatch: number) => {
-    const h2o = { local: 8, heavy: 8, trace: 'mass' } as const
+    const h2o = { local: 8, heavy: 8, ...policy, trace: 'mass' } as const
     const context = await open({ model, nCtx: N, nBatch: N, nUbatch, h2o })
     await context.decode(tokens)
     const sums = [new Float64Array(N), new Float64Array(N)]
-    for (const { pos, nChunk, mass } of context.takeTrace().filter(({ pos }) => pos >= N / 2)) {
-      for (const [head, sum] of sums.entries()) {
-        const end = pos + nChunk
-        for (let j = 0; j < end; j++) sum[j]! += mass![head * end + j]!
+    for (const { pos, nChunk, nHeads, mass } of context.takeTrace().filter(({ pos }) => pos >= N / 2)) {
+      const end = pos + nChunk
+      for (const [j, x] of mass!.entries()) {
+        const head = Math.floor(j / end) % nHeads
+        sums[Math.floor((2 * head) / nHeads)]![j % end]! += x
       }
     }
     await context.dispose()
@@ -139,16 +140,21 @@ test('a chunk whose logits go in slices has what its parts have', async () => {
   }
 })
 
-test.each([
-  ['f16', 'on'],
-  ['bf16', 'off'],
-  ['q8_0', 'on'],
-  ['q4_0', 'on'],
-] as [KvType, 'on' | 'off'][])('%s KV, -fa %s: every query gives what it has', async (type, flashAttn) => {
+const caches = (
+  [
+    ['f16', 'on'],
+    ['bf16', 'off'],
+    ['q8_0', 'on'],
+    ['q4_0', 'on'],
+  ] as const
+).flatMap(([type, flashAttn]) => policies.map((policy) => ({ ...policy, type, flashAttn })))
+
+testWays(caches, '$select, $type KV, -fa $flashAttn: every query gives what it has', async (cache) => {
+  const { select, type, flashAttn } = cache
   const model = await modelFile({ arch: 'qwen3', headDim: 64, kvHeads: 2 })
   const tokens = randomTokens(100)
   const run = async (settings: { typeK: KvType; typeV: KvType; flashAttn: 'on' | 'off' }) => {
-    const h2o = { local: 8, heavy: 8, trace: 'mass', schedule: 'single-pass' as Schedule } as const
+    const h2o = { local: 8, heavy: 8, select, trace: 'mass' } as const
     const context = await open({ model, nBatch: 128, nUbatch: S, h2o, ...settings })
     await context.decode(tokens)
     return context.takeTrace()
@@ -158,7 +164,8 @@ test.each([
     await run({ typeK: 'f32', typeV: 'f32', flashAttn: 'off' }),
   ]
   for (const [i, entry] of trace.entries()) {
-    for (const sum of headSums(entry)) expect(sum).toBeCloseTo((entry.nChunk * N_HEAD) / 2, 3)
+    expect(entry.nHeads).toBe(select === 'votes' ? 2 : N_HEAD)
+    for (const sum of headSums(entry)) expect(sum).toBeCloseTo((entry.nChunk * N_HEAD) / entry.nHeads, 3)
     if (entry.layer > 0) continue
     const worst = Math.max(...entry.mass!.map((x, j) => Math.abs(x - exact[i]!.mass![j]!)))
     expect(worst).toBeLessThanOrEqual(type === 'q4_0' ? 1 : 0.1)

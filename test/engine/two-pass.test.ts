@@ -70,7 +70,7 @@ test('both schedules agree in a model of one layer, whose queries no earlier lay
   const model = await modelFile({ arch: 'qwen3', layers: 1 })
   const tokens = randomTokens(300)
   const run = async (schedule: 'single-pass' | 'two-pass') => {
-    const h2o = { local: 8, heavy: 16, schedule, trace: true }
+    const h2o = { local: 8, heavy: 16, select: 'votes', schedule, trace: true } as const
     const context = await open({ model, nBatch: 512, nUbatch: 32, h2o })
     return { logits: await allLogits(context, tokens), sets: context.takeTrace().map((e) => e.memPos) }
   }
@@ -85,7 +85,8 @@ test('in a deeper model they part above layer 0: same sets there, other logits',
   const model = await modelFile({ arch: 'qwen3', layers: 4 })
   const tokens = randomTokens(8 * 64)
   const run = async (schedule: 'single-pass' | 'two-pass' | 'off') => {
-    const h2o = schedule === 'off' ? false : { local: 16, heavy: 16, schedule, trace: true }
+    const h2o =
+      schedule === 'off' ? false : ({ local: 16, heavy: 16, select: 'votes', schedule, trace: true } as const)
     const context = await open({ model, nBatch: 512, nUbatch: 64, h2o })
     const logits = await allLogits(context, tokens)
     return { logits, sets: context.takeTrace().map((e) => e.memPos) }

@@ -2,12 +2,13 @@
 // Models with sliding windows against the float64 reference: windows, sinks, capped logits, and the sparse layers among
 // them. As method.test.ts and query-method.test.ts: the reference replays the engine's sets.
 
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect } from 'vitest'
 import { type Edit, f32, type Metadata, type ModelSpec } from '../../src/ts/model-maker/index.js'
 import { blocksOf, checkSets } from '../reference/method/query-replay.js'
 import { checkSelections, setsOf } from '../reference/method/replay.js'
 import { nmse, ReferenceSession } from '../reference/method/session.js'
 import { open, plainModel, randomTokens } from './support.js'
+import { selections, testWays } from './ways.js'
 
 // scores in F32 on every machine: others are rounded, and their sets are near these and not equal
 process.env.H2O_AMX = '0'
@@ -34,7 +35,7 @@ const models: Record<string, ModelSpec> = {
 
 const cases = Object.keys(models).flatMap((name) =>
   (['fused', 'composed'] as const).flatMap((kernels) =>
-    (['votes', 'query'] as const).map((select) => ({ name, kernels, select })),
+    selections.map((select) => ({ name, kernels, select })),
   ),
 )
 
@@ -44,7 +45,7 @@ afterEach(() => {
   delete process.env.H2O_FUSED
 })
 
-test.each(cases)('$select, $kernels: $name', async ({ name, kernels, select }) => {
+testWays(cases, '$select, $kernels: $name', async ({ name, kernels, select }) => {
   process.env.H2O_FUSED = kernels === 'fused' ? '1' : '0'
   const spec = models[name]!
   const [S, L, H] = select === 'votes' ? [32, 8, 16] : [96, 24, 40]

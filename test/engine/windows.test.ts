@@ -2,11 +2,12 @@
 // What their memory adds to the life of a context: windows forget, so going back, aborting, saving and cutting a prompt
 // into calls are not what they are elsewhere.
 
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Context, ContextOptions } from '../../src/ts/index.js'
 import type { ModelSpec } from '../../src/ts/model-maker/index.js'
 import { nmse } from '../reference/method/session.js'
 import { allLogits, modelFile, open, randomTokens } from './support.js'
+import { describeWays, selections } from './ways.js'
 
 const WINDOW = 32
 const S = 64
@@ -30,14 +31,13 @@ const models: Record<string, ModelSpec> = {
   },
 }
 
-const selections = ['votes', 'query'] as const
 const ways = Object.keys(models).flatMap((name) => selections.map((select) => ({ name, select })))
 
 type Options = Partial<ContextOptions> & { select?: 'votes' | 'query'; heavy?: number }
 
 /** A context whose calls hold several windows. */
 async function openOne(name: string, options: Options = {}) {
-  const { select = 'votes', heavy = 24, ...rest } = options
+  const { select, heavy = 24, ...rest } = options
   const model = await modelFile(models[name] as ModelSpec)
   const h2o = { local: 16, heavy, select, denseTail: 0 }
   return open({ model, nBatch: 4 * S, nUbatch: S, h2o, ...rest })
@@ -46,7 +46,7 @@ async function openOne(name: string, options: Options = {}) {
 const lastLogits = async (context: Context, tokens: number[]) =>
   (await context.prefill(tokens, { append: true })).logits as Float32Array
 
-describe.each(ways)('$name, $select', ({ name, select }) => {
+describeWays(ways, '$name, $select', ({ name, select }) => {
   // Cells in another order are sums in another order, which may change a set of `query` near a tie: not one of all positions.
   const ofAll = { select, heavy: select === 'query' ? 2 * LONG : 24 }
 
@@ -102,7 +102,9 @@ describe.each(ways)('$name, $select', ({ name, select }) => {
     const error = await context.truncate(S).catch((e) => e)
     expect(error).toMatchObject({ code: 'ERR_H2O_POSITION_GONE', details: { from: S, position: LONG } })
     expect(context.position).toBe(LONG)
-    await expect(context.prefill('abc', { from: S })).rejects.toMatchObject({ code: 'ERR_H2O_POSITION_GONE' })
+    await expect(context.prefill('abc', { from: S })).rejects.toMatchObject({
+      code: 'ERR_H2O_POSITION_GONE',
+    })
 
     const { earliest } = error.details as { earliest: number }
     expect(earliest).toBeGreaterThan(S)

@@ -8,9 +8,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect } from 'vitest'
 import { type Edit, f32, type ModelSpec, resolveSpec, writeModel } from '../../src/ts/model-maker/index.js'
 import { open, randomTokens } from '../engine/support.js'
+import { selections, testWays } from '../engine/ways.js'
 import { ggufPython } from '../model/python.js'
 
 // scores in F32 on every machine: others are rounded, and their sets are near these and not equal
@@ -86,12 +87,10 @@ function compare(job: object): Compared[] {
   return JSON.parse(execFileSync(ggufPython as string, ['-B', script], options))
 }
 
-const cases = Object.keys(models).flatMap((name) =>
-  (['query', 'votes'] as const).map((select) => ({ name, select })),
-)
+const cases = Object.keys(models).flatMap((name) => selections.map((select) => ({ name, select })))
 
 describe.skipIf(!ggufPython)('as the second oracle', () => {
-  test.each(cases)('$select: $name', async ({ name, select }) => {
+  testWays(cases, '$select: $name', async ({ name, select }) => {
     const spec = { hidden: 64, headDim: 16, attentionGain: 3, ...models[name] } as ModelSpec
     const model = join(folder, 'model.gguf')
     await writeModel(model, spec)

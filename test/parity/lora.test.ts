@@ -7,6 +7,7 @@ import { afterAll, expect, test } from 'vitest'
 import type { ContextOptions, LoraOptions } from '../../src/ts/index.js'
 import type { ModelSpec } from '../../src/ts/model-maker/index.js'
 import { modelFile, open, randomTokens } from '../engine/support.js'
+import { selections } from '../engine/ways.js'
 import { type AdapterSpec, merged, writeAdapter } from './adapter.js'
 import { stockLogits } from './stock.js'
 
@@ -94,12 +95,14 @@ test.each(cases)('%s', async (_, spec, adapter) => {
   expect(sparse.logits).toEqual((await ours(model, [lora], tokens, budget)).logits)
 })
 
-test('a sparse prefill with an adapter is one of a model that has it in its weights', async () => {
+test.each(
+  selections,
+)('a sparse prefill with an adapter is one of a model that has it in its weights, %s', async (select) => {
   const spec = { arch: 'llama', vocab: 320, ffn: 256 } as const
   const adapter = { weights: { ...attention, 'blk.0.ffn_down.weight': [256, 128] } } satisfies AdapterSpec
   const path = await writeAdapter(join(folder, 'merged.gguf'), adapter)
   const tokens = randomTokens(N_BATCH + S + 9)
-  const budget = { local: 16, heavy: 16 }
+  const budget = { local: 16, heavy: 16, select }
   const apart = await ours(await modelFile(spec), [{ path, scale: 0.5 }], tokens, budget)
   const whole = await ours(await modelFile({ ...spec, edit: merged(adapter, 0.5) }), [], tokens, budget)
   const without = await ours(await modelFile(spec), [], tokens, budget)

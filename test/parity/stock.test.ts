@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import type { ContextOptions, KvType } from '../../src/ts/index.js'
 import type { ModelSpec } from '../../src/ts/model-maker/index.js'
 import { modelFile, open, randomTokens } from '../engine/support.js'
+import { selections } from '../engine/ways.js'
 import { stockLogits } from './stock.js'
 
 const S = 64
@@ -81,9 +82,12 @@ test.each(windowed)('$arch, with windows', async (spec) => {
     const off = await ours(model, long, s, false)
     expect(off.logits).toEqual(await stock(model, long, s))
     const short = long.slice(0, S)
-    const on = await ours(model, short, s, { local: 16, heavy: 16 })
-    expect(on.logits).toEqual(await stock(model, short, s))
-    expect(on.calls.map((call) => call.reason)).toEqual(['one-chunk'])
+    const expected = await stock(model, short, s)
+    for (const select of selections) {
+      const on = await ours(model, short, s, { local: 16, heavy: 16, select })
+      expect(on.logits).toEqual(expected)
+      expect(on.calls.map((call) => call.reason)).toEqual(['one-chunk'])
+    }
   }
 })
 
@@ -100,16 +104,22 @@ test.each(covered)('$spec.arch with $weights weights, $type KV, -fa $flashAttn',
   expect(off.calls.map((call) => call.reason)).toEqual(['off', 'off'])
 
   const short = long.slice(0, S)
-  const on = await ours(model, short, s, { local: 16, heavy: 16 })
-  expect(on.logits).toEqual(await stock(model, short, s))
-  expect(on.calls.map((call) => call.reason)).toEqual(['one-chunk'])
+  const expected = await stock(model, short, s)
+  for (const select of selections) {
+    const on = await ours(model, short, s, { local: 16, heavy: 16, select })
+    expect(on.logits).toEqual(expected)
+    expect(on.calls.map((call) => call.reason)).toEqual(['one-chunk'])
+  }
 })
 
 test.each(['mpt', 'mamba'] as const)('%s, asked for H2O', async (arch) => {
   const model = await modelFile({ arch })
   const tokens = randomTokens(N_BATCH + S + 9)
   const s: Settings = { flashAttn: 'off', type: 'f16' }
-  const { logits, calls } = await ours(model, tokens, s, { local: 16, heavy: 16 })
-  expect(calls.every((call) => call.path === 'dense' && call.reason?.startsWith('unsupported-'))).toBe(true)
-  expect(logits).toEqual(await stock(model, tokens, s))
+  const expected = await stock(model, tokens, s)
+  for (const select of selections) {
+    const { logits, calls } = await ours(model, tokens, s, { local: 16, heavy: 16, select })
+    expect(calls.every((call) => call.path === 'dense' && call.reason?.startsWith('unsupported-'))).toBe(true)
+    expect(logits).toEqual(expected)
+  }
 })
