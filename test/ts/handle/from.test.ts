@@ -10,7 +10,6 @@ const options = { temperature: 0, ignoreEos: true, nPredict: 8 }
 
 describe.each([
   ['with H2O', { local: 16, heavy: 16 }],
-  ['with query', { local: 16, heavy: 16, select: 'query' }],
   ['without H2O', false],
 ] as const)('from %s', (_, h2o) => {
   it('lets every one of several questions see the document and nothing else', async () => {
