@@ -4,7 +4,7 @@
 //
 // .ci/landed names the last commit whose CI passed: the first commit of a piece of work moves it there. Its changes are
 // counted, too, for the turn: so each part runs at least every seventh time. Where the commit is not to be found (a
-// shallow clone), every part is named. H2O_CI_PARTS names parts in place of all this.
+// shallow clone), every part is named. Names of parts as arguments take the place of all this.
 
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -27,12 +27,11 @@ function changedSince(commit) {
 }
 
 function choose() {
-  const asked = process.env.H2O_CI_PARTS?.split(/[ ,]+/).filter(Boolean)
-  if (asked) {
-    const unknown = asked.filter((name) => !OTHERS.some((part) => part.name === name))
-    if (unknown.length > 0) throw new Failure(`H2O_CI_PARTS: there is no part ${unknown.join(', ')}.`)
-    return asked.map((name) => ({ name, why: 'named by H2O_CI_PARTS' }))
-  }
+  const asked = process.argv.slice(2)
+  const unknown = asked.filter((name) => !OTHERS.some((part) => part.name === name))
+  if (unknown.length > 0) throw new Failure(`there is no part ${unknown.join(', ')}.`)
+  if (asked.length > 0) return asked.map((name) => ({ name, why: 'asked for' }))
+
   const landed = readFileSync(join(PROJECT_ROOT, LANDED), 'utf8').trim()
   const changed = changedSince(landed)
   if (!changed) return OTHERS.map(({ name }) => ({ name, why: `${LANDED} names no commit before this one` }))

@@ -60,10 +60,13 @@ class Tests {
     const reporters = ['--reporter=dot', `--reporter=${join(PROJECT_ROOT, 'scripts/lib/test-reporter.mjs')}`]
     const program = join(homeOfPackage('vitest'), 'vitest.mjs')
     const status = await this.clock.time(`Vitest, ${name}`, () =>
-      ofProgram(process.execPath, [program, 'run', '--silent=passed-only', ...reporters, ...args], {
-        env: { ...process.env, H2O_TEST_RESULTS: results },
-        stdio: ['ignore', 'inherit', 'inherit'],
-      }),
+      ofProgram(
+        process.execPath,
+        [program, 'run', '--silent=passed-only', ...reporters, `--outputFile=${results}`, ...args],
+        {
+          stdio: ['ignore', 'inherit', 'inherit'],
+        },
+      ),
     )
     if (!existsSync(results)) throw new Failure(`Vitest ended with status ${status.status} and no result.`)
     const { counts, files, cases } = JSON.parse(readFileSync(results, 'utf8'))
@@ -135,10 +138,10 @@ function ofProgram(command, args, options) {
   return child
 }
 
-/** Files outside of a part that have cases of it. */
+/** Files that have cases with the tag of a part, by themselves or by what they import under its name. */
 function taggedFiles(name) {
-  const tag = `tags: \\[.*'${name}'`
-  const { stdout } = ofProgram('git', ['grep', '-l', '--untracked', '-e', tag, '--', 'test/*.test.ts'], {
+  const uses = ['-e', `tags: \\[.*'${name}'`, '-e', `from '.*/${name}\\.js'`]
+  const { stdout } = ofProgram('git', ['grep', '-l', '--untracked', ...uses, '--', 'test/*.test.ts'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   return stdout.split('\n').filter(Boolean)

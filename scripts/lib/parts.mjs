@@ -117,7 +117,33 @@ export const CORE = PARTS[0]
 export const OTHERS = PARTS.slice(1)
 
 /** Files of core that touch neither the addon nor another process: they share one. */
-export const UNIT = []
+export const UNIT = [
+  'test/cli/bench/bench-report.test.ts',
+  'test/cli/compare/compare-plan.test.ts',
+  'test/cli/compare/compare-statistics.test.ts',
+  'test/cli/flags/argv.test.ts',
+  'test/cli/flags/flags.test.ts',
+  'test/cli/inspect/inspect-figures.test.ts',
+  'test/cli/program.test.ts',
+  'test/cli/run/prompt.test.ts',
+  'test/cli/run/render.test.ts',
+  'test/cli/shell/output-file.test.ts',
+  'test/language/journal.test.ts',
+  'test/model-maker',
+  'test/patches/series.test.ts',
+  'test/quality/figures.test.ts',
+  'test/quality/front.test.ts',
+  'test/quality/settings.test.ts',
+  'test/reference',
+  'test/release/names.test.ts',
+  'test/server/dense-tail.test.ts',
+  'test/server/last-index.test.ts',
+  'test/server/logprobs.test.ts',
+  'test/ts/base/decode-in-turns.test.ts',
+  'test/ts/base/utf8-stream.test.ts',
+  'test/ts/handle/operation-queue.test.ts',
+  'test/ts/handle/scheduler.test.ts',
+]
 
 const isBelow = (path, entry) => path === entry || path.startsWith(`${entry}/`)
 

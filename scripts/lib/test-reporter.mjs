@@ -1,4 +1,4 @@
-// A Vitest reporter that says nothing: it leaves counts, seconds of files and cases in a file, for scripts/test.mjs.
+// A Vitest reporter that says nothing: it leaves counts, seconds of files and cases in --outputFile, for scripts/test.mjs.
 
 import { writeFileSync } from 'node:fs'
 
@@ -33,6 +33,6 @@ export default class TestReporter {
         cases.push({ what, seconds: (test.diagnostic()?.duration ?? 0) / 1000 })
       }
     }
-    writeFileSync(process.env.H2O_TEST_RESULTS, JSON.stringify({ counts, files, cases }))
+    writeFileSync(this.vitest.config.outputFile, JSON.stringify({ counts, files, cases }))
   }
 }
