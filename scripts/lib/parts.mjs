@@ -29,7 +29,7 @@ export const PARTS = [
     builds: [['build.mjs', '--tests']],
     ctest: 'core',
     tests: [],
-    wants: ['chromium', 'gguf', 'nginx', 'python3', 'redis-server', 'smollm2-135m'],
+    wants: ['chromium', 'nginx', 'python3', 'redis-server', 'smollm2-135m'],
   },
   {
     name: 'kernels',
@@ -45,14 +45,22 @@ export const PARTS = [
   },
   {
     name: 'stock',
-    holds: 'logits of unpatched llama.cpp, its architectures and its tools with H2O, RPC',
+    holds:
+      "logits of unpatched llama.cpp and of a second oracle, architectures, llama.cpp's tools with H2O, RPC",
     minutes: 12,
     builds: [['build.mjs', '--native', '--tools'], ['build-stock.mjs'], ['build-rpc.mjs']],
-    tests: ['test/architectures', 'test/parity', 'test/tools', 'test/addon/model/rpc.test.ts'],
+    tests: [
+      'test/addon/model/rpc.test.ts',
+      'test/architectures',
+      'test/oracle',
+      'test/parity',
+      'test/patches/amx-tile-config.test.ts',
+      'test/tools',
+    ],
     caseSeconds: 60,
-    wants: [],
+    wants: ['gguf'],
     forcedBy:
-      /^patches\/|^vendor\/|^cmake\/(upstream|tools|rpc)|^src\/native\/h2o\/(method|memory|context|tools|cmake|[^/]+$)|^src\/native\/addon\/model\/rpc|^src\/ts\/cli\/parity\/|^test\/(architectures|parity|tools)\/|^scripts\/build-(stock|rpc)/,
+      /^patches\/|^vendor\/|^cmake\/(upstream|tools|rpc)|^src\/native\/h2o\/(method|memory|context|tools|cmake|[^/]+$)|^src\/native\/addon\/(model\/rpc|model-check\/)|^src\/ts\/cli\/parity\/|^test\/(architectures|oracle|parity|tools)\/|^scripts\/build-(stock|rpc)/,
   },
   {
     name: 'package',
@@ -82,7 +90,7 @@ export const PARTS = [
     holds: 'mutants of models, states and calls, hostile input, slow clients',
     minutes: 8,
     builds: [['build.mjs']],
-    tests: ['test/fuzz/fuzz.test.ts'],
+    tests: ['test/fuzz/fuzz.test.ts', 'test/limits/grammar-bounds.test.ts', 'test/server/load.test.ts'],
     caseSeconds: 120,
     wants: [],
     forcedBy:

@@ -51,7 +51,9 @@ it('as many special tokens as a text can hold are found in linear time', async (
 })
 
 // it looks at all digits behind each of them
-it('a text that takes time by the square of its length is refused, or ended', async () => {
+it('a text that takes time by the square of its length is refused, or ended', {
+  tags: ['hostile'],
+}, async () => {
   await using model = await modelOf('superbpe')
   const content = '1'.repeat(500_000)
   await expect(model.tokenizeAsync(content)).rejects.toMatchObject({ code: 'ERR_H2O_INVALID_ARGUMENT' })

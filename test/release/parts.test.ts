@@ -65,6 +65,7 @@ test.each([
   ['src/native/h2o/memory/h2o-state.cpp', ['stock', 'hostile', 'ways']],
   ['src/native/limits/limit-regex.cpp', ['hostile']],
   ['src/native/addon/text/grammar.cpp', ['hostile']],
+  ['src/native/addon/model-check/rules-rope.cpp', ['stock', 'hostile']],
   ['src/ts/server/server.ts', ['hostile']],
   ['patches/method/graph.patch', ['stock']],
   ['scripts/prebuilds.mjs', ['package']],

@@ -151,7 +151,7 @@ it('a client that sends thousands at once gets answers to a few', async () => {
   expect((await fetch(`${s.url}/health`)).status).toBe(200)
 })
 
-describe('a client that stops reading', () => {
+describe('a client that stops reading', { tags: ['hostile'] }, () => {
   const alias = 'a'.repeat(2 ** 23) // more than sockets hold
 
   /** Its connection, once the server has begun to answer. */
@@ -194,7 +194,7 @@ describe('a client that stops reading', () => {
   })
 })
 
-it('waits for an answer behind another one of its connection', async () => {
+it('waits for an answer behind another one of its connection', { tags: ['hostile'] }, async () => {
   await using s = await slowServer({ stalledMs: 100 })
   const client = connect(Number(new URL(s.url).port)).on('error', () => {})
   let text = ''
@@ -221,7 +221,7 @@ it('ends a drain where a request never arrives', async () => {
   expect(performance.now() - began).toBeLessThan(3000)
 })
 
-it('ends a drain where others go on asking', async () => {
+it('ends a drain where others go on asking', { tags: ['hostile'] }, async () => {
   await using s = await startServer({ alias: 'a'.repeat(2 ** 23), stalledMs: 600 })
   const clients: Socket[] = []
   const ask = () => {
@@ -238,7 +238,7 @@ it('ends a drain where others go on asking', async () => {
   expect(drained).toBe('drained')
 })
 
-it('looks for the question of a chat in no time', async () => {
+it('looks for the question of a chat in no time', { tags: ['hostile'] }, async () => {
   await using s = await startServer({
     maxBodyBytes: 2 ** 24,
     context: { nCtx: 16384, h2o: { local: 16, heavy: 16 } },
@@ -266,7 +266,7 @@ async function held(work: () => Promise<unknown>): Promise<number> {
   return delay.max / 1e6
 }
 
-describe('a request holds the event loop for no time', () => {
+describe('a request holds the event loop for no time', { tags: ['hostile'] }, () => {
   const manyTools = Array.from({ length: 4 }, (_, i) => {
     const allOf = Array.from({ length: 4000 }, (_, j) => ({
       type: 'object',
@@ -304,7 +304,7 @@ describe('a request holds the event loop for no time', () => {
   })
 })
 
-it('puts many calls of a response into one message in no time', async () => {
+it('puts many calls of a response into one message in no time', { tags: ['hostile'] }, async () => {
   await using s = await startServer()
   const input = Array(40_000).fill({ type: 'function_call' })
   let answered = 0
@@ -468,7 +468,9 @@ it('answers 429 with Retry-After where the queue is full, and is not ready', asy
   await until(async () => (await fetch(`${s.url}/ready`)).status === 200)
 })
 
-it('writes texts as tokens one after the other, and as many wait as for contexts', async () => {
+it('writes texts as tokens one after the other, and as many wait as for contexts', {
+  tags: ['hostile'],
+}, async () => {
   await using s = await startServer({ queue: 1, maxBodyBytes: 2 ** 24 })
   const controller = new AbortController()
   const headers = { 'content-type': 'application/json' }
@@ -514,7 +516,9 @@ it('writes texts as tokens while grammars of chats that are counted are made', a
   expect(await Promise.all(slow)).toEqual(chats.map(([path]) => path))
 })
 
-it('keeps so much for clients that do not take the tokens of their texts, and no more', async () => {
+it('keeps so much for clients that do not take the tokens of their texts, and no more', {
+  tags: ['hostile'],
+}, async () => {
   await using s = await startServer({ maxBodyBytes: 2 ** 24 })
   const body = JSON.stringify({ content: 'z'.repeat(2 ** 23 + 1) }) // as ids four times as long
   const client = connect(Number(new URL(s.url).port))
@@ -528,7 +532,7 @@ it('keeps so much for clients that do not take the tokens of their texts, and no
   await until(async () => (await count()) === 200)
 })
 
-it('refuses a grammar that no text fits, and one that takes too much', async () => {
+it('refuses a grammar that no text fits, and one that takes too much', { tags: ['hostile'] }, async () => {
   await using s = await startServer({ maxBodyBytes: 2 ** 24 })
   const types = (inner: object, n: number): object =>
     n === 0 ? inner : types({ type: ['object', 'string'], allOf: [inner] }, n - 1)
@@ -564,7 +568,7 @@ it('ends a request that takes too long, and says so in a stream', async () => {
   await until(async () => (await s.metric('llamacpp:requests_processing')) === 0)
 })
 
-describe('drain', () => {
+describe('drain', { tags: ['hostile'] }, () => {
   it('ends what there is, also over connections that stay, and takes nothing new', async () => {
     await using s = await slowServer()
     const client = await reading(s, true)

@@ -103,7 +103,7 @@ describe('metadata that no model can have is named', () => {
   it.each([
     ['minimax-m2', experts],
     ['nemotron', {}],
-  ])('but rope may turn a part of the heads of %s', async (arch, own) => {
+  ])('but rope may turn a part of the heads of %s', { tags: ['stock'] }, async (arch, own) => {
     const path = await architectureFile({ arch, own: { ...own, 'rope.dimension_count': u32Value(8) } })
     await using context = await createContext({ model: path, nCtx: 256 })
     expect(await context.prefill([1, 2, 3])).toMatchObject({ tokens: 3 })
@@ -132,7 +132,7 @@ describe('metadata that no model can have is named', () => {
     ],
     ['a token for ever', 'rwkv7', 'token_shift_count', { ...rwkv7, token_shift_count: u32Value(2 ** 24) }],
     ['groups of none', 'plamo2', 'ssm.group_count', { ...plamo2, 'ssm.group_count': u32Value(2 ** 24) }],
-  ])('%s: %s', async (_, arch, key, own) => {
+  ])('%s: %s', { tags: ['stock'] }, async (_, arch, key, own) => {
     await expect(loadModel(await architectureFile({ arch, own }))).rejects.toMatchObject({
       code: 'ERR_H2O_MODEL_INVALID',
       details: { key: `${arch}.${key}` },

@@ -60,7 +60,7 @@ describe('a process', () => {
     expect(stderr).toContain('--allow-addons')
   })
 
-  it('keeps its memory over prefills and contexts', async () => {
+  it('keeps its memory over prefills and contexts', { tags: ['hostile'] }, async () => {
     const model = await tinyModel({ layers: 4, hidden: 128, ffn: 512 })
     const { code, stdout, stderr } = await runFixture('memory.mjs', [model], ['--expose-gc'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

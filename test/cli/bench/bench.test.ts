@@ -18,7 +18,7 @@ const sizes = '-b 1024 -ub 256 --h2o-local 64 --h2o-heavy 64 --h2o-dense-tail 0'
 const bench = (...argv: string[]) => spawnCli(['bench', ...argv])
 
 describe('bench', () => {
-  it('measures every contender in a process of its own', async () => {
+  it('measures every contender in a process of its own', { tags: ['stock'] }, async () => {
     const { code, out, err } = await bench(
       '-m',
       f.model,
@@ -61,7 +61,7 @@ describe('bench', () => {
     expect(err).toMatch(/bench: 1100 tokens, 2\/2: h2o -b 1024 -ub 256, /)
   })
 
-  it('prints a table, with where the time of stock goes', async () => {
+  it('prints a table, with where the time of stock goes', { tags: ['stock'] }, async () => {
     const argv = ['-p', '700', '-r', '1', '--profile', '--contenders', 'stock-fa-on,h2o', '--prune', '0']
     const { code, out, err } = await bench('-m', f.model, ...sizes, ...argv)
     expect(code, err).toBe(0)

@@ -106,7 +106,7 @@ describe('formatChat', () => {
       'a deep list',
       '{% set ns = namespace(x=1) %}{% for i in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}',
     ],
-  ])('ends %s', (_, template) => {
+  ])('ends %s', { tags: ['hostile'] }, (_, template) => {
     const began = process.cpuUsage()
     const call = () => model.formatChat(user, { template })
     expect(call).toThrow(expect.objectContaining({ code: 'ERR_H2O_CHAT_TEMPLATE' }))
