@@ -14,14 +14,17 @@ stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 chmod 755 "$stage" # the archive's root; mktemp makes it private
 
-sources=(CMakeLists.txt LICENSE cmake src/native/h2o bench/native bench/gpu test/native test/parity/stock)
+sources=(CMakeLists.txt LICENSE cmake src/native/h2o src/native/limits bench/native bench/gpu test/native test/parity/stock)
+
+# what our C++ tests take besides
+sources+=(src/native/addon/runtime/memory-room.{cpp,h} examples/cpp model/recall-q8_0.gguf README.md)
 git ls-files -co --exclude-standard "${sources[@]}" | tar -cf - -T - | tar -xf - -C "$stage"
 
 # ggml's other backends are never configured
 parts=(CMakeLists.txt LICENSE cmake ggml include licenses scripts src vendor)
 tar -cf - --exclude='ggml-vulkan/*' --exclude='ggml-sycl/*' --exclude='ggml-opencl/*' --exclude='ggml-metal/*' \
     --exclude='ggml-cann/*' --exclude='ggml-hexagon/*' --exclude='ggml-webgpu/*' --exclude='ggml-openvino/*' \
-    "${parts[@]/#/$tree/}" "$tree/h2o" "$tree/tests/test-backend-ops.cpp" | tar -xf - -C "$stage"
+    "${parts[@]/#/$tree/}" "$tree/h2o" "$tree/limits" "$tree/tests/test-backend-ops.cpp" | tar -xf - -C "$stage"
 
 # the commit of the vendored tree is the pin without patches
 git -C "$tree" archive --prefix="$tree-stock/" HEAD "${parts[@]}" | tar -xf - -C "$stage"
