@@ -14,27 +14,21 @@ test_context_params test_context_params::off() const {
     return res;
 }
 
-std::vector<test_context_params> test_all_ways() {
-    std::vector<test_context_params> res;
-    for (const h2o_schedule schedule : { H2O_SCHEDULE_SINGLE_PASS, H2O_SCHEDULE_TWO_PASS }) {
-        for (const bool fused : { true, false }) {
-            res.emplace_back();
-            res.back().schedule = schedule;
-            res.back().fused    = fused;
-        }
-    }
+test_context_params test_context_params::small() const {
+    test_context_params res = *this;
+    res.n_ctx   = 1024;
+    res.n_batch = 512;
+    res.n_chunk = 32;
     return res;
 }
 
-std::vector<test_context_params> test_query_ways() {
-    std::vector<test_context_params> res(2);
-    for (test_context_params & params : res) {
-        params.policy  = H2O_POLICY_QUERY;
-        params.n_ctx   = 2048;
-        params.n_batch = 1536;
-        params.n_chunk = 160;
-    }
-    res.back().fused = false;
+int test_context_params::n_inherited(int pos, bool remembers) const {
+    return policy == H2O_POLICY_QUERY || remembers ? std::min(pos, n_local + n_heavy) : 0;
+}
+
+test_context_params test_votes() {
+    test_context_params res = test_context_params().small();
+    res.policy = H2O_POLICY_VOTES;
     return res;
 }
 

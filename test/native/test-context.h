@@ -14,14 +14,14 @@ class llama_kv_cache;
 
 struct test_context_params {
     h2o_schedule    schedule = H2O_SCHEDULE_SINGLE_PASS;
-    h2o_policy_type policy   = H2O_POLICY_VOTES;
+    h2o_policy_type policy   = H2O_POLICY_QUERY;
     bool            fused    = true; // attention in GGML_OP_H2O, or as a graph of stock ops
 
-    int n_ctx   = 1024;
-    int n_batch = 512;
-    int n_chunk = 32; // S = n_ubatch
-    int n_local = 8;  // L
-    int n_heavy = 16; // H
+    int n_ctx   = 2048;
+    int n_batch = 1536;
+    int n_chunk = 160; // S = n_ubatch: two blocks of queries and a half
+    int n_local = 8;   // L
+    int n_heavy = 16;  // H
 
     int  n_seq   = 1;     // sequences, with n_ctx each
     bool unified = false; // they share n_ctx cells
@@ -38,14 +38,15 @@ struct test_context_params {
     int       n_threads  = 1;     // tiny graphs on many threads suffer where the cores are busy
     bool      capture    = true;  // keep q, k, v and the output of every layer's attention
 
-    test_context_params off() const; // the same without H2O
+    test_context_params off()   const; // the same without H2O
+    test_context_params small() const; // the same in chunks of 32
+
+    // how many positions a sparse call at pos finds: votes have to remember them, query looks into the cache
+    int n_inherited(int pos, bool remembers) const;
 };
 
-// the defaults in all ways that the engine has to work with votes: both schedules, fused and composed
-std::vector<test_context_params> test_all_ways();
-
-// the policy query, fused and composed: chunks of two blocks and a half, and room for more pages than it searches
-std::vector<test_context_params> test_query_ways();
+// by the policy votes, in chunks of 32
+test_context_params test_votes();
 
 // sets or (null) unsets an environment variable
 void test_set_env(const char * name, const char * value);

@@ -12,7 +12,7 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t * data, size_t size, size_t max_size)
 static test_context & context() {
     static const tiny_model model;
     static test_context     ctx(model, [] {
-        test_context_params params;
+        test_context_params params = test_votes(); // a policy whose state is more than K and V
         params.n_ctx   = 256;
         params.n_batch = 128;
         params.capture = false;

@@ -2,9 +2,8 @@
 // in whole chunks of its own, whatever else is in the batches, and has a dense tail.
 
 #include "h2o-batch-parts.h"
-#include "test-context.h"
-#include "suite.h"
 #include "testing.h"
+#include "ways.h"
 
 #include <algorithm>
 
@@ -157,28 +156,22 @@ static void test_off(const tiny_model & model, const test_context_params & param
     }
 }
 
-static void test_all() {
+static const suite cases("batch-parts", [](suite & s) {
+    std::vector<test_way> ways = { test_query_ways().front(), test_votes_ways().front() };
+    for (test_way & way : ways) {
+        way.params = way.params.small();
+        way.params.n_chunk = S;
+        way.params.n_batch = 8*S;
+        way.params.n_seq   = SEQ_ROWS + 1;
+        way.params.capture = false;
+    }
     for (const std::string arch : { "llama", "gemma3", "lfm2" }) {
         tiny_model_params shape;
         shape.arch    = arch;
         shape.n_layer = arch == "llama" ? 2 : 4;
-        const tiny_model model(shape);
 
-        test_context_params params;
-        params.n_chunk = S;
-        params.n_batch = 8*S;
-        params.n_seq   = SEQ_ROWS + 1;
-        params.capture = false;
-
-        for (const h2o_policy_type policy : { H2O_POLICY_VOTES, H2O_POLICY_QUERY }) {
-            params.policy = policy;
-            test_cuts (model, params);
-            test_slots(model, params);
-            test_off  (model, params);
-        }
+        add_in_ways(s, "cuts, "  + arch, test_cuts,  shape, ways);
+        add_in_ways(s, "slots, " + arch, test_slots, shape, ways);
+        add_in_ways(s, "off, "   + arch, test_off,   shape, ways);
     }
-}
-
-static const suite cases("batch-parts", [](suite & s) {
-    s.add("all", test_all);
 });

@@ -2,9 +2,8 @@
 // chunks, tails shorter than L, the smallest and largest memory, calls that begin anywhere, a call that is aborted, and
 // calls that H2O does not serve.
 
-#include "test-context.h"
-#include "suite.h"
 #include "testing.h"
+#include "ways.h"
 
 #include <algorithm>
 #include <climits>
@@ -58,27 +57,32 @@ static void test_length(const tiny_model & model, const test_context_params & pa
 
     for (const test_trace & t : trace) {
         CHECK(t.n_chunk == std::min(S, n - t.pos));
-        CHECK(t.n_mem   == std::min(t.pos, params.n_local + params.n_heavy)); // so none for chunk 0
+
+        // none for chunk 0; by query Local is no part of the set
+        const int n_near = params.policy == H2O_POLICY_QUERY ? std::min(t.pos, params.n_local) : 0;
+        CHECK(t.n_mem == std::min(t.pos, params.n_local + params.n_heavy) - n_near);
         check_finite(t.mem_score);
         check_finite(t.chunk_score);
     }
 }
 
-static void test_lengths_1024(test_context_params params) {
-    tiny_model_params mparams;
-    mparams.n_head    = 2;
-    mparams.n_head_kv = 1;
-    mparams.d_head    = 8;
-    mparams.n_embd    = 32;
-    mparams.n_ff      = 32;
+static tiny_model_params small_heads() {
+    tiny_model_params res;
+    res.n_head    = 2;
+    res.n_head_kv = 1;
+    res.d_head    = 8;
+    res.n_embd    = 32;
+    res.n_ff      = 32;
+    return res;
+}
 
+static void test_lengths_1024(const tiny_model & model, test_context_params params) {
     params.n_chunk = 1024;
     params.n_local = 256;
     params.n_heavy = 256;
     params.n_batch = 4096;
     params.n_ctx   = 4096;
 
-    const tiny_model model(mparams);
     const int S = params.n_chunk;
 
     // the composed graph has its say at the small chunks
@@ -128,7 +132,9 @@ static void test_budgets(const tiny_model & model, test_context_params params) {
 
 // calls of these lengths in a row: short ones are dense and leave the state alone, long ones go on from it, wherever
 // they begin: before L positions, before L + H, in a tail shorter than L, inside one block of 256 cells
-static void test_calls(const tiny_model & model, const test_context_params & params, const std::vector<int> & lengths) {
+static void test_calls(const tiny_model & model, test_context_params params, const std::vector<int> & lengths) {
+    params.n_ctx = std::max(params.n_ctx, 24*params.n_chunk);
+
     test_context ctx(model, params);
 
     int  pos       = 0;
@@ -141,7 +147,7 @@ static void test_calls(const tiny_model & model, const test_context_params & par
         const bool is_sparse = n > params.n_chunk;
 
         CHECK(ctx.call().path == (is_sparse ? H2O_PATH_SPARSE : H2O_PATH_DENSE));
-        CHECK(ctx.call().n_inherited == (is_sparse && was_sparse ? std::min(pos, params.n_local + params.n_heavy) : 0));
+        CHECK(ctx.call().n_inherited == (is_sparse ? params.n_inherited(pos, was_sparse) : 0));
 
         was_sparse = was_sparse || is_sparse;
         pos += n;
@@ -152,6 +158,8 @@ static void test_calls(const tiny_model & model, const test_context_params & par
 static void test_graph_reuse(const tiny_model & model, test_context_params params) {
     params.capture = false;
 
+    const int S = params.n_chunk;
+
     std::vector<std::vector<float>> first;
 
     for (const bool disabled : { false, true }) {
@@ -160,7 +168,7 @@ static void test_graph_reuse(const tiny_model & model, test_context_params param
         std::vector<std::vector<float>> logits;
 
         for (int i = 0; i < 3; ++i) {
-            for (const int n : { 40, 40, 40, 33, 1, 40, 40 }) {
+            for (const int n : { S + 8, S + 8, S + 8, S + 1, 1, S + 8, S + 8 }) {
                 ctx.decode(tiny_prompt(n, 100*i + n));
                 logits.push_back(ctx.logits());
             }
@@ -179,8 +187,10 @@ static void test_graph_reuse(const tiny_model & model, test_context_params param
 static void test_abort(const tiny_model & model, test_context_params params) {
     params.capture = false;
 
-    const std::vector<llama_token> first  = tiny_prompt(3*32 + 4, 1);
-    const std::vector<llama_token> second = tiny_prompt(4*32 + 9, 2);
+    const int S = params.n_chunk;
+
+    const std::vector<llama_token> first  = tiny_prompt(3*S + 4, 1);
+    const std::vector<llama_token> second = tiny_prompt(4*S + 9, 2);
 
     test_abort_after never = { INT_MAX };
 
@@ -196,7 +206,7 @@ static void test_abort(const tiny_model & model, test_context_params params) {
         test_context ctx(model, params);
         ctx.decode(first);
 
-        ctx.decode_aborted(tiny_prompt(4*32 + 9, 3), n_nodes);
+        ctx.decode_aborted(tiny_prompt(4*S + 9, 3), n_nodes);
         ctx.decode(second);
         CHECK(ctx.call().path == H2O_PATH_SPARSE && ctx.call().n_inherited == 24);
         CHECK(ctx.logits() == whole.logits());
@@ -254,47 +264,40 @@ static void test_refused_calls(const tiny_model & model, test_context_params par
 }
 
 // query has one schedule: with the other a context is stock's, and says why
-static void test_refused_schedule(const tiny_model & model) {
-    for (test_context_params params : test_query_ways()) {
-        params.schedule = H2O_SCHEDULE_TWO_PASS;
+static void test_refused_schedule(const tiny_model & model, test_context_params params) {
+    params.schedule = H2O_SCHEDULE_TWO_PASS;
 
-        const auto run = [&](const test_context_params & params, h2o_reason reason) {
-            test_context ctx(model, params);
-            CHECK(h2o_get_info(ctx.get()).reason == reason && !h2o_has_memory(ctx.get(), 0));
+    const auto run = [&](const test_context_params & params, h2o_reason reason) {
+        test_context ctx(model, params);
+        CHECK(h2o_get_info(ctx.get()).reason == reason && !h2o_has_memory(ctx.get(), 0));
 
-            ctx.decode(tiny_prompt(3*params.n_chunk));
-            CHECK(ctx.call().path == H2O_PATH_DENSE && ctx.call().reason == reason && ctx.trace().empty());
-            return ctx.logits();
-        };
-        CHECK(run(params, H2O_REASON_UNSUPPORTED_SCHEDULE) == run(params.off(), H2O_REASON_OFF));
-    }
+        ctx.decode(tiny_prompt(3*params.n_chunk));
+        CHECK(ctx.call().path == H2O_PATH_DENSE && ctx.call().reason == reason && ctx.trace().empty());
+        return ctx.logits();
+    };
+    CHECK(run(params, H2O_REASON_UNSUPPORTED_SCHEDULE) == run(params.off(), H2O_REASON_OFF));
 }
 
-static void test_all() {
-    const tiny_model model;
+static void test_all_calls(const tiny_model & model, const test_context_params & params) {
+    const int S = params.n_chunk;
 
-    test_refused_schedule(model);
-
-    for (const test_context_params & params : test_all_ways()) {
-        test_lengths_1024(params);
-        test_lengths_small(model, params);
-        test_budgets(model, params);
-
-        test_calls(model, params, { 3, 3*32 });                      // p < L
-        test_calls(model, params, { 12, 33, 2*32 + 1 });             // L < p < L + H
-        test_calls(model, params, { 31, 1, 1, 64 });
-        test_calls(model, params, { 2*32 + 3, 2*32 + 5, 33 });       // tails shorter than L
-        test_calls(model, params, { 2*32 + 1, 1, 1, 2*32 + 1, 40 }); // decoding in between, fewer than L and more
-        test_calls(model, params, { 4*32, 20, 20, 3*32 });
-        test_calls(model, params, { 100, 100, 40, 200, 300 });
-        test_calls(model, params, { 32, 32, 32, 33 });
-
-        test_graph_reuse(model, params);
-        test_abort(model, params);
-        test_refused_calls(model, params);
-    }
+    test_calls(model, params, { 3, 3*S });                        // p < L
+    test_calls(model, params, { 12, S + 1, 2*S + 1 });            // L < p < L + H
+    test_calls(model, params, { S - 1, 1, 1, 2*S });
+    test_calls(model, params, { 2*S + 3, 2*S + 5, S + 1 });       // tails shorter than L
+    test_calls(model, params, { 2*S + 1, 1, 1, 2*S + 1, S + 8 }); // decoding in between, fewer than L and more
+    test_calls(model, params, { 4*S, 20, 20, 3*S });
+    test_calls(model, params, { 3*S + 4, 3*S + 4, S + 8, 6*S + 8, 9*S + 12 });
+    test_calls(model, params, { S, S, S, S + 1 });
 }
 
 static const suite cases("edge-cases", [](suite & s) {
-    s.add("all", test_all);
+    add_in_ways(s, "two-pass refused", test_refused_schedule, {}, test_query_ways());
+    add_in_ways(s, "lengths of 1024",  test_lengths_1024, small_heads());
+    add_in_ways(s, "lengths of 16",    test_lengths_small);
+    add_in_ways(s, "budgets",          test_budgets);
+    add_in_ways(s, "calls in a row",   test_all_calls);
+    add_in_ways(s, "graphs run again", test_graph_reuse);
+    add_in_ways(s, "an aborted call",  test_abort);
+    add_in_ways(s, "calls refused",    test_refused_calls);
 });

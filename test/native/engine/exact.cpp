@@ -10,8 +10,7 @@
 static const int S = 96;
 
 static test_context_params params_of(bool flash_attn) {
-    test_context_params params;
-    params.policy     = H2O_POLICY_QUERY;
+    test_context_params params = test_context_params().small();
     params.n_chunk    = S;
     params.flash_attn = flash_attn;
     params.capture    = false;
@@ -155,37 +154,32 @@ static void test_fuzz(const tiny_model & model, int seed) {
     CHECK(straight.logits() == ctx.logits());
 }
 
-static void test_all() {
-    const tiny_model model;
-
-    test_calls(model);
-    test_small_chunks(model);
-
-    // groups and head sizes
-    for (const auto & [n_head, n_head_kv, d_head] : { std::tuple(4, 4, 32), std::tuple(8, 1, 64), std::tuple(6, 2, 80) }) {
-        tiny_model_params mparams;
-        mparams.n_head    = n_head;
-        mparams.n_head_kv = n_head_kv;
-        mparams.d_head    = d_head;
-        mparams.n_embd    = n_head*d_head;
-        test_calls(tiny_model(mparams));
-        test_fuzz (tiny_model(mparams), d_head);
-    }
-
-    for (int seed = 1; seed <= 6; ++seed) {
-        test_fuzz(model, seed);
-    }
-
-    // heads of whole blocks of quantised types; the second model has layers with windows
-    for (const char * arch : { "llama", "gemma3" }) {
-        tiny_model_params mparams;
-        mparams.arch   = arch;
-        mparams.d_head = 32;
-        mparams.n_embd = 128;
-        test_types(tiny_model(mparams));
-    }
-}
-
 static const suite cases("exact", [](suite & s) {
-    s.add("all", test_all);
+    s.add("calls",        [] { test_calls(tiny_model()); });
+    s.add("small chunks", [] { test_small_chunks(tiny_model()); });
+
+    for (const auto & [n_head, n_head_kv, d_head] : { std::tuple(4, 4, 32), std::tuple(8, 1, 64), std::tuple(6, 2, 80) }) {
+        tiny_model_params shape;
+        shape.n_head    = n_head;
+        shape.n_head_kv = n_head_kv;
+        shape.d_head    = d_head;
+        shape.n_embd    = n_head*d_head;
+
+        const std::string heads = std::to_string(n_head) + " heads of " + std::to_string(n_head_kv);
+        s.add("calls, "        + heads, [=] { test_calls(tiny_model(shape)); });
+        s.add("random calls, " + heads, [=] { test_fuzz(tiny_model(shape), shape.d_head); });
+    }
+    s.add("random calls", [] {
+        const tiny_model model;
+        for (int seed = 1; seed <= 6; ++seed) {
+            test_fuzz(model, seed);
+        }
+    });
+    for (const char * arch : { "llama", "gemma3" }) { // the second has layers with windows
+        tiny_model_params shape;
+        shape.arch   = arch;
+        shape.d_head = 32; // whole blocks of quantised types
+        shape.n_embd = 128;
+        s.add(std::string("types of caches, ") + arch, [=] { test_types(tiny_model(shape)); });
+    }
 });

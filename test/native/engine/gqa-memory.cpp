@@ -1,21 +1,17 @@
 // Grouped-query attention: sets and scores are per KV head, and every query of each head of a group casts one vote, whatever
 // the size of the group. Which sets and scores these are is in test/engine.
 
-#include "test-context.h"
-#include "suite.h"
 #include "testing.h"
+#include "ways.h"
 
 #include <cmath>
 #include <numeric>
 
 static const int n_head_kv = 2;
 
-static void test_groups(const test_context_params & params, int n_group) {
-    tiny_model_params shape;
-    shape.n_head    = n_head_kv*n_group;
-    shape.n_head_kv = n_head_kv;
+static void test_groups(const tiny_model & model, const test_context_params & params) {
+    const int n_group = model.params.n_head/n_head_kv;
 
-    const tiny_model model(shape);
     test_context ctx(model, params);
 
     int n_differ = 0;
@@ -35,14 +31,11 @@ static void test_groups(const test_context_params & params, int n_group) {
     CHECK(n_differ > 0);
 }
 
-static void test_all() {
-    for (const test_context_params & params : test_all_ways()) {
-        for (const int n_group : { 1, 2, 3, 4, 8 }) {
-            test_groups(params, n_group);
-        }
-    }
-}
-
 static const suite cases("gqa-memory", [](suite & s) {
-    s.add("all", test_all);
+    for (const int n_group : { 1, 2, 3, 4, 8 }) {
+        tiny_model_params shape;
+        shape.n_head    = n_head_kv*n_group;
+        shape.n_head_kv = n_head_kv;
+        add_in_ways(s, "groups of " + std::to_string(n_group), test_groups, shape, test_votes_ways());
+    }
 });

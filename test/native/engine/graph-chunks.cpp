@@ -2,9 +2,8 @@
 // whole calls and calls with a tail.
 
 #include "h2o-cache.h"
-#include "test-context.h"
-#include "suite.h"
 #include "testing.h"
+#include "ways.h"
 
 #include <algorithm>
 #include <string>
@@ -32,28 +31,20 @@ static std::vector<float> run(const tiny_model & model, const test_context_param
     return res;
 }
 
-static void test_all() {
-    const tiny_model model;
+static void test_graph_chunks(const tiny_model & model, test_context_params params) {
+    params.capture = false;
+    params.n_ctx   = 3*params.n_batch;
 
-    std::vector<test_context_params> ways = test_all_ways();
-    for (const test_context_params & params : test_query_ways()) {
-        ways.push_back(params);
-    }
-    for (test_context_params params : ways) {
-        params.capture = false;
-        params.n_ctx   = 3*params.n_batch;
+    for (const bool flash_attn : { false, true }) {
+        params.flash_attn = flash_attn;
 
-        for (const bool flash_attn : { false, true }) {
-            params.flash_attn = flash_attn;
+        const std::vector<float> expected = run(model, params, 1);
 
-            const std::vector<float> expected = run(model, params, 1);
-
-            CHECK(run(model, params, 2)   == expected);
-            CHECK(run(model, params, 100) == expected);
-        }
+        CHECK(run(model, params, 2)   == expected);
+        CHECK(run(model, params, 100) == expected);
     }
 }
 
 static const suite cases("graph-chunks", [](suite & s) {
-    s.add("all", test_all);
+    add_in_ways(s, "one, two, all", test_graph_chunks);
 });

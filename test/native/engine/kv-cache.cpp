@@ -1,9 +1,8 @@
 // The KV cache that carries the H2O state: layouts and sizes, what persists and what forgets it, saving and restoring,
 // prompts of one chunk, repeated prompts, and decoding, which appends and leaves the state as it is.
 
-#include "test-context.h"
-#include "suite.h"
 #include "testing.h"
+#include "ways.h"
 
 #include "llama-kv-cache.h"
 
@@ -11,8 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
-
-static const int S = 32;
 
 static void test_layout(const tiny_model & model, test_context_params params, ggml_type type, bool flash_attn) {
     params.type_kv    = type;
@@ -48,14 +45,16 @@ static void test_layout(const tiny_model & model, test_context_params params, gg
     }
 }
 
-static void test_sizes(test_context_params params) {
-    // a layer of Qwen3-0.6B
-    tiny_model_params mparams;
-    mparams.n_layer   = 1;
-    mparams.n_head    = 16;
-    mparams.n_head_kv = 8;
-    mparams.d_head    = 128;
+static tiny_model_params layer_of_qwen3() { // Qwen3-0.6B
+    tiny_model_params res;
+    res.n_layer   = 1;
+    res.n_head    = 16;
+    res.n_head_kv = 8;
+    res.d_head    = 128;
+    return res;
+}
 
+static void test_sizes(const tiny_model & model, test_context_params params) {
     params.n_chunk = 1024;
     params.n_local = 256;
     params.n_heavy = 256;
@@ -63,14 +62,20 @@ static void test_sizes(test_context_params params) {
     params.n_ctx   = 8192;
     params.type_kv = GGML_TYPE_F16;
 
-    const tiny_model model(mparams);
-    const h2o_info   info = h2o_get_info(test_context(model, params).get());
+    const h2o_info info = h2o_get_info(test_context(model, params).get());
 
     CHECK(info.reason == H2O_REASON_NONE);
     CHECK(info.n_chunk == 1024 && info.n_local == 256 && info.n_heavy == 256);
     CHECK(info.size_kv == 2ull*8*128*8192*2);
-    CHECK(info.size_state % (8*(2*512 + 1024)*4) == 0); // per buffer: positions and scores of the memory, scores of a chunk
-    CHECK(info.size_state > 0 && info.size_state*20 <= info.size_kv);
+
+    if (params.policy == H2O_POLICY_VOTES) {
+        CHECK(info.size_state % (8*(2*512 + 1024)*4) == 0); // per buffer: positions and scores of the memory, scores of a chunk
+        CHECK(info.size_state > 0 && info.size_state*20 <= info.size_kv);
+        CHECK(info.size_index == 0);
+    } else {
+        CHECK(info.size_index == 8*(128*8192/64 + 8192/16)*4); // pages and landmarks
+        CHECK(info.size_state == 0 && info.size_index*20 <= info.size_kv);
+    }
 
     // what phase 1 leaves for phase 2: per token and head an output and one number, and the scores of every chunk
     const size_t size_o = ggml_type_size(GGML_TYPE_F16)*128 + sizeof(float);
@@ -83,6 +88,8 @@ static void test_sizes(test_context_params params) {
 
 // a call goes on from what the call before left; a clear forgets it
 static void test_persistence(const tiny_model & model, const test_context_params & params) {
+    const int S = params.n_chunk;
+
     test_context ctx(model, params);
 
     for (int i = 0; i < 2; ++i) {
@@ -101,7 +108,7 @@ static void test_persistence(const tiny_model & model, const test_context_params
         // a new prompt that begins with a short call does not meet the old one's state
         ctx.decode(tiny_prompt(5, 4));
         ctx.decode(tiny_prompt(2*S, 5));
-        CHECK(ctx.call().n_inherited == 0);
+        CHECK(ctx.call().n_inherited == params.n_inherited(5, false));
         ctx.clear();
     }
 }
@@ -111,47 +118,75 @@ static void test_edits(const tiny_model & model, const test_context_params & par
     test_context ctx(model, params);
     const llama_memory_t memory = ctx.memory();
 
-    const auto expect = [&](h2o_path path, h2o_reason reason, int n_inherited) {
-        ctx.decode(tiny_prompt(2*S + 3));
-        CHECK(ctx.call().path == path && ctx.call().reason == reason && ctx.call().n_inherited == n_inherited);
+    const auto expect_sparse = [&](bool remembers) {
+        const int n_inherited = params.n_inherited(ctx.n_pos(), remembers);
+
+        ctx.decode(tiny_prompt(2*params.n_chunk + 3));
+        CHECK(ctx.call().path == H2O_PATH_SPARSE && ctx.call().reason == H2O_REASON_NONE && ctx.call().n_inherited == n_inherited);
+    };
+    const auto expect_dense = [&]() {
+        ctx.decode(tiny_prompt(2*params.n_chunk + 3));
+        CHECK(ctx.call().path == H2O_PATH_DENSE && ctx.call().reason == H2O_REASON_KV_NOT_CONTIGUOUS && ctx.call().n_inherited == 0);
     };
     const auto start = [&]() {
         ctx.clear();
-        expect(H2O_PATH_SPARSE, H2O_REASON_NONE, 0);
+        expect_sparse(false);
     };
 
     // a removal of nothing: an empty range, another sequence's range, past the end
     start();
     CHECK(llama_memory_seq_rm(memory, 0, 10, 10));
     CHECK(llama_memory_seq_rm(memory, 0, ctx.n_pos(), -1));
-    expect(H2O_PATH_SPARSE, H2O_REASON_NONE, 24);
+    expect_sparse(true);
 
     // from the middle: a hole, that the next call fills; what was remembered does not come back with the order of the
     // cells
     start();
     CHECK(llama_memory_seq_rm(memory, 0, 10, 20));
-    expect(H2O_PATH_DENSE, H2O_REASON_KV_NOT_CONTIGUOUS, 0);
-    expect(H2O_PATH_DENSE, H2O_REASON_KV_NOT_CONTIGUOUS, 0);
+    expect_dense();
+    expect_dense();
     ctx.truncate(10);
-    expect(H2O_PATH_SPARSE, H2O_REASON_NONE, 0);
+    expect_sparse(false);
 
     // everything before a position, then the rest moved down: positions no longer are cells
     start();
     CHECK(llama_memory_seq_rm(memory, 0, 0, 10));
     llama_memory_seq_add(memory, 0, 10, -1, -10);
-    expect(H2O_PATH_DENSE, H2O_REASON_KV_NOT_CONTIGUOUS, 0);
-    expect(H2O_PATH_DENSE, H2O_REASON_KV_NOT_CONTIGUOUS, 0);
+    expect_dense();
+    expect_dense();
 
     // all of it
     start();
     CHECK(llama_memory_seq_rm(memory, 0, -1, -1));
     CHECK(ctx.n_pos() == 0);
-    expect(H2O_PATH_SPARSE, H2O_REASON_NONE, 0);
-    expect(H2O_PATH_SPARSE, H2O_REASON_NONE, 24);
+    expect_sparse(false);
+    expect_sparse(true);
+}
+
+// query finds in the cache what is there, and nothing of what was cut off
+static void test_cut(const tiny_model & model, test_context_params params) {
+    const int S = params.n_chunk;
+
+    params.n_ctx = 48*S; // more pages than it searches
+
+    test_context ctx(model, params), fresh(model, params);
+    for (int i = 0; i < 4; ++i) {
+        for (test_context * c : { &ctx, &fresh }) {
+            c->decode(tiny_prompt(8*S, i));
+        }
+    }
+    ctx.decode(tiny_prompt(8*S, 4));
+    ctx.truncate(4*8*S);
+    for (test_context * c : { &ctx, &fresh }) {
+        c->decode(tiny_prompt(9*S, 5));
+    }
+    CHECK(ctx.call().path == H2O_PATH_SPARSE && ctx.logits() == fresh.logits());
 }
 
 // another context that restores a state goes on bit for bit
 static void test_save(const tiny_model & model, const test_context_params & params, int n_tail) {
+    const int S = params.n_chunk;
+
     test_context ctx(model, params);
     ctx.decode(tiny_prompt(4*S + n_tail));
     ctx.decode(tiny_prompt(3));
@@ -176,6 +211,8 @@ static void test_save(const tiny_model & model, const test_context_params & para
 // a state from a context with another memory brings its cells;
 // what was remembered starts anew, and the next call says so
 static void test_other_state(const tiny_model & model, const test_context_params & params) {
+    const int S = params.n_chunk;
+
     test_context_params other_split = params, other_size = params, other_chunk = params;
     other_split.n_local += 1;
     other_split.n_heavy -= 1;
@@ -191,10 +228,10 @@ static void test_other_state(const tiny_model & model, const test_context_params
         for (test_context * c : { &other, &fresh }) {
             c->restore(ctx.save());
         }
-        for (const int n_inherited : { 0, 24 }) {
+        for (const bool remembers : { false, true }) {
             for (test_context * c : { &other, &fresh }) {
                 c->decode(tiny_prompt(3*S));
-                CHECK(c->call().path == H2O_PATH_SPARSE && c->call().n_inherited == n_inherited);
+                CHECK(c->call().path == H2O_PATH_SPARSE && c->call().n_inherited == params.n_inherited(5*S, remembers));
             }
             CHECK(other.logits() == fresh.logits());
         }
@@ -203,22 +240,24 @@ static void test_other_state(const tiny_model & model, const test_context_params
 
 // Files of states go from any context into any other. What a policy has kept stays in the file of its own; without H2O a
 // file with it is refused.
-static void test_state_files(const tiny_model & model, const test_context_params & votes) {
-    test_context_params query = votes;
+static void test_state_files(const tiny_model & model, const test_context_params & params) {
+    test_context_params query = params;
     query.policy   = H2O_POLICY_QUERY;
     query.schedule = H2O_SCHEDULE_SINGLE_PASS;
+
+    const int S = params.n_chunk;
 
     const std::string path = (std::filesystem::temp_directory_path() / ("h2o-state-" + std::to_string(std::random_device()()))).string();
     const auto        text = tiny_prompt(4*S);
 
-    for (const test_context_params & from : { votes, query, votes.off() }) {
+    for (const test_context_params & from : { params, query, params.off() }) {
         test_context ctx(model, from);
         ctx.decode(text);
 
         CHECK(llama_state_seq_save_file(ctx.get(), path.c_str(), 0, text.data(), text.size()) > 0);
         CHECK(llama_state_save_file(ctx.get(), (path + "-all").c_str(), text.data(), text.size()));
 
-        for (const test_context_params & to : { votes, query, votes.off() }) {
+        for (const test_context_params & to : { params, query, params.off() }) {
             const bool is_all_known = from.policy != H2O_POLICY_VOTES || from.n_local == 0 || to.n_local > 0;
 
             for (const bool is_all : { false, true }) {
@@ -244,6 +283,8 @@ static void test_state_files(const tiny_model & model, const test_context_params
 
 // a state that was cut short is refused, and the context works on
 static void test_cut_state(const tiny_model & model, const test_context_params & params) {
+    const int S = params.n_chunk;
+
     test_context ctx(model, params);
     ctx.decode(tiny_prompt(4*S));
 
@@ -263,6 +304,8 @@ static void test_cut_state(const tiny_model & model, const test_context_params &
 static void test_single_chunk(const tiny_model & model, test_context_params params, bool flash_attn) {
     params.flash_attn = flash_attn;
     params.upstream_products = true;
+
+    const int S = params.n_chunk;
 
     test_context ctx  (model, params);
     test_context stock(model, params.off());
@@ -294,6 +337,8 @@ static size_t resident() {
 // the same prompt again and again: the same to the last bit, and nothing grows
 static void test_repeated(const tiny_model & model, test_context_params params) {
     params.capture = false;
+
+    const int S = params.n_chunk;
 
     test_context ctx(model, params);
 
@@ -336,6 +381,7 @@ static void test_repeated(const tiny_model & model, test_context_params params) 
 static void test_decoding(const tiny_model & model, test_context_params params, bool flash_attn) {
     params.flash_attn = flash_attn;
 
+    const int S         = params.n_chunk;
     const int N         = 5*S + 9;
     const int n_embd_kv = model.params.n_head_kv*model.params.d_head;
 
@@ -375,17 +421,19 @@ static void test_decoding(const tiny_model & model, test_context_params params, 
 
 // what was reserved is enough for the first call of a prompt, whose first chunk has no memory, and for those after it;
 // so many layers that a tensor which each of them leaves alive would show
-static void test_reserved(test_context_params params) {
-    tiny_model_params mparams;
-    mparams.n_layer = 60;
+static tiny_model_params many_layers() {
+    tiny_model_params res;
+    res.n_layer = 60;
+    return res;
+}
 
+static void test_reserved(const tiny_model & model, test_context_params params) {
     params.n_chunk = 256;
     params.n_ctx   = 1024;
     params.n_batch = 1024;
     params.capture = false;
     params.flash_attn = true; // stock then reserves no logits, which would hide it
 
-    const tiny_model model(mparams);
     test_context ctx(model, params);
 
     h2o_set_trace(ctx.get(), H2O_TRACE_OFF); // a trace is kept to the end of the graph
@@ -399,39 +447,42 @@ static void test_reserved(test_context_params params) {
     }
 }
 
-static void test_all() {
-    const tiny_model model;
-
-    for (const test_context_params & params : test_all_ways()) {
-        for (const bool flash_attn : { false, true }) {
-            test_layout(model, params, GGML_TYPE_F32, flash_attn);
-            test_layout(model, params, GGML_TYPE_F16, flash_attn);
-        }
-        test_sizes(params);
-        test_reserved(params);
-
-        test_persistence(model, params);
-        test_edits(model, params);
-
-        test_save(model, params, 0);
-
-        test_context_params f16 = params;
-        f16.flash_attn = true;
-        f16.type_kv    = GGML_TYPE_F16;
-        test_save(model, f16, 7);
-
-        test_other_state(model, params);
-        test_cut_state(model, params);
-        test_state_files(model, params);
-
-        for (const bool flash_attn : { false, true }) {
-            test_single_chunk(model, params, flash_attn);
-            test_decoding(model, params, flash_attn);
-        }
-        test_repeated(model, params);
+static void test_layouts(const tiny_model & model, const test_context_params & params) {
+    for (const bool flash_attn : { false, true }) {
+        test_layout(model, params, GGML_TYPE_F32, flash_attn);
+        test_layout(model, params, GGML_TYPE_F16, flash_attn);
     }
 }
 
+static void test_saves(const tiny_model & model, const test_context_params & params) {
+    test_save(model, params, 0);
+
+    test_context_params f16 = params;
+    f16.flash_attn = true;
+    f16.type_kv    = GGML_TYPE_F16;
+    test_save(model, f16, 7);
+}
+
+// with both layouts of V
+static test_in_way in_layouts(void (*test)(const tiny_model &, test_context_params, bool flash_attn)) {
+    return [=](const tiny_model & model, const test_context_params & params) {
+        test(model, params, false);
+        test(model, params, true);
+    };
+}
+
 static const suite cases("kv-cache", [](suite & s) {
-    s.add("all", test_all);
+    add_in_ways(s, "layouts",               test_layouts);
+    add_in_ways(s, "sizes",                 test_sizes, layer_of_qwen3());
+    add_in_ways(s, "reserved",              test_reserved, many_layers());
+    add_in_ways(s, "persistence",           test_persistence);
+    add_in_ways(s, "edits",                 test_edits);
+    add_in_ways(s, "a cut",                 test_cut, {}, test_query_ways());
+    add_in_ways(s, "save and restore",      test_saves);
+    add_in_ways(s, "another's state",       test_other_state);
+    add_in_ways(s, "a state cut short",     test_cut_state);
+    add_in_ways(s, "files of states",       test_state_files);
+    add_in_ways(s, "a single chunk",        in_layouts(test_single_chunk));
+    add_in_ways(s, "decoding",              in_layouts(test_decoding));
+    add_in_ways(s, "the same prompt again", test_repeated);
 });

@@ -2,9 +2,8 @@
 // for input and one position in time for all of its tokens, so that the cells behind it hold no
 // longer the positions of their own numbers: what follows is dense, until the image is removed.
 
-#include "test-context.h"
-#include "suite.h"
 #include "testing.h"
+#include "ways.h"
 
 #include <algorithm>
 #include <cmath>
@@ -47,7 +46,9 @@ static llama_pos decode_image(test_context & ctx, int n_rows, int n_cols) {
     return pos + std::max(n_rows, n_cols);
 }
 
-static void test_image(const tiny_model & model, const test_context_params & params, int n_rows, int n_cols) {
+static void test_image(const tiny_model & model, test_context_params params, int n_rows, int n_cols) {
+    params.capture = false;
+
     const auto before = tiny_prompt(3*params.n_chunk + 5, 1);
     const auto after  = tiny_prompt(2*params.n_chunk + 3, 2);
 
@@ -77,6 +78,8 @@ static void test_image(const tiny_model & model, const test_context_params & par
 
 // an image first: no sparse call before it, and stock's bits with stock's attention; the exact kernel sees what the mask shows
 static void test_image_first(const tiny_model & model, test_context_params params) {
+    params.capture = false;
+
     const auto tokens = tiny_prompt(3*params.n_chunk + 5, 1);
 
     enum { OFF, STOCK, EXACT, N_WAYS };
@@ -94,23 +97,15 @@ static void test_image_first(const tiny_model & model, test_context_params param
     CHECK(nmse(logits[OFF], logits[EXACT]) < 1e-9);
 }
 
-static void test_all() {
-    tiny_model_params params;
-    params.arch = "qwen3vl";
-    const tiny_model model(params);
-
-    auto ways = test_all_ways();
-    for (const test_context_params & query : test_query_ways()) {
-        ways.push_back(query);
-    }
-    for (test_context_params & way : ways) {
-        way.capture = false;
-        test_image(model, way, 3, 4);
-        test_image(model, way, 4, 4);
-        test_image_first(model, way);
-    }
-}
-
 static const suite cases("mrope", [](suite & s) {
-    s.add("all", test_all);
+    tiny_model_params shape;
+    shape.arch = "qwen3vl";
+
+    for (const auto & [n_rows, n_cols] : { std::pair(3, 4), std::pair(4, 4) }) {
+        const auto run = [rows = n_rows, cols = n_cols](const tiny_model & model, const test_context_params & params) {
+            test_image(model, params, rows, cols);
+        };
+        add_in_ways(s, "an image of " + std::to_string(n_rows) + " x " + std::to_string(n_cols), run, shape);
+    }
+    add_in_ways(s, "an image first", test_image_first, shape);
 });

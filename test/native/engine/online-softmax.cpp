@@ -71,7 +71,7 @@ struct composed_attn : public test_h2o_attn {
 
 } // namespace
 
-static void test_blocks(test_random & rnd) {
+static void test_block(test_random & rnd) {
     const ggml_type type_k = rnd.pick<ggml_type>({ GGML_TYPE_F32, GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_Q8_0 });
     const ggml_type type_v = rnd.pick<ggml_type>({ type_k, GGML_TYPE_F32, GGML_TYPE_F16 });
 
@@ -120,15 +120,15 @@ static void test_one_side() {
     CHECK(test_get<float>(res) == std::vector<float>({ 1, 2,   3, 4,   6, 7,   1, 2,   3, 4 }));
 }
 
-static void test_all() {
+static void test_blocks() {
     test_random rnd;
 
     for (int i = 0; i < 300; ++i) {
-        test_blocks(rnd);
+        test_block(rnd);
     }
-    test_one_side();
 }
 
 static const suite cases("online-softmax", [](suite & s) {
-    s.add("all", test_all);
+    s.add("random blocks", test_blocks, TEST_WAYS);
+    s.add("one side",      test_one_side);
 });

@@ -3,12 +3,10 @@
 // some tokens, lives beside it.
 
 #include "node-watch.h"
-#include "suite.h"
 #include "testing.h"
+#include "ways.h"
 
-static test_context_params ways(int n_rs_seq = 0) {
-    test_context_params params;
-    params.capture  = false;
+static test_context_params with_rs_seq(test_context_params params, int n_rs_seq) {
     params.n_rs_seq = n_rs_seq;
     return params;
 }
@@ -48,15 +46,15 @@ static void test_abort(const tiny_model & model, const test_context_params & par
 }
 
 // the first call of a context, and a call of one token: there is nothing to go back to
-static void test_nothing_left(const tiny_model & model) {
-    const auto tokens = tiny_prompt(4*32 + 5, 1);
+static void test_nothing_left(const tiny_model & model, const test_context_params & params) {
+    const auto tokens = tiny_prompt(4*params.n_chunk + 5, 1);
 
-    test_context fresh(model, ways());
+    test_context fresh(model, params);
     fresh.decode(tokens);
     const auto expected = fresh.logits();
 
     for (const bool is_first : { true, false }) {
-        test_context ctx(model, ways());
+        test_context ctx(model, params);
         if (!is_first) {
             ctx.decode(tokens);
         }
@@ -72,8 +70,8 @@ static void test_nothing_left(const tiny_model & model) {
 }
 
 // a context has room for one sequence, whatever llama_batch says
-static void test_one_sequence(const tiny_model & model) {
-    test_context ctx(model, ways());
+static void test_one_sequence(const tiny_model & model, const test_context_params & params) {
+    test_context ctx(model, params);
 
     llama_batch batch = llama_batch_init(1, 0, 1);
     batch.n_tokens     = 1;
@@ -86,10 +84,7 @@ static void test_one_sequence(const tiny_model & model) {
 }
 
 // llama-server goes back by a checkpoint: the state of the recurrent layers alone, and the cache is cut
-static void test_checkpoint(const tiny_model & model) {
-    test_context_params params = test_query_ways().front(); // votes keep what later calls have cast
-    params.capture = false;
-
+static void test_checkpoint(const tiny_model & model, const test_context_params & params) {
     const auto first  = tiny_prompt(2*params.n_chunk + 5, 1);
     const auto second = tiny_prompt(2*params.n_chunk,     2);
 
@@ -115,8 +110,8 @@ static void test_checkpoint(const tiny_model & model) {
 }
 
 // the last tokens of a sparse call can be taken back, and a call that follows and fails gives the way back again
-static void test_rollback(const tiny_model & model) {
-    const auto params = ways(4);
+static void test_rollback(const tiny_model & model, const test_context_params & like) {
+    const auto params = with_rs_seq(like, 4);
     const auto first  = tiny_prompt(4*params.n_chunk, 1);
     const auto second = tiny_prompt(2*params.n_chunk, 2);
     const int  n_kept = first.size() - 3;
@@ -147,28 +142,31 @@ static void test_rollback(const tiny_model & model) {
     }
 }
 
-static void test_all() {
+static void test_aborts(const tiny_model & model, const test_context_params & params) {
+    const int S = params.n_chunk;
+
+    test_abort(model, params, 3*S, H2O_PATH_SPARSE);
+    test_abort(model, params, S,   H2O_PATH_DENSE);
+
+    // a last chunk that upstream's snapshots do not fit into makes the call dense, in several graphs
+    test_abort(model, with_rs_seq(params, 4), 3*S + 4, H2O_PATH_DENSE);
+    test_abort(model, with_rs_seq(params, 4), 3*S + 5, H2O_PATH_SPARSE);
+}
+
+static const suite cases("recurrent", [](suite & s) {
     tiny_model_params shape;
     shape.arch    = "lfm2";
     shape.n_layer = 4;
 
-    const tiny_model model(shape);
+    std::vector<test_way> ways = { test_query_ways().front(), test_votes_ways().front() };
+    for (test_way & way : ways) {
+        way.params.capture = false;
+    }
+    add_in_ways(s, "aborted calls", test_aborts,       shape, ways);
+    add_in_ways(s, "nothing left",  test_nothing_left, shape, ways);
+    add_in_ways(s, "one sequence",  test_one_sequence, shape, ways);
+    add_in_ways(s, "rollback",      test_rollback,     shape, ways);
 
-    const int n_chunk = ways().n_chunk;
-
-    test_abort(model, ways(), 3*n_chunk, H2O_PATH_SPARSE);
-    test_abort(model, ways(), n_chunk,   H2O_PATH_DENSE);
-
-    // a last chunk that upstream's snapshots do not fit into makes the call dense, in several graphs
-    test_abort(model, ways(4), 3*n_chunk + 4, H2O_PATH_DENSE);
-    test_abort(model, ways(4), 3*n_chunk + 5, H2O_PATH_SPARSE);
-
-    test_nothing_left(model);
-    test_one_sequence(model);
-    test_checkpoint(model);
-    test_rollback(model);
-}
-
-static const suite cases("recurrent", [](suite & s) {
-    s.add("all", test_all);
+    ways.pop_back(); // votes keep what later calls have cast
+    add_in_ways(s, "checkpoint",    test_checkpoint,   shape, ways);
 });

@@ -51,10 +51,6 @@ static void test_on_paper() {
     }
 }
 
-static void test_all() {
-    test_on_paper();
-}
-
 static const suite cases("score-tracking", [](suite & s) {
-    s.add("all", test_all);
+    s.add("on paper", test_on_paper, TEST_WAYS);
 });

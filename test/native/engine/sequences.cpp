@@ -3,8 +3,8 @@
 // and aborted calls. Dense tokens of several in one graph have them up to rounding. In a pool, the reader of a text is sparse, and so are those who go on from it.
 
 #include "node-watch.h"
-#include "suite.h"
 #include "testing.h"
+#include "ways.h"
 
 #include "llama-kv-cache.h"
 
@@ -13,28 +13,29 @@
 
 static constexpr int N_SEQ = 4;
 
-static test_context_params in_streams(test_context_params params) {
-    params.capture = false;
-    params.n_seq   = N_SEQ;
-    return params;
-}
-
 static test_context_params alone(test_context_params params) {
     params.n_seq = 1;
     return params;
 }
 
-static std::vector<test_context_params> all_ways() {
-    std::vector<test_context_params> res = test_all_ways();
-    for (const test_context_params & params : test_query_ways()) {
-        res.push_back(params);
+static std::vector<test_way> ways_of(const std::string & arch) {
+    std::vector<test_way> res;
+    for (const test_way & way : test_ways()) {
+        if (arch == "llama" || way.params.schedule == H2O_SCHEDULE_SINGLE_PASS) {
+            res.push_back(way);
+        }
     }
     for (const ggml_type type : { GGML_TYPE_F16, GGML_TYPE_Q8_0 }) {
-        for (const bool is_query : { false, true }) {
-            res.push_back(is_query ? test_query_ways().front() : test_all_ways().front());
-            res.back().type_kv    = type;
-            res.back().flash_attn = true;
+        for (test_way way : { test_query_ways().front(), test_votes_ways().front() }) {
+            way.name += std::string(" ") + ggml_type_name(type);
+            way.params.type_kv    = type;
+            way.params.flash_attn = true;
+            res.push_back(way);
         }
+    }
+    for (test_way & way : res) {
+        way.params.capture = false;
+        way.params.n_seq   = N_SEQ;
     }
     return res;
 }
@@ -520,50 +521,45 @@ static void test_keep(const tiny_model & model, const test_context_params & para
     }
 }
 
-static void test_all() {
-    const int n_operations = getenv("H2O_SEQUENCES_FUZZ") ? atoi(getenv("H2O_SEQUENCES_FUZZ")) : 100;
+static void test_all(const tiny_model & model, const test_context_params & params) {
+    const bool is_llama       = model.params.arch == "llama";
+    const bool is_single_pass = params.schedule == H2O_SCHEDULE_SINGLE_PASS;
 
+    test_streams(model, params, false);
+    test_streams(model, params, true);
+    test_mixed  (model, params);
+    test_rows   (model, params);
+
+    if (is_single_pass) {
+        test_expect(model, params);
+    }
+    if (is_llama) {
+        test_keep(model, params);
+        for (const int n : { 1, params.n_chunk, 2*params.n_chunk }) {
+            test_by_turns(model, params, false, n);
+            test_by_turns(model, params, true,  n);
+        }
+        test_pool(model, params);
+    }
+    test_asked(model, params);
+    if (is_llama && is_single_pass) {
+        test_mixed_abort(model, params);
+    }
+}
+
+static void test_fuzz(const tiny_model & model, const test_context_params & params) {
+    fuzz(model, params).run(getenv("H2O_SEQUENCES_FUZZ") ? atoi(getenv("H2O_SEQUENCES_FUZZ")) : 100);
+}
+
+static const suite cases("sequences", [](suite & s) {
     for (const std::string arch : { "llama", "gemma3", "lfm2" }) {
         tiny_model_params shape;
         shape.arch    = arch;
         shape.n_layer = arch == "llama" ? 2 : 4;
         shape.d_head  = 32; // a block of Q8_0
         shape.n_embd  = shape.n_head*shape.d_head;
-        const tiny_model model(shape);
 
-        for (const test_context_params & way : all_ways()) {
-            if (arch != "llama" && way.schedule == H2O_SCHEDULE_TWO_PASS) {
-                continue;
-            }
-            const test_context_params params = in_streams(way);
-
-            test_streams(model, params, false);
-            test_streams(model, params, true);
-            test_mixed  (model, params);
-            test_rows   (model, params);
-
-            const bool is_single_pass = params.schedule == H2O_SCHEDULE_SINGLE_PASS;
-
-            if (is_single_pass) {
-                test_expect(model, params);
-            }
-            if (arch == "llama") {
-                test_keep(model, params);
-                for (const int n : { 1, params.n_chunk, 2*params.n_chunk }) {
-                    test_by_turns(model, params, false, n);
-                    test_by_turns(model, params, true,  n);
-                }
-                test_pool(model, params);
-            }
-            test_asked(model, params);
-            if (arch == "llama" && is_single_pass) {
-                test_mixed_abort(model, params);
-            }
-            fuzz(model, params).run(n_operations);
-        }
+        add_in_ways(s, "streams and pools, " + arch, test_all,  shape, ways_of(arch));
+        add_in_ways(s, "random operations, " + arch, test_fuzz, shape, ways_of(arch));
     }
-}
-
-static const suite cases("sequences", [](suite & s) {
-    s.add("all", test_all);
 });

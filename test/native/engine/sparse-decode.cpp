@@ -12,8 +12,6 @@ static const int S = 96;
 
 static test_context_params params_of(int n_decode, bool flash_attn = true) {
     test_context_params params;
-    params.policy     = H2O_POLICY_QUERY;
-    params.n_ctx      = 2048;
     params.n_batch    = 10*S;
     params.n_chunk    = S;
     params.flash_attn = flash_attn;
@@ -199,14 +197,14 @@ static void test_reserve(const tiny_model & model) {
     CHECK(ctx.n_pos() == 802 && ctx.call().n_decode == 0 && ctx.call().decode_reason == H2O_REASON_KV_NOT_CONTIGUOUS);
 }
 
-static void test_fuzz(const tiny_model & model, int seed) {
+static void test_fuzz(const tiny_model & model, int seed, h2o_policy_type policy = H2O_POLICY_QUERY) {
     test_random rnd;
     rnd.engine.seed(seed);
 
     test_context_params params = params_of(16, seed % 2);
     params.n_threads = 1 + seed % 3;
     params.type_kv   = seed % 3 == 0 ? GGML_TYPE_F16 : GGML_TYPE_F32;
-    params.policy    = seed % 4 == 0 ? H2O_POLICY_VOTES : H2O_POLICY_QUERY;
+    params.policy    = policy;
 
     test_context ctx(model, params), anew(model, params);
 
@@ -268,42 +266,41 @@ static void test_fuzz(const tiny_model & model, int seed) {
     CHECK(n_sparse > 15);
 }
 
-static void test_all() {
-    const tiny_model model;
-
-    test_calls(model);
-    test_auto();
-    test_contexts(model);
-    test_holes(model);
-    test_reserve(model);
-
-    for (const bool flash_attn : { false, true }) {
-        test_nearness(model, params_of(16, flash_attn));
-    }
-
-    // groups and head sizes
-    for (const auto & [n_head, n_head_kv, d_head] : { std::tuple(4, 4, 32), std::tuple(8, 1, 64), std::tuple(6, 2, 80) }) {
-        tiny_model_params mparams;
-        mparams.n_head    = n_head;
-        mparams.n_head_kv = n_head_kv;
-        mparams.d_head    = d_head;
-        mparams.n_embd    = n_head*d_head;
-        test_nearness(tiny_model(mparams), params_of(16));
-        test_fuzz    (tiny_model(mparams), d_head);
-    }
-
-    for (int seed = 1; seed <= 4; ++seed) {
-        test_fuzz(model, seed);
-    }
-
-    // layers with windows read them as ever
-    tiny_model_params windows;
-    windows.arch = "gemma3";
-    const tiny_model with_windows(windows);
-    test_nearness(with_windows, params_of(16));
-    test_fuzz    (with_windows, 5);
-}
-
 static const suite cases("sparse-decode", [](suite & s) {
-    s.add("all", test_all);
+    s.add("calls",    [] { test_calls(tiny_model()); });
+    s.add("auto",     test_auto);
+    s.add("contexts", [] { test_contexts(tiny_model()); });
+    s.add("holes",    [] { test_holes(tiny_model()); });
+    s.add("reserve",  [] { test_reserve(tiny_model()); });
+
+    s.add("nearness", [] {
+        const tiny_model model;
+        for (const bool flash_attn : { false, true }) {
+            test_nearness(model, params_of(16, flash_attn));
+        }
+    });
+    for (const auto & [n_head, n_head_kv, d_head] : { std::tuple(4, 4, 32), std::tuple(8, 1, 64), std::tuple(6, 2, 80) }) {
+        tiny_model_params shape;
+        shape.n_head    = n_head;
+        shape.n_head_kv = n_head_kv;
+        shape.d_head    = d_head;
+        shape.n_embd    = n_head*d_head;
+
+        const std::string heads = std::to_string(n_head) + " heads of " + std::to_string(n_head_kv);
+        s.add("nearness, "            + heads, [=] { test_nearness(tiny_model(shape), params_of(16)); });
+        s.add("random calls, "        + heads, [=] { test_fuzz(tiny_model(shape), shape.d_head); });
+        s.add("random calls, votes, " + heads, [=] { test_fuzz(tiny_model(shape), shape.d_head, H2O_POLICY_VOTES); }, TEST_WAYS);
+    }
+    s.add("random calls", [] {
+        const tiny_model model;
+        for (int seed = 1; seed <= 3; ++seed) {
+            test_fuzz(model, seed);
+        }
+    });
+    s.add("random calls, votes", [] { test_fuzz(tiny_model(), 4, H2O_POLICY_VOTES); }, TEST_WAYS);
+
+    tiny_model_params windows; // which are read as ever
+    windows.arch = "gemma3";
+    s.add("nearness, windows",     [=] { test_nearness(tiny_model(windows), params_of(16)); });
+    s.add("random calls, windows", [=] { test_fuzz(tiny_model(windows), 5); });
 });

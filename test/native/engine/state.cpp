@@ -215,15 +215,11 @@ static void test_budget() {
     CHECK(h2o_heavy_among(1 << 30, true, 5000) == 5000);
 }
 
-static void test_all() {
-    test_chunks();
-    test_cuts();
-    test_single_pass();
-    test_two_pass();
-    test_life();
-    test_budget();
-}
-
 static const suite cases("state", [](suite & s) {
-    s.add("all", test_all);
+    s.add("chunks",      test_chunks,      TEST_WAYS);
+    s.add("cuts",        test_cuts,        TEST_WAYS);
+    s.add("single-pass", test_single_pass, TEST_WAYS);
+    s.add("two-pass",    test_two_pass,    TEST_WAYS);
+    s.add("life",        test_life,        TEST_WAYS);
+    s.add("budget",      test_budget);
 });

@@ -3,20 +3,18 @@
 // schedule phase 2 writes no K and V: the cache holds in the middle of it what it holds at its end.
 
 #include "node-watch.h"
-#include "suite.h"
 #include "testing.h"
+#include "ways.h"
 
 #include "llama-kv-cache.h"
 
-static test_context_params quiet(test_context_params params) {
+static void test_abort(const tiny_model & model, test_context_params params) {
     params.capture = false;
-    return params;
-}
 
-static void test_abort(const tiny_model & model, const test_context_params & params) {
     const auto first  = tiny_prompt(4*params.n_chunk + 5, 1);
     const auto second = tiny_prompt(3*params.n_chunk,     2);
     const auto third  = tiny_prompt(2*params.n_chunk + 1, 3);
+    const auto other  = tiny_prompt(3*params.n_chunk,     4); // what is left of it would show
 
     node_watch watch;
 
@@ -36,7 +34,7 @@ static void test_abort(const tiny_model & model, const test_context_params & par
 
         test_context ctx(model, params);
         ctx.decode(first);
-        CHECK(try_decode(ctx, second, aborting) == 2);
+        CHECK(try_decode(ctx, other, aborting) == 2);
         CHECK(ctx.n_pos() == (int) first.size());
         CHECK(ctx.call().pos == 0);
 
@@ -46,7 +44,9 @@ static void test_abort(const tiny_model & model, const test_context_params & par
     }
 }
 
-static void test_phase_2_stores_nothing(const tiny_model & model, const test_context_params & params) {
+static void test_phase_2_stores_nothing(const tiny_model & model, test_context_params params) {
+    params.capture = false;
+
     const auto tokens = tiny_prompt(4*params.n_chunk + 5, 1);
     const int  n      = tokens.size();
 
@@ -86,21 +86,13 @@ static void test_phase_2_stores_nothing(const tiny_model & model, const test_con
     }
 }
 
-static void test_all() {
-    const tiny_model model;
-
-    for (const test_context_params & params : test_all_ways()) {
-        test_abort(model, quiet(params));
-
-        if (params.schedule == H2O_SCHEDULE_TWO_PASS) {
-            test_phase_2_stores_nothing(model, quiet(params));
+static const suite cases("transaction", [](suite & s) {
+    std::vector<test_way> two_pass;
+    for (const test_way & way : test_votes_ways()) {
+        if (way.params.schedule == H2O_SCHEDULE_TWO_PASS) {
+            two_pass.push_back(way);
         }
     }
-    for (const test_context_params & params : test_query_ways()) {
-        test_abort(model, quiet(params));
-    }
-}
-
-static const suite cases("transaction", [](suite & s) {
-    s.add("all", test_all);
+    add_in_ways(s, "an aborted call",        test_abort);
+    add_in_ways(s, "phase 2 stores nothing", test_phase_2_stores_nothing, {}, two_pass);
 });

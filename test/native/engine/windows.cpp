@@ -4,8 +4,8 @@
 // llama-server keeps it for going back, restores the windows alone: the H2O state follows the positions that are removed.
 
 #include "node-watch.h"
-#include "suite.h"
 #include "testing.h"
+#include "ways.h"
 
 // where windows begin in their cache decides the order of sums
 static bool is_close(const std::vector<float> & a, const std::vector<float> & b) {
@@ -145,33 +145,33 @@ static void test_wrong_state(const tiny_model & model, const test_context_params
     CHECK(is_close(ctx.logits(), fresh.logits()));
 }
 
-static void test_all() {
-    tiny_model_params shape;
-    shape.arch    = "gemma3";
-    shape.n_layer = 4;
-    const tiny_model model(shape);
-
-    for (const h2o_policy_type policy : { H2O_POLICY_VOTES, H2O_POLICY_QUERY }) {
-        for (const bool fused : { true, false }) {
-            test_context_params params;
-            params.policy   = policy;
-            params.fused    = fused;
-            params.swa_full = false;
-            params.capture  = false;
-
-            test_context_params full = params;
-            full.swa_full = true;
-            CHECK(test_abort(model, full) == 12); // cell i holds position i
-
-            test_abort(model, params);
-            test_partial_state(model, params);
-            test_wrong_state(model, params);
-            test_cut(model, params);
-            test_cut(model, params.off());
-        }
-    }
+static test_in_way with_rings(const test_in_way & run) {
+    return [=](const tiny_model & model, test_context_params params) {
+        params.swa_full = false;
+        run(model, params);
+    };
 }
 
 static const suite cases("windows", [](suite & s) {
-    s.add("all", test_all);
+    tiny_model_params shape;
+    shape.arch    = "gemma3";
+    shape.n_layer = 4;
+
+    std::vector<test_way> ways;
+    for (const test_way & way : test_ways()) {
+        if (way.params.schedule == H2O_SCHEDULE_SINGLE_PASS) {
+            ways.push_back({ way.name, way.params.small(), way.label });
+            ways.back().params.capture = false;
+        }
+    }
+    add_in_ways(s, "aborted calls, whole caches", [](const tiny_model & model, const test_context_params & params) {
+        CHECK(test_abort(model, params) == 12); // cell i holds position i
+    }, shape, ways);
+    add_in_ways(s, "aborted calls",   with_rings(test_abort),         shape, ways);
+    add_in_ways(s, "a partial state", with_rings(test_partial_state), shape, ways);
+    add_in_ways(s, "a wrong state",   with_rings(test_wrong_state),   shape, ways);
+    add_in_ways(s, "behind a cut",    with_rings(test_cut),           shape, ways);
+    add_in_ways(s, "behind a cut, without H2O", with_rings([](const tiny_model & model, const test_context_params & params) {
+        test_cut(model, params.off());
+    }), shape, ways);
 });

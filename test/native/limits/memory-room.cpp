@@ -23,7 +23,7 @@ static addon::memory_room room_of(const std::string & self) {
     return addon::cgroup_room((root / "fs").string(), (root / "self").string());
 }
 
-static void test_all() {
+static void test_trees() {
     root = fs::temp_directory_path() / ("h2o-memory-room-" + std::to_string(std::random_device()()));
 
     write("fs/memory.stat", "anon 10\nfile 900\n"); // the root of version 2 has no limit
@@ -51,5 +51,5 @@ static void test_all() {
 }
 
 static const suite cases("memory-room", [](suite & s) {
-    s.add("all", test_all);
+    s.add("made-up trees", test_trees);
 });

@@ -80,7 +80,7 @@ static bool is_known(const std::u32string & regex) {
     }
 }
 
-static void test_all() {
+static void test_random_texts() {
     const std::vector<expressions> all = expressions_of_source();
     CHECK(all.size() > 30);
 
@@ -91,11 +91,15 @@ static void test_all() {
             CHECK(split(text, by) == unicode_regex_split(text, by));
         }
     }
+}
 
+static void test_odd_expressions() {
     for (const char32_t * odd : { U"a*?", U"(a*)*", U"(a|b", U"a)", U"[a", U"a++", U"\\w", U".", U"^a", U"[[:alpha:]]", U"[z-a]", U"a{2,", U"*", U"\\" }) {
         CHECK(!is_known(odd));
     }
+}
 
+static void test_limit() {
     limit_work work = { nullptr, 10'000'000 };
     const limit_work_scope scope(work);
     CHECK(unicode_regex_split(std::string(1'000'000, ' ') + "1", { "\\s+$" }).size() == 1); // each place once
@@ -106,5 +110,7 @@ static void test_all() {
 }
 
 static const suite cases("split", [](suite & s) {
-    s.add("all", test_all);
+    s.add("random texts",    test_random_texts);
+    s.add("odd expressions", test_odd_expressions);
+    s.add("limit",           test_limit);
 });

@@ -73,11 +73,7 @@ static void test_special(const llama_model_ptr & model) {
     }
 }
 
-static void test_all() {
-    test_special(load_special("", "qwen2"));
-    test_special(load_special("phi-3", "qwen2"));
-    test_special(load_special("", "jina-v2-de"));
-
+static void test_end() {
     const gguf_context_ptr gguf(gguf_init_empty());
     const llama_model_ptr  model = load_vocab(gguf.get(), "rwkv", { "<s>", "ab", "b" });
 
@@ -93,5 +89,8 @@ static void test_all() {
 }
 
 static const suite cases("tokenize", [](suite & s) {
-    s.add("all", test_all);
+    s.add("special tokens",                  [] { test_special(load_special("", "qwen2")); });
+    s.add("special tokens that strip right", [] { test_special(load_special("phi-3", "qwen2")); });
+    s.add("special tokens that strip left",  [] { test_special(load_special("", "jina-v2-de")); });
+    s.add("an end",                          test_end);
 });

@@ -108,6 +108,6 @@ static void test_by_hand() {
 }
 
 static const suite cases("select-op", [](suite & s) {
-    s.add("random cases", test_random_cases);
-    s.add("by hand",      test_by_hand);
+    s.add("random cases", test_random_cases, TEST_WAYS);
+    s.add("by hand",      test_by_hand,      TEST_WAYS);
 });
