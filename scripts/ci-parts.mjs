@@ -11,7 +11,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure, main } from './lib/fail.mjs'
 import { PROJECT_ROOT } from './lib/layout.mjs'
-import { forcedBy, OTHERS } from './lib/parts.mjs'
+import { forcedBy, forces, OTHERS } from './lib/parts.mjs'
 
 const LANDED = '.ci/landed'
 
@@ -36,9 +36,9 @@ function choose() {
   const changed = changedSince(landed)
   if (!changed) return OTHERS.map(({ name }) => ({ name, why: `${LANDED} names no commit before this one` }))
 
-  const chosen = forcedBy(changed).map(({ name, forcedBy }) => ({
-    name,
-    why: `${changed.find((path) => forcedBy.test(path))} changed`,
+  const chosen = forcedBy(changed).map((part) => ({
+    name: part.name,
+    why: `${changed.find((path) => forces(path, part))} changed`,
   }))
   const turns = Number(git('rev-list', '--count', 'HEAD', '--', LANDED))
   const { name } = OTHERS[turns % OTHERS.length]

@@ -17,7 +17,7 @@
  * @property {boolean} [sanitized] the op tests under sanitizers belong to it
  * @property {number} [caseSeconds] a case may take so long that names no other time; 20 without
  * @property {string[]} wants optional programs and models (optional-programs.mjs)
- * @property {RegExp} [forcedBy] paths whose change forces it
+ * @property {string[]} forcedBy how paths begin whose change forces it
  */
 
 /** @type {Part[]} */
@@ -29,19 +29,30 @@ export const PARTS = [
     builds: [['build.mjs', '--tests']],
     ctest: 'core',
     tests: [],
+    forcedBy: [],
     wants: ['chromium', 'nginx', 'python3', 'redis-server', 'smollm2-135m'],
   },
   {
     name: 'kernels',
     holds: "the op tests under sanitizers and for AVX-512 and AMX in software, llama.cpp's test-backend-ops",
     minutes: 12,
-    builds: [['build.mjs', '--native', '--backend-ops']],
+    builds: [['build.mjs', '--native', '--tests', '--backend-ops']],
     ctest: 'kernels',
     sanitized: true,
     tests: [],
     wants: [],
-    forcedBy:
-      /^src\/native\/h2o\/(ops\/(?!cuda)|tests\/)|^test\/native\/(ops\/|[^/]+$)|^patches\/(mends\/amx|method\/(ggml-op|test-backend))|^scripts\/sanitize/,
+    forcedBy: [
+      'bench/gpu/op-bench',
+      'cmake/backend-ops',
+      'patches/mends/amx',
+      'patches/method/ggml-op',
+      'patches/method/test-backend-ops',
+      'scripts/sanitize',
+      'src/native/h2o/ops/cpu/',
+      'src/native/h2o/ops/ggml-h2o',
+      'src/native/h2o/tests/',
+      'test/native/ops/',
+    ],
   },
   {
     name: 'stock',
@@ -59,8 +70,31 @@ export const PARTS = [
     ],
     caseSeconds: 60,
     wants: ['gguf'],
-    forcedBy:
-      /^patches\/|^vendor\/|^cmake\/(upstream|tools|rpc)|^src\/native\/h2o\/(method|memory|context|tools|cmake|[^/]+$)|^src\/native\/addon\/(model\/rpc|model-check\/)|^src\/ts\/cli\/parity\/|^test\/(architectures|oracle|parity|tools)\/|^scripts\/build-(stock|rpc)/,
+    forcedBy: [
+      'cmake/rpc',
+      'cmake/tools',
+      'cmake/upstream',
+      'patches/limits/',
+      'patches/mends/',
+      'patches/method/',
+      'patches/series',
+      'scripts/build-rpc',
+      'scripts/build-stock',
+      'src/native/addon/model-check/',
+      'src/native/addon/model/rpc',
+      'src/native/h2o/cmake/',
+      'src/native/h2o/context/',
+      'src/native/h2o/h2o',
+      'src/native/h2o/memory/',
+      'src/native/h2o/method/',
+      'src/native/h2o/tools/',
+      'src/ts/cli/parity/',
+      'test/architectures/',
+      'test/oracle/',
+      'test/parity/',
+      'test/tools/',
+      'vendor/',
+    ],
   },
   {
     name: 'package',
@@ -71,8 +105,26 @@ export const PARTS = [
     tests: ['test/package'],
     caseSeconds: 120,
     wants: ['clang', 'g++-aarch64-linux-gnu', 'qemu'],
-    forcedBy:
-      /^(package(-lock)?\.json|binary\.cjs|binding\.gyp|CMakeLists\.txt|cmake\/|bin\/|src\/ts\/(native\/|index)|src\/native\/h2o\/cmake\/|test\/package\/|scripts\/(build\.|build-page|prebuilds|lib\/(cmake-cache|logged-build|platforms|prebuild|run|symbol|toolchain)))/,
+    forcedBy: [
+      'CMakeLists.txt',
+      'bin/',
+      'binary.cjs',
+      'binding.gyp',
+      'cmake/',
+      'package',
+      'scripts/build.mjs',
+      'scripts/build-page',
+      'scripts/lib/cmake-cache',
+      'scripts/lib/logged-build',
+      'scripts/lib/platforms',
+      'scripts/lib/symbol-versions',
+      'scripts/lib/toolchain',
+      'scripts/prebuilds',
+      'src/native/h2o/cmake/',
+      'src/ts/index',
+      'src/ts/native/',
+      'test/package/',
+    ],
   },
   {
     name: 'cuda',
@@ -82,8 +134,14 @@ export const PARTS = [
     tests: ['test/cuda'],
     caseSeconds: 600,
     wants: ['nvcc'],
-    forcedBy:
-      /^src\/native\/h2o\/(ops\/cuda|tests|ops\/[^/]+$)|^test\/cuda\/|^bench\/gpu\/|^patches\/method\/ggml-cuda/,
+    forcedBy: [
+      'bench/gpu/',
+      'patches/method/ggml-cuda',
+      'src/native/h2o/ops/cuda/',
+      'src/native/h2o/ops/ggml-h2o',
+      'src/native/h2o/tests/',
+      'test/cuda/',
+    ],
   },
   {
     name: 'hostile',
@@ -93,8 +151,16 @@ export const PARTS = [
     tests: ['test/fuzz/fuzz.test.ts', 'test/limits/grammar-bounds.test.ts', 'test/server/load.test.ts'],
     caseSeconds: 120,
     wants: [],
-    forcedBy:
-      /^src\/native\/(limits|addon)\/|^src\/native\/h2o\/memory\/h2o-(state|cache)|^src\/ts\/(server\/|cli\/serve\/)|^test\/fuzz\/|^patches\/limits\//,
+    forcedBy: [
+      'patches/limits/',
+      'src/native/addon/',
+      'src/native/h2o/memory/',
+      'src/native/limits/',
+      'src/ts/cli/serve/',
+      'src/ts/server/',
+      'test/fuzz/',
+      'test/limits/',
+    ],
   },
   {
     name: 'quality',
@@ -104,8 +170,19 @@ export const PARTS = [
     tests: ['test/demo', 'test/language/gate.test.ts', 'test/model', 'test/quality/gate.test.ts'],
     caseSeconds: 300,
     wants: ['gguf', 'python3', 'smollm2-135m', 'torch'],
-    forcedBy:
-      /^src\/native\/h2o\/(method\/h2o-polic|ops\/cpu\/.*(query|search|select|index|need|score)|context\/h2o-params)|^bench\/(quality|language)\/|^model\/|^scripts\/demo|^test\/(demo|language|model|quality)\//,
+    forcedBy: [
+      'bench/language/',
+      'bench/quality/',
+      'model/',
+      'scripts/demo',
+      'src/native/h2o/context/h2o-params',
+      'src/native/h2o/method/h2o-polic',
+      'src/native/h2o/ops/cpu/',
+      'test/demo/',
+      'test/language/',
+      'test/model/',
+      'test/quality/',
+    ],
   },
   {
     name: 'ways',
@@ -116,8 +193,15 @@ export const PARTS = [
     tests: [],
     caseSeconds: 60,
     wants: [],
-    forcedBy:
-      /^src\/native\/h2o\/(method|memory|context|ops\/cpu)\/|^test\/(engine|reference)\/|^test\/native\/(engine\/|[^/]+$)/,
+    forcedBy: [
+      'src/native/h2o/context/',
+      'src/native/h2o/memory/',
+      'src/native/h2o/method/',
+      'src/native/h2o/ops/cpu/',
+      'test/engine/',
+      'test/native/',
+      'test/reference/',
+    ],
   },
 ]
 
@@ -160,7 +244,9 @@ export const partOf = (path) =>
   OTHERS.find(({ tests }) => tests.some((entry) => isBelow(path, entry))) ?? CORE
 
 /** The parts that a change of these paths forces. */
-export const forcedBy = (paths) => OTHERS.filter(({ forcedBy }) => paths.some((path) => forcedBy.test(path)))
+export const forcedBy = (paths) => OTHERS.filter((part) => paths.some((path) => forces(path, part)))
+
+export const forces = (path, { forcedBy }) => forcedBy.some((beginning) => path.startsWith(beginning))
 
 /** As Vitest takes them. */
 export const globs = (entries) =>
