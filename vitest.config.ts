@@ -35,7 +35,7 @@ export default defineConfig({
     // a test that loads the addon uses every core and some GB: no more than two at a time, each in its own process
     pool: 'forks',
     maxWorkers: 2,
-    setupFiles: 'test/run-ended.ts',
+    setupFiles: ['test/run-ended.ts', 'test/equal-bits.ts'],
     sequence: { sequencer: LongestFirst },
     tags: OTHERS.map(({ name, holds }) => ({ name, description: holds })),
     projects: projects.map((test) => ({ extends: true, test })),

@@ -12,7 +12,7 @@ import { Clock, slowest, timeTable } from './lib/clock.mjs'
 import { Failure, main, UsageFailure } from './lib/fail.mjs'
 import { PROJECT_ROOT } from './lib/layout.mjs'
 import { missing } from './lib/optional-programs.mjs'
-import { CORE, OTHERS, PARTS, partOf } from './lib/parts.mjs'
+import { CORE, isBelow, OTHERS, PARTS, partOf } from './lib/parts.mjs'
 import { homeOfPackage, run } from './lib/run.mjs'
 
 const HELP = `usage: npm test                       ${CORE.holds}
@@ -28,10 +28,9 @@ class Tests {
   files = []
   cases = []
 
-  /** Builds of several parts, each once. */
-  async build(parts) {
-    const lines = new Set(parts.flatMap(({ builds }) => builds).map((words) => words.join(' ')))
-    for (const line of lines) {
+  /** @param {string[]} lines scripts with their arguments; each runs once */
+  async build(lines) {
+    for (const line of new Set(lines)) {
       const [script, ...args] = line.split(' ')
       await this.clock.time(line, () =>
         run(process.execPath, [join(PROJECT_ROOT, 'scripts', script), ...args]),
@@ -154,24 +153,30 @@ function partsNamed(names) {
   throw new UsageFailure(`${what}: ${PARTS.map(({ name }) => name).join(', ')}.`)
 }
 
-/** Of test files and folders as Vitest takes them: a part of a path is enough. */
-function partsOfPaths(paths) {
+/** What is built for test files and folders as Vitest takes them: a piece of a path is enough. */
+function buildsOfPaths(paths) {
   const { stdout } = ofProgram('git', ['ls-files', '-co', '--exclude-standard', 'test/*.test.ts'], {})
   const asked = stdout.split('\n').filter((file) => paths.some((path) => file.includes(path)))
-  return [...new Set([CORE, ...asked.map(partOf)])]
+  const parts = OTHERS.filter((part) => {
+    const tagged = taggedFiles(part.name)
+    return asked.some((file) => partOf(file) === part || tagged.includes(file))
+  })
+  const builds = parts
+    .flatMap(({ builds }) => builds)
+    .filter(({ onlyFor }) => !onlyFor || asked.some((file) => isBelow(file, onlyFor)))
+  return ['build.mjs', ...builds.map(({ run }) => run)]
 }
 
 async function runParts(parts) {
   const tests = new Tests()
-  await tests.build(parts)
+  await tests.build(parts.flatMap(({ builds }) => builds.map(({ run }) => run)))
   for (const part of parts) await tests.part(part)
   tests.report(parts)
 }
 
 /** As Vitest prints them: a person looks at a few. */
 async function runPaths(args) {
-  const parts = partsOfPaths(args.filter((arg) => !arg.startsWith('-')))
-  await new Tests().build(parts.map((part) => (part === CORE ? { builds: [['build.mjs']] } : part)))
+  await new Tests().build(buildsOfPaths(args.filter((arg) => !arg.startsWith('-'))))
   run(process.execPath, [join(homeOfPackage('vitest'), 'vitest.mjs'), 'run', ...args])
 }
 

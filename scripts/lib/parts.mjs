@@ -11,7 +11,7 @@
  * @property {string} name
  * @property {string} holds what its tests hold
  * @property {number} minutes of two cores, without ccache and behind core
- * @property {string[][]} builds scripts that make what it runs, with their arguments
+ * @property {{ run: string, onlyFor?: string }[]} builds scripts that make what it runs, some for one folder or file
  * @property {string[]} tests folders and files
  * @property {string} [ctest] label of its C++ tests
  * @property {boolean} [sanitized] the op tests under sanitizers belong to it
@@ -26,7 +26,7 @@ export const PARTS = [
     name: 'core',
     holds: 'addon, ops, library, command line, server, patches, documents',
     minutes: 0,
-    builds: [['build.mjs', '--tests']],
+    builds: [{ run: 'build.mjs --tests' }],
     ctest: 'core',
     tests: [],
     forcedBy: [],
@@ -36,7 +36,7 @@ export const PARTS = [
     name: 'kernels',
     holds: "the op tests under sanitizers and for AVX-512 and AMX in software, llama.cpp's test-backend-ops",
     minutes: 12,
-    builds: [['build.mjs', '--native', '--tests', '--backend-ops']],
+    builds: [{ run: 'build.mjs --native --tests --backend-ops' }],
     ctest: 'kernels',
     sanitized: true,
     tests: [],
@@ -59,7 +59,11 @@ export const PARTS = [
     holds:
       "logits of unpatched llama.cpp and of a second oracle, architectures, llama.cpp's tools with H2O, RPC",
     minutes: 12,
-    builds: [['build.mjs', '--native', '--tools'], ['build-stock.mjs'], ['build-rpc.mjs']],
+    builds: [
+      { run: 'build.mjs --native --tools', onlyFor: 'test/tools' },
+      { run: 'build-stock.mjs' },
+      { run: 'build-rpc.mjs', onlyFor: 'test/addon/model/rpc.test.ts' },
+    ],
     tests: [
       'test/addon/model/rpc.test.ts',
       'test/architectures',
@@ -101,7 +105,7 @@ export const PARTS = [
     holds:
       'the package as npm installs it, prebuilds on other processors under qemu, other versions of Node, Clang, bundlers',
     minutes: 15,
-    builds: [['build.mjs']],
+    builds: [{ run: 'build.mjs' }],
     tests: ['test/package'],
     caseSeconds: 120,
     wants: ['clang', 'g++-aarch64-linux-gnu', 'qemu'],
@@ -130,7 +134,7 @@ export const PARTS = [
     name: 'cuda',
     holds: 'the CUDA kernels, compiled by nvcc and run by an interpreter of PTX',
     minutes: 12,
-    builds: [['build.mjs']],
+    builds: [{ run: 'build.mjs' }],
     tests: ['test/cuda'],
     caseSeconds: 600,
     wants: ['nvcc'],
@@ -147,7 +151,7 @@ export const PARTS = [
     name: 'hostile',
     holds: 'mutants of models, states and calls, hostile input, slow clients',
     minutes: 8,
-    builds: [['build.mjs']],
+    builds: [{ run: 'build.mjs' }],
     tests: ['test/fuzz/fuzz.test.ts', 'test/limits/grammar-bounds.test.ts', 'test/server/load.test.ts'],
     caseSeconds: 120,
     wants: [],
@@ -166,7 +170,7 @@ export const PARTS = [
     name: 'quality',
     holds: 'answers and perplexity of the recall model and of SmolLM2, the demo',
     minutes: 8,
-    builds: [['build.mjs']],
+    builds: [{ run: 'build.mjs' }],
     tests: ['test/demo', 'test/language/gate.test.ts', 'test/model', 'test/quality/gate.test.ts'],
     caseSeconds: 300,
     wants: ['gguf', 'python3', 'smollm2-135m', 'torch'],
@@ -188,9 +192,16 @@ export const PARTS = [
     name: 'ways',
     holds: 'the policy votes, the two-pass schedule, attention as a graph of stock ops',
     minutes: 6,
-    builds: [['build.mjs', '--tests']],
+    builds: [{ run: 'build.mjs --tests' }],
     ctest: 'ways',
-    tests: [],
+    tests: [
+      'test/engine/method.test.ts',
+      'test/engine/properties.test.ts',
+      'test/engine/two-pass.test.ts',
+      'test/reference/method/hot-text.test.ts',
+      'test/reference/method/replay.test.ts',
+      'test/reference/method/two-pass.test.ts',
+    ],
     caseSeconds: 60,
     wants: [],
     forcedBy: [
@@ -226,7 +237,8 @@ export const UNIT = [
   'test/quality/figures.test.ts',
   'test/quality/front.test.ts',
   'test/quality/settings.test.ts',
-  'test/reference',
+  'test/reference/method/query.test.ts',
+  'test/reference/method/selection.test.ts',
   'test/release/names.test.ts',
   'test/server/dense-tail.test.ts',
   'test/server/last-index.test.ts',
@@ -237,7 +249,7 @@ export const UNIT = [
   'test/ts/handle/scheduler.test.ts',
 ]
 
-const isBelow = (path, entry) => path === entry || path.startsWith(`${entry}/`)
+export const isBelow = (path, entry) => path === entry || path.startsWith(`${entry}/`)
 
 /** The part of a test file; its cases may have tags of others. */
 export const partOf = (path) =>

@@ -5,7 +5,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
-import '../equal-bits.js'
 import { type Context, type ContextOptions, createContext } from '../../src/ts/index.js'
 import {
   type Architecture,
