@@ -4,12 +4,12 @@
 //
 // .ci/landed names the last commit whose CI passed: the first commit of a piece of work moves it there. Its changes are
 // counted, too, for the turn: so each part runs at least every seventh time. Where the commit is not to be found (a
-// shallow clone), every part is named. Names of parts as arguments take the place of all this.
+// shallow clone), every part is named.
 
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Failure, main } from './lib/fail.mjs'
+import { main } from './lib/fail.mjs'
 import { PROJECT_ROOT } from './lib/layout.mjs'
 import { forcedBy, forces, OTHERS } from './lib/parts.mjs'
 
@@ -27,11 +27,6 @@ function changedSince(commit) {
 }
 
 function choose() {
-  const asked = process.argv.slice(2)
-  const unknown = asked.filter((name) => !OTHERS.some((part) => part.name === name))
-  if (unknown.length > 0) throw new Failure(`there is no part ${unknown.join(', ')}.`)
-  if (asked.length > 0) return asked.map((name) => ({ name, why: 'asked for' }))
-
   const landed = readFileSync(join(PROJECT_ROOT, LANDED), 'utf8').trim()
   const changed = changedSince(landed)
   if (!changed) return OTHERS.map(({ name }) => ({ name, why: `${LANDED} names no commit before this one` }))

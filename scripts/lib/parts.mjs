@@ -258,7 +258,9 @@ export const partOf = (path) =>
 /** The parts that a change of these paths forces. */
 export const forcedBy = (paths) => OTHERS.filter((part) => paths.some((path) => forces(path, part)))
 
-export const forces = (path, { forcedBy }) => forcedBy.some((beginning) => path.startsWith(beginning))
+/** Documents force nothing: core has their tests. */
+export const forces = (path, { forcedBy }) =>
+  !path.endsWith('.md') && forcedBy.some((beginning) => path.startsWith(beginning))
 
 /** As Vitest takes them. */
 export const globs = (entries) =>

@@ -70,11 +70,12 @@ test.each([
   ['scripts/prebuilds.mjs', ['package']],
   ['src/ts/generate.ts', []],
   ['docs/library.md', []],
+  ['bench/gpu/README.md', []],
 ])('%s forces %j', (path, parts) => {
   expect(names([path])).toEqual(parts)
 })
 
 test('a release runs all of them', () => {
   const matrix = /part: \[(.*)\]/.exec(read('.github/workflows/release.yml'))?.[1]?.split(', ')
-  expect(matrix).toEqual(OTHERS.map(({ name }) => name))
+  expect(matrix).toEqual(PARTS.map(({ name }) => name))
 })
