@@ -3,7 +3,7 @@
 // F32 KV. The reference replays the engine's sets, so that a near tie decided the other way does not spoil the
 // comparison of logits; and each set must be the reference's own wherever the reference chose by more than rounding.
 
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { BlockTrace } from '../reference/method/query-pass.js'
 import { blocksOf, checkSets } from '../reference/method/query-replay.js'
 import { heavyTurnover } from '../reference/method/selection.js'
@@ -11,6 +11,9 @@ import { nmse, ReferenceSession } from '../reference/method/session.js'
 import { calls, runsOf, type SessionCase } from './steps.js'
 import { open, plainModel, randomTokens } from './support.js'
 import { testWays } from './ways.js'
+
+// the reference takes up to 8 s where nothing else runs
+vi.setConfig({ testTimeout: 60_000 })
 
 // scores in F32 on every machine: others are rounded, and their sets are near these and not equal
 process.env.H2O_AMX = '0'

@@ -1,12 +1,15 @@
 // Models with recurrent layers, with H2O on their attention layers and without: their state has no positions to go back
 // to. What was aborted never began; what cannot be forgotten is refused, and nothing changes; what was saved goes on.
 
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Context, H2oOptions } from '../../src/ts/index.js'
 import type { Architecture } from '../../src/ts/model-maker/index.js'
 import { nmse } from '../reference/method/session.js'
 import { modelFile, open, randomTokens } from './support.js'
 import { describeWays, selections } from './ways.js'
+
+// an abort at each of many places takes up to 5 s where nothing else runs
+vi.setConfig({ testTimeout: 60_000 })
 
 const S = 64
 const first = randomTokens(4 * S + 9, 1)

@@ -2,12 +2,15 @@
 // What their memory adds to the life of a context: windows forget, so going back, aborting, saving and cutting a prompt
 // into calls are not what they are elsewhere.
 
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Context, ContextOptions } from '../../src/ts/index.js'
 import type { ModelSpec } from '../../src/ts/model-maker/index.js'
 import { nmse } from '../reference/method/session.js'
 import { allLogits, modelFile, open, randomTokens } from './support.js'
 import { describeWays, selections } from './ways.js'
+
+// an abort at each of many places takes up to 7 s where nothing else runs
+vi.setConfig({ testTimeout: 60_000 })
 
 const WINDOW = 32
 const S = 64

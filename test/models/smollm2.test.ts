@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { modelNamed, whereIs } from '../../scripts/lib/models.mjs'
 import { type Context, createContext, loadModel, type Model } from '../../src/ts/index.js'
 import { root } from '../cli/support/spawn.js'
@@ -19,6 +19,9 @@ const ASKED = `
 What is the pass key of the lighthouse?<|im_end|>
 <|im_start|>assistant
 The pass key of the lighthouse is`
+
+// a prefill and an answer of a real model take 10 s where nothing else runs
+vi.setConfig({ testTimeout: 120_000 })
 
 describe.skipIf(path === undefined)(title, () => {
   let model: Model
