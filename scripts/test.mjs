@@ -4,7 +4,7 @@
 // and failures whole. Then what took how long, what was left out, and the sum of all. Exit code 1: a test failed.
 
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -19,12 +19,20 @@ const HELP = `usage: npm test                       ${CORE.holds}
        npm test -- PATH ...           test files and folders, by name; other arguments go to Vitest
        npm run test:part -- NAME ...  parts of all tests:
 ${OTHERS.map(({ name, holds }) => `         ${name.padEnd(8)} ${holds}`).join('\n')}
-       npm run test:all               every part
+       npm run test:all               every part; with \`-- --save-seconds\` test/seconds.json is what they took, by which the
+                                      longest files start first
 `
+
+const OPTIONS = {
+  part: { type: 'boolean' },
+  all: { type: 'boolean' },
+  'save-seconds': { type: 'boolean' },
+}
 
 class Tests {
   clock = new Clock()
   counts = { passed: 0, failed: 0, skipped: 0 }
+  native = []
   files = []
   cases = []
 
@@ -38,18 +46,17 @@ class Tests {
     }
   }
 
-  async part({ name, ctest, sanitized }) {
+  async part(part) {
+    const { name, ctest, sanitized, tests } = part
     if (ctest) await this.clock.time(`C++ tests, ${name}`, () => this.#ctest(ctest))
     if (sanitized) await this.clock.time('sanitizers', () => this.#sanitize())
-    const [own, ...others] = OTHERS.map((part) => part.name)
-    if (name === CORE.name) {
-      const none = `!(${[own, ...others].join(' || ')})`
-      return this.vitest(name, ['--project', 'unit', '--project', 'core', '--tags-filter', none])
+    if (part === CORE) {
+      const others = OTHERS.map((other) => other.name).join(' || ')
+      return this.vitest(name, ['--project', 'unit', '--project', 'core', '--tags-filter', `!(${others})`])
     }
-    if (OTHERS.find((part) => part.name === name).tests.length > 0)
-      await this.vitest(name, ['--project', name])
+    if (tests.length > 0) await this.vitest(name, ['--project', name])
     const files = taggedFiles(name)
-    if (files.length > 0) await this.vitest(`${name}, cases elsewhere`, ['--tags-filter', name, ...files])
+    if (files.length > 0) await this.vitest(`${name}, cases in core`, ['--tags-filter', name, ...files])
   }
 
   async vitest(name, args) {
@@ -88,7 +95,7 @@ class Tests {
       throw new Failure(`ctest failed:\n${stdout}`)
     const cases = [...stdout.matchAll(/^\d+: (\S+: .*?) +([\d.]+) s$/gm)]
     this.cases.push(...cases.map(([, what, seconds]) => ({ what: `C++ ${what}`, seconds: Number(seconds) })))
-    this.files.push(...ran.map(([, name, , seconds]) => ({ what: `C++ ${name}`, seconds: Number(seconds) })))
+    this.native.push(...ran.map(([, name, , seconds]) => ({ what: name, seconds: Number(seconds) })))
     this.#add({
       passed: Math.max(cases.length, ran.length - failed.length),
       failed: failed.length,
@@ -104,9 +111,7 @@ class Tests {
     })
     process.stdout.write(stdout)
     const ran = [...stdout.matchAll(/^op test (.*): clean, ([\d.]+) s$/gm)]
-    this.files.push(
-      ...ran.map(([, what, seconds]) => ({ what: `sanitized ${what}`, seconds: Number(seconds) })),
-    )
+    this.native.push(...ran.map(([, what, seconds]) => ({ what, seconds: Number(seconds) })))
     this.#add({ passed: ran.length, failed: status === 0 ? 0 : 1, skipped: 0 })
   }
 
@@ -118,12 +123,22 @@ class Tests {
   report(parts) {
     const { passed, failed, skipped } = this.counts
     console.log(timeTable('the slowest cases', slowest(this.cases)))
-    console.log(timeTable('the slowest files and C++ programs', slowest(this.files)))
+    console.log(timeTable('the slowest files', slowest(this.files)))
+    if (this.native.length > 0) console.log(timeTable('C++ programs', this.native))
     console.log(timeTable('stages', this.clock.stages))
     for (const line of missing([...new Set(parts.flatMap(({ wants }) => wants))])) console.log(line)
     console.log(`tests: ${passed} passed, ${failed} failed, ${skipped} skipped`)
     process.exitCode = failed > 0 ? 1 : 0
   }
+}
+
+/** What test files took: those that ran anew, the others as before. Short ones need no order. */
+function saveSeconds(files) {
+  const path = join(PROJECT_ROOT, 'test/seconds.json')
+  const known = new Map(Object.entries(JSON.parse(readFileSync(path, 'utf8'))))
+  for (const { what, seconds } of files) known.set(what, Math.round(seconds))
+  const long = [...known].filter(([, seconds]) => seconds >= 2).sort(([, a], [, b]) => b - a)
+  writeFileSync(path, `${JSON.stringify(Object.fromEntries(long), null, 2)}\n`)
 }
 
 function ofProgram(command, args, options) {
@@ -137,13 +152,13 @@ function ofProgram(command, args, options) {
   return child
 }
 
-/** Files that have cases with the tag of a part, by themselves or by what they import under its name. */
+/** Files of core that have cases with the tag of a part, by themselves or by what they import under its name. */
 function taggedFiles(name) {
   const uses = ['-e', `tags: \\[.*'${name}'`, '-e', `from '.*/${name}\\.js'`]
   const { stdout } = ofProgram('git', ['grep', '-l', '--untracked', ...uses, '--', 'test/*.test.ts'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  return stdout.split('\n').filter(Boolean)
+  return stdout.split('\n').filter((file) => file !== '' && partOf(file) === CORE)
 }
 
 function partsNamed(names) {
@@ -167,11 +182,12 @@ function buildsOfPaths(paths) {
   return ['build.mjs', ...builds.map(({ run }) => run)]
 }
 
-async function runParts(parts) {
+async function runParts(parts, isSaved = false) {
   const tests = new Tests()
   await tests.build(parts.flatMap(({ builds }) => builds.map(({ run }) => run)))
   for (const part of parts) await tests.part(part)
   tests.report(parts)
+  if (isSaved) saveSeconds(tests.files)
 }
 
 /** As Vitest prints them: a person looks at a few. */
@@ -183,15 +199,11 @@ async function runPaths(args) {
 await main(async () => {
   const args = process.argv.slice(2)
   if (args[0] === '--help' || args[0] === '-h') return console.log(HELP.trimEnd())
-  const { values, positionals } =
-    args[0] === '--part' || args[0] === '--all'
-      ? parseArgs({
-          args,
-          allowPositionals: true,
-          options: { part: { type: 'boolean' }, all: { type: 'boolean' } },
-        })
-      : { values: {}, positionals: args }
-  if (values.all) return runParts(PARTS)
-  if (values.part) return runParts(partsNamed(positionals))
+  const isOfParts = args[0] === '--part' || args[0] === '--all'
+  const { values, positionals } = isOfParts
+    ? parseArgs({ args, allowPositionals: true, options: OPTIONS })
+    : { values: {}, positionals: args }
+  if (values.all) return runParts(PARTS, values['save-seconds'])
+  if (values.part) return runParts(partsNamed(positionals), values['save-seconds'])
   return positionals.length > 0 ? runPaths(positionals) : runParts([CORE])
 })

@@ -3,8 +3,8 @@
 // `npm test` runs core: what nearly every change needs. `npm run test:part NAME` runs another, `npm run test:all` all of
 // them. `.ci/run` runs core, the parts that a change forces, and one more in turn.
 //
-// A test file is in the part whose `tests` name it or its folder, else in core. A case that is elsewhere than its file
-// has the part's name as a tag.
+// A test file is in the part whose `tests` name it or its folder, else in core. A case of another part in a file of core has
+// its name as a tag; in files of other parts tags mean nothing.
 
 /**
  * @typedef {object} Part
