@@ -154,7 +154,7 @@ function ofProgram(command, args, options) {
 
 /** Files of core that have cases with the tag of a part, by themselves or by what they import under its name. */
 function taggedFiles(name) {
-  const uses = ['-e', `tags: \\[.*'${name}'`, '-e', `from '.*/${name}\\.js'`]
+  const uses = ['-E', '-e', `tags: \\[.*'${name}'`, '-e', `from '(\\./|\\.\\./engine/)${name}\\.js'`]
   const { stdout } = ofProgram('git', ['grep', '-l', '--untracked', ...uses, '--', 'test/*.test.ts'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
