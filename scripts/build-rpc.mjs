@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Builds the addon with RPC and ggml-rpc-server into build-rpc, for test/addon/model/rpc.test.ts. `npm test` does it
+// Builds the addon with RPC and ggml-rpc-server into build-rpc, for test/addon/model/rpc.test.ts. `npm run test:part stock` does it
 // behind the build without, so that all but llama's unity files is in ccache: half a minute of two cores, a quarter the
 // next time.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Which parts of the tests `.ci/run` runs behind core (lib/parts.mjs): those that the changes since the landed commit
-// force, then one more in turn. A line for each goes to stdout, name and minutes, and the reasons to stderr.
+// Which parts of the tests `.ci/run` runs behind core (lib/parts.mjs): the one whose turn it is, then those that the changes
+// since the landed commit force. A line for each goes to stdout, name and minutes, and the reasons to stderr.
 //
 // .ci/landed names the last commit whose CI passed: the first commit of a piece of work moves it there. Its changes are
 // counted, too, for the turn: so each part runs at least every seventh time. Where the commit is not to be found (a
@@ -11,7 +11,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { main } from './lib/fail.mjs'
 import { PROJECT_ROOT } from './lib/layout.mjs'
-import { forcedBy, forces, OTHERS } from './lib/parts.mjs'
+import { forces, OTHERS } from './lib/parts.mjs'
+import { taggedFiles } from './lib/tagged-files.mjs'
 
 const LANDED = '.ci/landed'
 
@@ -31,13 +32,14 @@ function choose() {
   const changed = changedSince(landed)
   if (!changed) return OTHERS.map(({ name }) => ({ name, why: `${LANDED} names no commit before this one` }))
 
-  const chosen = forcedBy(changed).map((part) => ({
-    name: part.name,
-    why: `${changed.find((path) => forces(path, part))} changed`,
-  }))
-  const turns = Number(git('rev-list', '--count', 'HEAD', '--', LANDED))
-  const { name } = OTHERS[turns % OTHERS.length]
-  if (!chosen.some((part) => part.name === name)) chosen.push({ name, why: 'its turn' })
+  const turn = OTHERS[Number(git('rev-list', '--count', 'HEAD', '--', LANDED)) % OTHERS.length]
+  const chosen = [{ name: turn.name, why: 'its turn' }]
+  for (const part of OTHERS) {
+    if (part === turn) continue
+    const tagged = taggedFiles(part.name)
+    const path = changed.find((path) => forces(path, part) || tagged.includes(path))
+    if (path) chosen.push({ name: part.name, why: `${path} changed` })
+  }
   return chosen
 }
 

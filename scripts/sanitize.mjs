@@ -58,11 +58,16 @@ const testsOf = (build) => [
   ...(build === 'thread' ? [] : DECODING),
 ]
 
-/** As many at a time as there are processors; the first that fails ends it. */
+/** As many at a time as there are processors. Behind one that fails none begins. */
 async function sideBySide(items, run) {
   const rest = [...items]
   const lane = async () => {
-    for (let item = rest.shift(); item; item = rest.shift()) await run(item)
+    for (let item = rest.shift(); item; item = rest.shift()) {
+      await run(item).catch((error) => {
+        rest.length = 0
+        throw error
+      })
+    }
   }
   await Promise.all(Array.from({ length: availableParallelism() }, lane))
 }

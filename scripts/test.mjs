@@ -13,7 +13,8 @@ import { Failure, main, UsageFailure } from './lib/fail.mjs'
 import { PROJECT_ROOT } from './lib/layout.mjs'
 import { missing } from './lib/optional-programs.mjs'
 import { CORE, isBelow, OTHERS, PARTS, partOf } from './lib/parts.mjs'
-import { homeOfPackage, run } from './lib/run.mjs'
+import { homeOfPackage, run, runPackage } from './lib/run.mjs'
+import { taggedFiles } from './lib/tagged-files.mjs'
 
 const HELP = `usage: npm test                       ${CORE.holds}
        npm test -- PATH ...           test files and folders, by name; other arguments go to Vitest
@@ -77,6 +78,7 @@ class Tests {
     if (!existsSync(results)) throw new Failure(`Vitest ended with status ${status.status} and no result.`)
     const { counts, files, cases } = JSON.parse(readFileSync(results, 'utf8'))
     if (status.status !== 0 && counts.failed === 0) counts.failed = 1
+    if (Object.values(counts).every((n) => n === 0)) throw new Failure(`Vitest ran no test of ${name}.`)
     this.#add(counts)
     this.files.push(...files)
     this.cases.push(...cases)
@@ -136,7 +138,9 @@ class Tests {
 function saveSeconds(files) {
   const path = join(PROJECT_ROOT, 'test/seconds.json')
   const known = new Map(Object.entries(JSON.parse(readFileSync(path, 'utf8'))))
-  for (const { what, seconds } of files) known.set(what, Math.round(seconds))
+  // a file with cases of several parts ran several times
+  const longest = [...files].sort((a, b) => a.seconds - b.seconds)
+  for (const { what, seconds } of longest) known.set(what, Math.round(seconds))
   const long = [...known].filter(([, seconds]) => seconds >= 2).sort(([, a], [, b]) => b - a)
   writeFileSync(path, `${JSON.stringify(Object.fromEntries(long), null, 2)}\n`)
 }
@@ -150,15 +154,6 @@ function ofProgram(command, args, options) {
   })
   if (child.error) throw new Failure(`${command} could not be run: ${child.error.message}`)
   return child
-}
-
-/** Files of core that have cases with the tag of a part, by themselves or by what they import under its name. */
-function taggedFiles(name) {
-  const uses = ['-E', '-e', `tags: \\[.*'${name}'`, '-e', `from '(\\./|\\.\\./engine/)${name}\\.js'`]
-  const { stdout } = ofProgram('git', ['grep', '-l', '--untracked', ...uses, '--', 'test/*.test.ts'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  return stdout.split('\n').filter((file) => file !== '' && partOf(file) === CORE)
 }
 
 function partsNamed(names) {
@@ -187,13 +182,13 @@ async function runParts(parts, isSaved = false) {
   await tests.build(parts.flatMap(({ builds }) => builds.map(({ run }) => run)))
   for (const part of parts) await tests.part(part)
   tests.report(parts)
-  if (isSaved) saveSeconds(tests.files)
+  if (isSaved && tests.counts.failed === 0) saveSeconds(tests.files)
 }
 
 /** As Vitest prints them: a person looks at a few. */
 async function runPaths(args) {
   await new Tests().build(buildsOfPaths(args.filter((arg) => !arg.startsWith('-'))))
-  run(process.execPath, [join(homeOfPackage('vitest'), 'vitest.mjs'), 'run', ...args])
+  runPackage('vitest', 'vitest.mjs', ['run', ...args])
 }
 
 await main(async () => {

@@ -1,6 +1,6 @@
-// What took how long: the stages of a run, and of what they ran the slowest.
+// How long the stages of a run took, and the slowest of what they ran.
 
-export const SLOWEST = 20
+const SLOWEST = 20
 
 export class Clock {
   /** @type {{ what: string, seconds: number }[]} */
@@ -14,10 +14,6 @@ export class Clock {
     } finally {
       this.stages.push({ what, seconds: (performance.now() - start) / 1000 })
     }
-  }
-
-  get seconds() {
-    return this.stages.reduce((sum, { seconds }) => sum + seconds, 0)
   }
 }
 

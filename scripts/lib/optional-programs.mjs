@@ -10,6 +10,7 @@ const program =
   (name, option = '--version') =>
   () =>
     spawnSync(name, [option], { env, stdio: 'ignore' }).status === 0
+const NVCC = [process.env.CUDACXX ?? 'nvcc', 'nvcc', '/usr/local/cuda/bin/nvcc']
 const model = modelNamed('smollm2-135m')
 
 /** Name, whether it is there, and how it comes. */
@@ -22,9 +23,13 @@ export const OPTIONAL = {
   },
   gguf: { isThere: () => interpreter('import gguf') !== undefined, how: 'python3 -m pip install gguf' },
   nginx: { isThere: program('nginx', '-v'), how: 'apt-get install nginx-light' },
-  nvcc: { isThere: program('nvcc'), how: 'the CUDA toolkit' },
+  ninja: { isThere: program('ninja'), how: 'apt-get install ninja-build' },
+  nvcc: { isThere: () => NVCC.some((place) => program(place)()), how: 'the CUDA toolkit' },
   python3: { isThere: () => plainPython() !== undefined, how: 'apt-get install python3' },
-  qemu: { isThere: program('qemu-x86_64'), how: 'apt-get install qemu-user' },
+  qemu: {
+    isThere: () => program('qemu-x86_64')() && program('qemu-aarch64')(),
+    how: 'apt-get install qemu-user',
+  },
   'redis-server': { isThere: program('redis-server'), how: 'apt-get install redis-server' },
   [model.name]: { isThere: () => whereIs(model) !== undefined, how: `npm run models -- ${model.name}` },
   torch: { isThere: () => interpreter('import torch') !== undefined, how: 'python3 -m pip install torch' },

@@ -10,7 +10,7 @@
  * @typedef {object} Part
  * @property {string} name
  * @property {string} holds what its tests hold
- * @property {number} minutes of two cores, without ccache and behind core
+ * @property {number} minutes on two cores without ccache, once core is built
  * @property {{ run: string, onlyFor?: string }[]} builds scripts that make what it runs, some for one folder or file
  * @property {string[]} tests folders and files
  * @property {string} [ctest] label of its C++ tests
@@ -30,7 +30,7 @@ export const PARTS = [
     ctest: 'core',
     tests: [],
     forcedBy: [],
-    wants: ['chromium', 'nginx', 'python3', 'redis-server', 'smollm2-135m'],
+    wants: ['chromium', 'nginx', 'ninja', 'python3', 'redis-server', 'smollm2-135m'],
   },
   {
     name: 'kernels',
@@ -52,6 +52,7 @@ export const PARTS = [
       'src/native/h2o/ops/ggml-h2o',
       'src/native/h2o/tests/',
       'test/native/ops/',
+      'vendor/',
     ],
   },
   {
@@ -60,6 +61,7 @@ export const PARTS = [
       "logits of unpatched llama.cpp and of a second oracle, architectures, llama.cpp's tools with H2O, RPC",
     minutes: 12,
     builds: [
+      { run: 'build.mjs' },
       { run: 'build.mjs --native --tools', onlyFor: 'test/tools' },
       { run: 'build-stock.mjs' },
       { run: 'build-rpc.mjs', onlyFor: 'test/addon/model/rpc.test.ts' },
@@ -85,6 +87,7 @@ export const PARTS = [
       'scripts/build-rpc',
       'scripts/build-stock',
       'src/native/addon/model-check/',
+      'src/native/addon/model/adapters',
       'src/native/addon/model/rpc',
       'src/native/h2o/cmake/',
       'src/native/h2o/context/',
@@ -92,11 +95,12 @@ export const PARTS = [
       'src/native/h2o/memory/',
       'src/native/h2o/method/',
       'src/native/h2o/tools/',
+      'src/ts/cli/bench/',
+      'src/ts/cli/commands/bench',
+      'src/ts/cli/commands/parity',
       'src/ts/cli/parity/',
-      'test/architectures/',
-      'test/oracle/',
-      'test/parity/',
-      'test/tools/',
+      'src/ts/cli/saved-logits/',
+      'src/ts/model-maker/architectures',
       'vendor/',
     ],
   },
@@ -127,7 +131,6 @@ export const PARTS = [
       'src/native/h2o/cmake/',
       'src/ts/index',
       'src/ts/native/',
-      'test/package/',
     ],
   },
   {
@@ -144,7 +147,6 @@ export const PARTS = [
       'src/native/h2o/ops/cuda/',
       'src/native/h2o/ops/ggml-h2o',
       'src/native/h2o/tests/',
-      'test/cuda/',
     ],
   },
   {
@@ -164,6 +166,7 @@ export const PARTS = [
       'src/ts/server/',
       'test/fuzz/',
       'test/limits/',
+      'vendor/',
     ],
   },
   {
@@ -182,9 +185,7 @@ export const PARTS = [
       'src/native/h2o/context/h2o-params',
       'src/native/h2o/method/h2o-polic',
       'src/native/h2o/ops/cpu/',
-      'test/demo/',
       'test/language/',
-      'test/model/',
       'test/quality/',
     ],
   },
@@ -192,7 +193,7 @@ export const PARTS = [
     name: 'ways',
     holds: 'the policy votes, the two-pass schedule, attention as a graph of stock ops',
     minutes: 6,
-    builds: [{ run: 'build.mjs --tests' }],
+    builds: [{ run: 'build.mjs' }, { run: 'build.mjs --native --tests', onlyFor: 'test/native' }],
     ctest: 'ways',
     tests: [
       'test/engine/method.test.ts',
@@ -205,13 +206,12 @@ export const PARTS = [
     caseSeconds: 60,
     wants: [],
     forcedBy: [
-      'src/native/h2o/context/',
-      'src/native/h2o/memory/',
-      'src/native/h2o/method/',
-      'src/native/h2o/ops/cpu/',
+      'patches/method/',
+      'src/native/h2o/',
       'test/engine/',
       'test/native/',
       'test/reference/',
+      'vendor/',
     ],
   },
 ]
@@ -219,7 +219,7 @@ export const PARTS = [
 export const CORE = PARTS[0]
 export const OTHERS = PARTS.slice(1)
 
-/** Files of core that touch neither the addon nor another process: they share one. */
+/** Files of core that need no built addon and leave no trace: they share a process. */
 export const UNIT = [
   'test/cli/bench/bench-report.test.ts',
   'test/cli/compare/compare-plan.test.ts',
@@ -255,12 +255,10 @@ export const isBelow = (path, entry) => path === entry || path.startsWith(`${ent
 export const partOf = (path) =>
   OTHERS.find(({ tests }) => tests.some((entry) => isBelow(path, entry))) ?? CORE
 
-/** The parts that a change of these paths forces. */
-export const forcedBy = (paths) => OTHERS.filter((part) => paths.some((path) => forces(path, part)))
-
-/** Documents force nothing: core has their tests. */
-export const forces = (path, { forcedBy }) =>
-  !path.endsWith('.md') && forcedBy.some((beginning) => path.startsWith(beginning))
+/** Does a change of this path force the part? Tests force their own. Documents force nothing: core has their tests. */
+export const forces = (path, { tests, forcedBy }) =>
+  !path.endsWith('.md') &&
+  (tests.some((entry) => isBelow(path, entry)) || forcedBy.some((beginning) => path.startsWith(beginning)))
 
 /** As Vitest takes them. */
 export const globs = (entries) =>

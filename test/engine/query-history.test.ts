@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Context, ContextOptions, H2oOptions } from '../../src/ts/index.js'
 import { open, plainModel, randomTokens } from './support.js'
-import { partOf } from './ways.js'
+import { tagsOf } from './ways.js'
 
 const S = 96 // a block and a half, a page and a half
 const query = { local: 24, heavy: 32, select: 'query', trace: true, denseTail: 0 } satisfies H2oOptions
@@ -179,7 +179,7 @@ describe.each(Object.entries(kinds))('%s', (_, kind) => {
 
   // K is all that it needs: read by stock's attention, the cache is the same whatever the method
   for (const { name, h2o } of savers) {
-    test(`a state saved with ${name} goes on as one of its own`, partOf(h2o || {}), async () => {
+    test(`a state saved with ${name} goes on as one of its own`, tagsOf(h2o || {}), async () => {
       const dense = read(...Array.from({ length: 14 }, () => S))
       const stock = { ...kind, upstreamProducts: true }
       const saved = await ending(await follow([...dense, 'move'], { ...stock, h2o }))

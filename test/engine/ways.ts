@@ -14,7 +14,7 @@ export const selections = ['query', 'votes'] as const satisfies Selection[]
 export const policies = selections.map((select) => ({ select }))
 
 /** What a test or a describe of this way has for options. */
-export function partOf({ select, schedule, kernels }: Way): { tags: string[] } {
+export function tagsOf({ select, schedule, kernels }: Way): { tags: string[] } {
   const isOther = select === 'votes' || schedule === 'two-pass' || kernels === 'composed'
   return { tags: isOther ? ['ways'] : [] }
 }
@@ -28,7 +28,7 @@ export function testWays<T extends Way>(
   name: string,
   run: (way: T) => void | Promise<void>,
 ): void {
-  for (const way of ways) test(nameOf(name, way), partOf(way), () => run(way))
+  for (const way of ways) test(nameOf(name, way), tagsOf(way), () => run(way))
 }
 
 /** Likewise describe.each. */
@@ -37,5 +37,5 @@ export function describeWays<T extends Way>(
   name: string,
   define: (way: T) => void,
 ): void {
-  for (const way of ways) describe(nameOf(name, way), partOf(way), () => define(way))
+  for (const way of ways) describe(nameOf(name, way), tagsOf(way), () => define(way))
 }

@@ -9,9 +9,6 @@ import { collect, scratch, tinyContext } from '../ts/support.js'
 
 const wild = { nPredict: 8, temperature: 2, topK: 0, topP: 1, minP: 0, seed: 1 }
 
-/** The longest that any of these may take, on a machine that others use, too. */
-const timeout = 120_000
-
 const say = async (context: Context, options: GenerateOptions) =>
   (await collect(context.generate('Say:', { ...wild, ...options }))).summary
 
@@ -71,7 +68,7 @@ describe('a schema', () => {
       'of a long name beside others',
       { properties: { ['a'.repeat(900000)]: {} }, additionalProperties: true },
     ],
-  ])('%s is refused', { timeout }, async (_, jsonSchema) => {
+  ])('%s is refused', async (_, jsonSchema) => {
     await using context = await tinyContext()
     await expect(say(context, { jsonSchema })).rejects.toMatchObject({ code: 'ERR_H2O_INVALID_ARGUMENT' })
     expect((await say(context, { grammar: 'root ::= "a"' })).text).toBe('a')
@@ -85,7 +82,7 @@ describe('a schema', () => {
       '7',
     ],
     ['a thousand optional properties', { properties: members(1000, (i) => [`p${i}`, {}]) }, '{'],
-  ])('of %s is not', { timeout }, async (_, jsonSchema, begin) => {
+  ])('of %s is not', async (_, jsonSchema, begin) => {
     await using context = await tinyContext()
     const logitBias = { 32: false, 10: false } as const
     expect((await say(context, { jsonSchema, logitBias })).text).toContain(begin)
@@ -99,7 +96,7 @@ describe('a grammar', () => {
       `root ::= ${'a'.repeat(1e5)}\n${'a'.repeat(1e5)} ::= ${'"a"? '.repeat(2e4)}`,
     ],
     ['of many repeated texts', `root ::= ${`"${'a'.repeat(490)}"{2000} `.repeat(2000)}`],
-  ])('%s is refused', { timeout }, async (_, grammar) => {
+  ])('%s is refused', async (_, grammar) => {
     await using context = await tinyContext()
     await expect(say(context, { grammar })).rejects.toMatchObject({ code: 'ERR_H2O_INVALID_ARGUMENT' })
   })
@@ -108,14 +105,14 @@ describe('a grammar', () => {
   const inManyWays = { grammar: `root ::= ${'[a-z]* '.repeat(40)}"!"`, logitBias: { 200: 1e5 } as const }
   const longToken = () => modelWith(`${'a'.repeat(40)}B`)
 
-  it('that reads a token in very many ways ends, and what was read stays', { timeout }, async () => {
+  it('that reads a token in very many ways ends, and what was read stays', async () => {
     await using context = await tinyContext({ model: await longToken() })
     await expect(say(context, inManyWays)).rejects.toMatchObject({ code: 'ERR_H2O_SAMPLING' })
     expect(context.position).toBe('Say:'.length)
     expect((await say(context, { grammar: 'root ::= "a"' })).text).toBe('a')
   })
 
-  it('with rules for tokens and very many alternatives ends', { timeout }, async () => {
+  it('with rules for tokens and very many alternatives ends', async () => {
     await using context = await tinyContext()
     const grammar = `root ::= <[97]> (${times(60000, (i) => `"b${i}"`).join(' | ')})`
     await expect(say(context, { grammar })).rejects.toMatchObject({ code: 'ERR_H2O_SAMPLING' })
@@ -142,7 +139,7 @@ describe('a grammar', () => {
       async () => undefined,
     ],
     ['a token', inManyWays, longToken],
-  ])('an abort ends %s', { timeout }, async (_, options, model) => {
+  ])('an abort ends %s', async (_, options, model) => {
     const path = await model()
     await using context = await tinyContext(path ? { model: path } : {})
     const controller = new AbortController()

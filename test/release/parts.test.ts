@@ -1,11 +1,11 @@
-// The parts of the tests: what they name exists, and each change of the product is seen by one of them.
+// The parts of the tests: what they name exists, and changes force what they should.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { OPTIONAL } from '../../scripts/lib/optional-programs.mjs'
-import { CORE, forcedBy, OTHERS, PARTS, partOf, UNIT } from '../../scripts/lib/parts.mjs'
+import { CORE, forces, isBelow, OTHERS, PARTS, partOf, UNIT } from '../../scripts/lib/parts.mjs'
 import { root } from '../cli/support/spawn.js'
 import seconds from '../seconds.json' with { type: 'json' }
 
@@ -17,13 +17,10 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
   .split('\n')
   .filter(Boolean)
 const testFiles = tracked.filter((path) => path.endsWith('.test.ts'))
-const names = (paths: string[]) => forcedBy(paths).map(({ name }) => name)
 
 test('files and folders that are named exist', () => {
   const named = [...PARTS.flatMap(({ tests }) => tests), ...UNIT, ...Object.keys(seconds)]
-  const missing = named.filter(
-    (entry) => !testFiles.some((path) => path === entry || path.startsWith(`${entry}/`)),
-  )
+  const missing = named.filter((entry) => !testFiles.some((path) => isBelow(path, entry)))
   expect(missing).toEqual([])
 })
 
@@ -59,20 +56,20 @@ test('programs that a part would like have a line for where they are missing', (
 
 test.each([
   ['src/native/h2o/ops/cpu/h2o-attn-kernel.cpp', ['kernels', 'quality', 'ways']],
-  ['src/native/h2o/ops/cuda/h2o-attn.cu', ['cuda']],
+  ['src/native/h2o/ops/cuda/h2o-attn.cu', ['cuda', 'ways']],
   ['src/native/h2o/method/h2o-policy-query.cpp', ['stock', 'quality', 'ways']],
   ['src/native/h2o/memory/h2o-state.cpp', ['stock', 'hostile', 'ways']],
   ['src/native/limits/limit-regex.cpp', ['hostile']],
   ['src/native/addon/text/grammar.cpp', ['hostile']],
   ['src/native/addon/model-check/rules-rope.cpp', ['stock', 'hostile']],
   ['src/ts/server/server.ts', ['hostile']],
-  ['patches/method/graph.patch', ['stock']],
+  ['patches/method/graph.patch', ['stock', 'ways']],
   ['scripts/prebuilds.mjs', ['package']],
   ['src/ts/generate.ts', []],
   ['docs/library.md', []],
   ['bench/gpu/README.md', []],
 ])('%s forces %j', (path, parts) => {
-  expect(names([path])).toEqual(parts)
+  expect(OTHERS.filter((part) => forces(path, part)).map(({ name }) => name)).toEqual(parts)
 })
 
 test('a release runs all of them', () => {

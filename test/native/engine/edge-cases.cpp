@@ -1,5 +1,5 @@
-// Boundaries, and the path that a call takes there; what comes out of it is in test/engine. Prompts of N = S, S + 1, 2S - 1, 2S, 2S + 128 and 3500 tokens at S = 1024, every length around small
-// chunks, tails shorter than L, the smallest and largest memory, calls that begin anywhere, a call that is aborted, and
+// Boundaries, and the path that a call takes there; what comes out of it is in test/engine. Prompts of N = S, S + 1, 2S - 1,
+// 2S, 2S + 128 and 3500 tokens at S = 1024, every length around small chunks, tails shorter than L, the smallest and largest memory, calls that begin anywhere, a call that is aborted, and
 // calls that H2O does not serve.
 
 #include "testing.h"
