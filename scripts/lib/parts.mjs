@@ -35,7 +35,7 @@ export const PARTS = [
   {
     name: 'kernels',
     holds: "the op tests under sanitizers and for AVX-512 and AMX in software, llama.cpp's test-backend-ops",
-    minutes: 12,
+    minutes: 13,
     builds: [{ run: 'build.mjs --native --tests --backend-ops' }],
     ctest: 'kernels',
     sanitized: true,
@@ -59,7 +59,7 @@ export const PARTS = [
     name: 'stock',
     holds:
       "logits of unpatched llama.cpp and of a second oracle, architectures, llama.cpp's tools with H2O, RPC",
-    minutes: 12,
+    minutes: 9,
     builds: [
       { run: 'build.mjs' },
       { run: 'build.mjs --native --tools', onlyFor: 'test/tools' },
@@ -108,7 +108,7 @@ export const PARTS = [
     name: 'package',
     holds:
       'the package as npm installs it, prebuilds on other processors under qemu, other versions of Node, Clang, bundlers',
-    minutes: 15,
+    minutes: 12,
     builds: [{ run: 'build.mjs' }],
     tests: ['test/package'],
     caseSeconds: 120,
@@ -136,7 +136,7 @@ export const PARTS = [
   {
     name: 'cuda',
     holds: 'the CUDA kernels, compiled by nvcc and run by an interpreter of PTX',
-    minutes: 12,
+    minutes: 10,
     builds: [{ run: 'build.mjs' }],
     tests: ['test/cuda'],
     caseSeconds: 600,
@@ -152,7 +152,7 @@ export const PARTS = [
   {
     name: 'hostile',
     holds: 'mutants of models, states and calls, hostile input, slow clients',
-    minutes: 8,
+    minutes: 3,
     builds: [{ run: 'build.mjs' }],
     tests: ['test/fuzz/fuzz.test.ts', 'test/limits/grammar-bounds.test.ts', 'test/server/load.test.ts'],
     caseSeconds: 120,
@@ -172,7 +172,7 @@ export const PARTS = [
   {
     name: 'quality',
     holds: 'answers and perplexity of the recall model and of SmolLM2, the demo',
-    minutes: 8,
+    minutes: 3,
     builds: [{ run: 'build.mjs' }],
     tests: ['test/demo', 'test/language/gate.test.ts', 'test/model', 'test/quality/gate.test.ts'],
     caseSeconds: 300,
@@ -192,7 +192,7 @@ export const PARTS = [
   {
     name: 'ways',
     holds: 'the policy votes, the two-pass schedule, attention as a graph of stock ops',
-    minutes: 6,
+    minutes: 4,
     builds: [{ run: 'build.mjs' }, { run: 'build.mjs --native --tests', onlyFor: 'test/native' }],
     ctest: 'ways',
     tests: [

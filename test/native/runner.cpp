@@ -63,12 +63,13 @@ static int run(const suite & s, const std::string & label) {
         if (!label.empty() && label != LABELS[c.label]) {
             continue;
         }
-        printf("%s: %s  ", s.name.c_str(), c.name.c_str());
+        printf("%s: %s\n", s.name.c_str(), c.name.c_str());
         fflush(stdout); // so that what ends the process stands behind its case
 
         const auto start = std::chrono::steady_clock::now();
         c.run();
-        printf("%.2f s\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        printf("%s: %s  %.2f s\n", s.name.c_str(), c.name.c_str(), seconds);
         ++n_passed;
     }
     if (n_passed == 0) {
