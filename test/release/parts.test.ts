@@ -76,3 +76,9 @@ test('a release runs all of them', () => {
   const matrix = /part: \[(.*)\]/.exec(read('.github/workflows/release.yml'))?.[1]?.split(', ')
   expect(matrix).toEqual(PARTS.map(({ name }) => name))
 })
+
+test('CONTRIBUTING.md lists them, with their minutes', () => {
+  const rows = read('CONTRIBUTING.md')
+  for (const { name, minutes } of OTHERS)
+    expect(rows).toMatch(new RegExp(`^\\| \`${name}\` \\| .* \\| ${minutes} \\|$`, 'm'))
+})
