@@ -22,8 +22,8 @@ it('finds what lastIndexOf finds', () => {
 
 it('takes time that grows with the texts alone', () => {
   const n = 2 ** 20
-  const began = performance.now()
+  const began = process.cpuUsage()
   expect(lastIndex('a'.repeat(2 * n), `${'a'.repeat(n)}b`)).toBe(-1)
   expect(lastIndex('a'.repeat(2 * n), `b${'a'.repeat(n)}`)).toBe(-1)
-  expect(performance.now() - began).toBeLessThan(1000) // lastIndexOf takes minutes
+  expect(process.cpuUsage(began).user).toBeLessThan(1e6) // µs, as others use the machine; lastIndexOf takes minutes
 })
