@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// Which parts of the tests `.ci/run` runs behind core (lib/parts.mjs): the one whose turn it is, then those that the changes
-// since the landed commit force. A line for each goes to stdout, name and minutes, and the reasons to stderr.
+// Which parts of the tests `.ci/run` runs behind core (lib/parts.mjs): those that the changes since the landed commit force,
+// then the one whose turn it is. A line for each goes to stdout, name and minutes, and the reasons to stderr.
 //
 // .ci/landed names the last commit whose CI passed: the first commit of a piece of work moves it there. Its changes are
-// counted, too, for the turn: so each part runs at least every seventh time. Where the commit is not to be found (a
+// counted, too, for the turn: so each part has one in seven, behind what is forced. Where the commit is not to be found (a
 // shallow clone), every part is named.
 
 import { spawnSync } from 'node:child_process'
@@ -32,14 +32,14 @@ function choose() {
   const changed = changedSince(landed)
   if (!changed) return OTHERS.map(({ name }) => ({ name, why: `${LANDED} names no commit before this one` }))
 
-  const turn = OTHERS[Number(git('rev-list', '--count', 'HEAD', '--', LANDED)) % OTHERS.length]
-  const chosen = [{ name: turn.name, why: 'its turn' }]
+  const chosen = []
   for (const part of OTHERS) {
-    if (part === turn) continue
     const tagged = taggedFiles(part.name)
     const path = changed.find((path) => forces(path, part) || tagged.includes(path))
     if (path) chosen.push({ name: part.name, why: `${path} changed` })
   }
+  const { name } = OTHERS[Number(git('rev-list', '--count', 'HEAD', '--', LANDED)) % OTHERS.length]
+  if (!chosen.some((part) => part.name === name)) chosen.push({ name, why: 'its turn' })
   return chosen
 }
 

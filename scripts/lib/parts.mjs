@@ -108,7 +108,7 @@ export const PARTS = [
     name: 'package',
     holds:
       'the package as npm installs it, prebuilds on other processors under qemu, other versions of Node, Clang, bundlers',
-    minutes: 12,
+    minutes: 16,
     builds: [{ run: 'build.mjs' }],
     tests: ['test/package'],
     caseSeconds: 120,
