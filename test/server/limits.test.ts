@@ -54,7 +54,7 @@ describe('a client that leaves', () => {
     expect(answer.choices[0]?.text).toBe((await s.fresh(short)).text)
   })
 
-  it('in the middle of a grammar that takes for ever', async () => {
+  it('in the middle of a grammar that takes for ever', { tags: ['hostile'] }, async () => {
     await using s = await startServer()
     const json_schema = slowSchema()
     const controller = new AbortController()

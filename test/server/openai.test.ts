@@ -212,6 +212,18 @@ describe('a completion', () => {
     }
     expect(streamed).toBe(text)
   })
+
+  it('that fills the context was cut short', async () => {
+    await using small = await startServer({ context: { nCtx: 256 } })
+    const { choices, usage } = await small.openai.completions.create({
+      model,
+      prompt: someText(240),
+      max_tokens: 1000,
+    })
+    expect(choices[0]?.finish_reason).toBe('length')
+    expect(usage?.total_tokens).toBeGreaterThanOrEqual(255)
+    expect(usage?.completion_tokens).toBeLessThan(20)
+  })
 })
 
 it('names the model', async () => {

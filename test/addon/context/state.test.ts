@@ -92,6 +92,19 @@ describe('a saved state', () => {
     expect(context.position).toBe(40)
   })
 
+  it.each([
+    { typeK: 'f32' },
+    { typeV: 'f32' },
+  ] as const)('of a cache that differs by %j names its types', async (type) => {
+    await using saver = await tinyContext()
+    await saver.prefill(someTokens(20))
+    await using context = await tinyContext(type)
+    await expect(context.loadState(await saver.saveState())).rejects.toMatchObject({
+      code: 'ERR_H2O_STATE_INVALID',
+      details: { typeK: 'f16', typeV: 'f16' },
+    })
+  })
+
   it('of another model, cache type or length is refused', async () => {
     await using context = await tinyContext()
     await context.prefill(someTokens(600))
