@@ -3,6 +3,7 @@
 import { argmax } from '../../dist/cli/statistics.js'
 import { contextOptions, logOf } from '../quality/reader.mjs'
 import { promptOf } from './chat.mjs'
+import { divergence, headOf } from './divergence.mjs'
 import { otherDense } from './settings.mjs'
 
 /**
@@ -34,12 +35,14 @@ export async function ask(ctx, item, place, chat) {
  * sets are the same.
  *
  * @param {ReturnType<typeof import('./inside.mjs').makeInside>} item
- * @returns {Promise<{ answers: boolean[], logs: number[], seconds: number, tokens: number }>}
- *   logs: log-probability of each answer. seconds: of the whole prefill, with its logits
+ * @param {Heads} [dense]  what dense attention said here; without, this is dense attention
+ * @returns {Promise<{ answers: boolean[], logs: number[], heads?: Heads, kl?: number[], seconds: number, tokens: number }>}
+ *   logs: log-probability of each answer. heads: of dense. kl: from dense, mean over an answer's tokens. seconds: of the
+ *   whole prefill, with its logits
+ * @typedef {ReturnType<typeof headOf>[][]} Heads  by answer and token
  */
-export async function askInside(ctx, { ids, asks }) {
-  const answers = asks.map(() => true)
-  const logs = asks.map(() => 0)
+export async function askInside(ctx, { ids, asks }, dense) {
+  const found = asks.map(({ answer }) => new Answer(answer))
   const step = 3 * ctx.nUbatch
   let seconds = 0
   for (let from = 0; from < ids.length; ) {
@@ -55,17 +58,14 @@ export async function askInside(ctx, { ids, asks }) {
     })
     seconds += (performance.now() - start) / 1000
     for (const [n, { at, answer }] of asks.entries()) {
-      for (const [i, token] of answer.entries()) {
+      for (const i of answer.keys()) {
         const place = at + i - 1
-        if (!inside(place)) continue
-        const row = rowOf(logits, place - from, to - from)
-        answers[n] &&= argmax(row) === token
-        logs[n] += logOf(row, token)
+        if (inside(place)) found[n].read(i, rowOf(logits, place - from, to - from), dense?.[n])
       }
     }
     from = to
   }
-  return { answers, logs, seconds, tokens: ids.length }
+  return { ...summary(found, dense), seconds, tokens: ids.length }
 }
 
 /**
@@ -75,12 +75,12 @@ export async function askInside(ctx, { ids, asks }) {
  * @param {ReturnType<typeof import('./inside.mjs').makeInside>} item
  * @param {number} count  questions
  * @param {'end' | 'turn'} place  the end of the prompt, or a call of its own behind it
- * @returns {Promise<{ answers: boolean[], logs: number[], tokens: number }>}
+ * @param {Heads} dense  what dense attention said inside
+ * @returns {Promise<{ answers: boolean[], logs: number[], kl: number[], tokens: number }>}
  */
-export async function askAlone(ctx, { ids, asks }, count, place) {
-  const answers = []
-  const logs = []
-  for (const { from, at, answer } of asks.slice(-count)) {
+export async function askAlone(ctx, { ids, asks }, count, place, dense) {
+  const found = []
+  for (const [n, { from, at, answer }] of [...asks.entries()].slice(-count)) {
     if (place === 'turn') await ctx.prefill(ids.slice(0, from), { logits: 'none' })
     const { logits } = await ctx.prefill(ids.slice(place === 'turn' ? from : 0, at), {
       append: place === 'turn',
@@ -88,11 +88,45 @@ export async function askAlone(ctx, { ids, asks }, count, place) {
     })
     const rest = answer.slice(0, -1)
     const behind = rest.length > 0 ? (await ctx.prefill(rest, { append: true, logits: 'all' })).logits : null
-    const rows = [logits, ...Array.from(rest, (_, i) => rowOf(behind, i, rest.length))]
-    answers.push(answer.every((token, i) => argmax(rows[i]) === token))
-    logs.push(answer.reduce((sum, token, i) => sum + logOf(rows[i], token), 0))
+    const one = new Answer(answer)
+    one.read(0, logits, dense[n])
+    for (const i of rest.keys()) one.read(i + 1, rowOf(behind, i, rest.length), dense[n])
+    found.push(one)
   }
-  return { answers, logs, tokens: ids.length }
+  return { ...summary(found, dense), tokens: ids.length }
+}
+
+/** What a setting says of an answer, token by token. */
+class Answer {
+  isRight = true
+  log = 0
+  heads = []
+  #answer
+  #kl = 0
+
+  constructor(answer) {
+    this.#answer = answer
+  }
+
+  get kl() {
+    return this.#kl / this.#answer.length
+  }
+
+  read(i, logits, dense) {
+    const token = this.#answer[i]
+    this.isRight &&= argmax(logits) === token
+    this.log += logOf(logits, token)
+    if (dense) this.#kl += divergence(dense[i], logits)
+    else this.heads[i] = headOf(logits)
+  }
+}
+
+function summary(found, dense) {
+  return {
+    answers: found.map(({ isRight }) => isRight),
+    logs: found.map(({ log }) => log),
+    ...(dense ? { kl: found.map(({ kl }) => kl) } : { heads: found.map(({ heads }) => heads) }),
+  }
 }
 
 function rowOf(logits, i, n) {

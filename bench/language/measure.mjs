@@ -121,6 +121,7 @@ async function askAllInside(api, model, library, length, settings, options, jour
     ),
   )
   const rows = []
+  const heads = new Map() // by item: what dense says
   const asked = [null, ...others(options), ...settings.filter(({ inside }) => inside)]
   for (const setting of asked) {
     const label = keyOfAny(setting)
@@ -129,8 +130,9 @@ async function askAllInside(api, model, library, length, settings, options, jour
       const what = { task: item.task, length, place: 'inside', setting: label, index: item.index }
       const found = await journal.once(Object.values(what).join('/'), async () => {
         context ??= await open(api, model, setting, length, options.threads)
-        return askInside(context, item)
+        return askInside(context, item, heads.get(item))
       })
+      if (!setting) heads.set(item, found.heads)
       rows.push(rowOf(what, found))
       say(
         `${item.task} ${length} inside ${setting?.label ?? 'dense'}: ${rows.at(-1).right} of ${rows.at(-1).n}`,
@@ -139,7 +141,9 @@ async function askAllInside(api, model, library, length, settings, options, jour
     await context?.dispose()
   }
   if (options.alone > 0) {
-    rows.push(...(await askAllAlone(api, model, items, rows, length, settings, options, journal, say)))
+    rows.push(
+      ...(await askAllAlone(api, model, { items, heads, rows }, length, settings, options, journal, say)),
+    )
   }
   return rows
 }
@@ -153,18 +157,18 @@ const keyOfAny = (setting) => (!setting ? 'dense' : setting === otherDense ? set
  * The last questions of these prompts, each alone. Dense attention says of them what it says inside: it sees nothing
  * of what follows.
  */
-async function askAllAlone(api, model, items, inside, length, settings, options, journal, say) {
+async function askAllAlone(api, model, inside, length, settings, options, journal, say) {
   const rows = []
   for (const place of ['end', 'turn']) {
-    for (const row of inside.filter(({ setting }) => ['dense', otherDense.label].includes(setting))) {
-      const last = (some) => some.slice(-options.alone)
-      rows.push(
-        rowOf({ ...row, place: `${place}-alone` }, { answers: last(row.answers), logs: last(row.logs) }),
-      )
+    for (const row of inside.rows.filter(({ setting }) => ['dense', otherDense.label].includes(setting))) {
+      const { answers, logs, kl } = row
+      const last = (some) => some?.slice(-options.alone)
+      const found = { answers: last(answers), logs: last(logs), kl: last(kl) }
+      rows.push(rowOf({ ...row, place: `${place}-alone` }, found))
     }
     for (const setting of settings.filter(({ alone }) => alone)) {
       let context
-      for (const item of items) {
+      for (const item of inside.items) {
         const what = {
           task: item.task,
           length,
@@ -174,7 +178,7 @@ async function askAllAlone(api, model, items, inside, length, settings, options,
         }
         const found = await journal.once(`${Object.values(what).join('/')}/${options.alone}`, async () => {
           context ??= await open(api, model, setting, length, options.threads)
-          return askAlone(context, item, options.alone, place)
+          return askAlone(context, item, options.alone, place, inside.heads.get(item))
         })
         rows.push(rowOf(what, found))
         say(`${item.task} ${length} ${place} ${setting.label}: ${rows.at(-1).right} of ${rows.at(-1).n}`)
@@ -185,7 +189,7 @@ async function askAllAlone(api, model, items, inside, length, settings, options,
   return rows
 }
 
-function rowOf(what, { answers, ...found }) {
+function rowOf(what, { answers, heads, ...found }) {
   return { ...what, ...found, answers, right: answers.filter(Boolean).length, n: answers.length }
 }
 

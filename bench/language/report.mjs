@@ -23,6 +23,9 @@ const TIMES = '## Time of a prefill\n\nSeconds to the first token, median over t
 const LOGS =
   '## How likely answers are\n\nMean log-probability of all answers above, found or not, less that of dense, with its standard error: a bias shows here before answers are lost.'
 
+const DIVERGENCES =
+  '## Divergence at answers\n\nKL divergence from dense of the tokens of all answers above, found or not: mean over answers with its standard error, in nats a token. It tells settings apart that lose the same answers; what rounding alone has is that of dense by other products.'
+
 const PREDICTIONS =
   '## Predictions\n\nMeans over windows of perplexity relative to dense, with their standard error; KL divergence of the prompt; the share of likeliest tokens that are the same.'
 
@@ -40,7 +43,8 @@ export function markdown(result) {
     ]),
     `## Tasks\n\nAnswers found of those asked for, with Wilson's 95 % interval in per cent; then how many that dense finds were lost, and how many were won that it does not find. Tasks of which dense finds less than ${100 * ABLE} % are not scored where a question stands alone.`,
     ...Object.keys(WHERE).flatMap((place) => taskTables(result, place)),
-    ...(result.rows.some(({ logs }) => logs) ? [LOGS, logTable(result)] : []),
+    ...(result.rows.some(({ logs }) => logs) ? [LOGS, answerTable(result, difference)] : []),
+    ...(result.rows.some(({ kl }) => kl) ? [DIVERGENCES, answerTable(result, divergence)] : []),
     ...(result.rows.some(({ place }) => place === 'end') ? [TIMES, timeTable(result)] : []),
     ...(result.predictions.length === 0 ? [] : [PREDICTIONS, predictionTable(result)]),
   ]
@@ -109,21 +113,30 @@ function counts(rows) {
   return `${right}/${n} (${(100 * low).toFixed(0)}–${(100 * high).toFixed(0)})`
 }
 
-function logTable({ rows, ...result }) {
+/** A line for each place and length. @param what  of rows of dense, and of a setting */
+function answerTable({ rows, ...result }, what) {
   const some = rows.filter(({ logs }) => logs)
   const others = columns(result).filter(({ key }) => key !== 'dense')
   const lines = unique(some.map(({ place, length }) => `${place}, ${length}`)).map((line) => {
     const of = (key) => some.filter((row) => `${row.place}, ${row.length}` === line && row.setting === key)
-    return [line, ...others.map(({ key }) => (of(key).length > 0 ? difference(of('dense'), of(key)) : ''))]
+    return [line, ...others.map(({ key }) => (of(key).length > 0 ? what(of('dense'), of(key)) : ''))]
   })
   return table(['', ...others.map(({ label }) => label)], lines)
 }
 
 function difference(dense, own) {
+  return estimate(pairsOf(dense, own, 'logs').map(([of, other]) => other - of)).join(' ± ')
+}
+
+function divergence(_, own) {
+  return estimate(own.flatMap(({ kl }) => kl)).join(' ± ')
+}
+
+function estimate(values) {
   const all = new Mean()
-  for (const [of, other] of pairsOf(dense, own, 'logs')) all.add(other - of)
+  for (const value of values) all.add(value)
   const { value, uncertainty } = all.estimate
-  return `${value.toFixed(4)} ± ${uncertainty.toFixed(4)}`
+  return [value.toFixed(4), uncertainty.toFixed(4)]
 }
 
 function timeTable({ rows, ...result }) {

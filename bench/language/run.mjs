@@ -20,8 +20,8 @@ import { markdown } from './report.mjs'
 import { tasks } from './ruler.mjs'
 import { settings } from './settings.mjs'
 
-/** Of what the items and windows are: one more where what they hold changes. */
-const ITEMS = 6
+/** Of what the items and windows are, and what is kept of them: one more where it changes. */
+const ITEMS = 7
 
 const labels = (some) => some.map(({ label }) => label).join(';')
 const byDefault = labels(settings.filter(({ onDemand }) => !onDemand))
