@@ -1,5 +1,7 @@
 // KL divergence of a setting from dense where answers stand: it tells settings apart that lose the same answers.
 
+import { logSum } from '../quality/reader.mjs'
+
 /** Tokens of dense's distribution that are kept, the likeliest. All others count as one, which leaves a lower bound. */
 const KEPT = 64
 
@@ -30,9 +32,4 @@ export function divergence({ ids, logs }, logits) {
 /** The log of what is left of the probability; as little as a float tells from nothing where that is nothing. */
 function restOf(logs) {
   return Math.log(Math.max(1 - logs.reduce((sum, log) => sum + Math.exp(log), 0), 2 ** -24))
-}
-
-function logSum(logits) {
-  const most = logits.reduce((a, b) => Math.max(a, b))
-  return most + Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0))
 }

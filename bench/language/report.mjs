@@ -125,18 +125,14 @@ function answerTable({ rows, ...result }, what) {
 }
 
 function difference(dense, own) {
-  return estimate(pairsOf(dense, own, 'logs').map(([of, other]) => other - of)).join(' ± ')
+  const all = new Mean()
+  for (const [of, other] of pairsOf(dense, own, 'logs')) all.add(other - of)
+  const { value, uncertainty } = all.estimate
+  return `${value.toFixed(4)} ± ${uncertainty.toFixed(4)}`
 }
 
 function divergence(_, own) {
-  return estimate(own.flatMap(({ kl }) => kl)).join(' ± ')
-}
-
-function estimate(values) {
-  const all = new Mean()
-  for (const value of values) all.add(value)
-  const { value, uncertainty } = all.estimate
-  return [value.toFixed(4), uncertainty.toFixed(4)]
+  return plusMinus(own.flatMap(({ kl }) => kl))
 }
 
 function timeTable({ rows, ...result }) {

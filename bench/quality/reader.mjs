@@ -94,6 +94,11 @@ export class Reader {
 
 /** Log-probability of a token. */
 export function logOf(logits, token) {
+  return logits[token] - logSum(logits)
+}
+
+/** What logits are less, as log-probabilities. */
+export function logSum(logits) {
   const most = logits[argmax(logits)]
-  return logits[token] - most - Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0))
+  return most + Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0))
 }
