@@ -12,8 +12,8 @@ const KEPT = 64
 export function headOf(logits) {
   const all = logSum(logits)
   const least = Float32Array.from(logits).sort().at(-Math.min(KEPT, logits.length))
-  const ids = []
-  for (let id = 0; id < logits.length && ids.length < KEPT; id++) if (logits[id] >= least) ids.push(id)
+  const likely = [...logits.keys()].filter((id) => logits[id] >= least) // more than are kept where some tie
+  const ids = likely.sort((a, b) => logits[b] - logits[a]).slice(0, KEPT)
   return { ids, logs: ids.map((id) => logits[id] - all) }
 }
 

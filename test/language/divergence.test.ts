@@ -22,6 +22,12 @@ it('keeps the likeliest tokens', () => {
   expect(logs[ids.indexOf(7)]).toBeGreaterThan(logs[ids.indexOf(0)] as number)
 })
 
+it('keeps those before others that tie', () => {
+  const { ids } = headOf(logits(100, (i) => (i < 90 ? 0 : 1)))
+  expect(ids).toHaveLength(64)
+  expect(ids).toEqual(expect.arrayContaining([90, 91, 92, 93, 94, 95, 96, 97, 98, 99]))
+})
+
 it('is nothing from itself, and that of all tokens where few matter', () => {
   const dense = logits(5000, (i) => 12 * Math.sin(i * i))
   const other = logits(5000, (i) => 12 * Math.sin(i * i) + Math.cos(3 * i))
