@@ -3,7 +3,7 @@ import { createContext } from 'h2o-llama'
 
 const [model = '', file = '', ...questions] = process.argv.slice(2)
 const ctx = await createContext({ model, nBatch: 4096, nUbatch: 1024 })
-const document = await ctx.read(await readFile(file, 'utf8')) // sparse: once, in linear time
+const document = await ctx.read(await readFile(file, 'utf8')) // sparse: once, in a fraction of the time
 
 for (const question of questions) {
   const prompt = `\n\nQuestion: ${question}\nAnswer:`

@@ -20,6 +20,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <vector>
@@ -51,15 +52,18 @@ static double queries_of(double n)              { return n*n_head*n_group*d*size
 
 extern "C" __attribute__((weak)) void executor_print_costs();
 
+static const char * const ORDER = "order"; // of queries
+
 static bool is_complete = true;
 
 static void fill(ggml_tensor * t) {
     static std::map<ggml_type, random_values> sources;
 
     std::vector<char> data(ggml_nbytes(t));
-    if (t->type == GGML_TYPE_I32) { // ascending cells
+    if (t->type == GGML_TYPE_I32) { // ascending cells, or a block of queries from all over the chunk
+        const int64_t n_row = strcmp(t->name, ORDER) == 0 ? GGML_H2O_BLOCK : t->ne[0];
         for (int64_t i = 0; i < ggml_nelements(t); ++i) {
-            ((int32_t *) data.data())[i] = i % t->ne[0] * (N_CELLS/t->ne[0]);
+            ((int32_t *) data.data())[i] = n_row == t->ne[0] ? i % n_row * (N_CELLS/n_row) : i % n_row * (S/n_row) + i / n_row % (S/n_row);
         }
     } else {
         sources.try_emplace(t->type, t->type).first->second.fill(data.data(), data.size());
@@ -122,8 +126,8 @@ static void measure_attn(ggml_backend_t backend, ggml_type type, const char * na
 
     const auto intra = [=](ggml_context * ctx) {
         ggml_tensor * q = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d, n_head*n_group, S, n_chunks);
-        return ggml_h2o_attn(ctx, q, cache(ctx, S, S, n_chunks), cache(ctx, S, S, n_chunks), nullptr, nullptr, nullptr, false, true, true,
-                1.0f/std::sqrt((float) d));
+        return ggml_h2o_attn(ctx, q, cache(ctx, S, S, n_chunks), cache(ctx, S, S, n_chunks), nullptr, nullptr, nullptr, nullptr, false,
+                true, true, 1.0f/std::sqrt((float) d));
     };
     measure(backend, name_intra, { 1.5*n_chunks*S*(S + 1), queries_of(2*n_chunks*S) + rows_of(2*n_chunks*S, type) }, intra);
 
@@ -132,8 +136,8 @@ static void measure_attn(ggml_backend_t backend, ggml_type type, const char * na
         ggml_tensor * set = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_mem, n_head);
         ggml_tensor * o   = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, n_head*n_group, S);
         ggml_tensor * lse = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_head*n_group, S);
-        return ggml_h2o_attn(ctx, q, cache(ctx, 0, N_CELLS, 1), cache(ctx, 0, N_CELLS, 1), set, o, lse, false, false, true,
-                1.0f/std::sqrt((float) d));
+        return ggml_h2o_attn(ctx, q, cache(ctx, 0, N_CELLS, 1), cache(ctx, 0, N_CELLS, 1), set, nullptr, o, lse, false, false,
+                true, 1.0f/std::sqrt((float) d));
     };
     measure(backend, name_inter, { 3.0*S*n_mem, queries_of(3*S) + rows_of(2*n_mem, type) }, inter);
 }
@@ -145,9 +149,9 @@ static void measure_query(ggml_backend_t backend) {
     const float scale = 1.0f/std::sqrt((float) d);
     const int   pos   = N_CELLS - S;
 
-    const double n_cand     = pos - N_LOCAL_QUERY;
-    const double n_searched = std::min(n_cand, std::max(32, (N_HEAVY_QUERY + 5)/6)*(double) GGML_H2O_PAGE);
-    const double n_sets     = S/GGML_H2O_BLOCK*n_group; // that read one KV head
+    const int    n_cand  = pos - N_LOCAL_QUERY;
+    const double n_means = (double) n_cand/GGML_H2O_PAGE;
+    const double n_sets  = S/GGML_H2O_BLOCK*n_group; // that read one KV head
 
     const auto cache = [=](ggml_context * ctx, ggml_type type) {
         ggml_tensor * t = ggml_new_tensor_2d(ctx, type, d*n_head, N_CELLS);
@@ -156,34 +160,41 @@ static void measure_query(ggml_backend_t backend) {
     const auto pages = [=](ggml_context * ctx) {
         return ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, N_CELLS/GGML_H2O_PAGE, n_head);
     };
-    const auto landmarks = [=](ggml_context * ctx) {
-        return ggml_new_tensor_2d(ctx, GGML_TYPE_I32, N_CELLS/GGML_H2O_SPAN*GGML_H2O_LANDMARKS, n_head);
-    };
     const auto queries = [=](ggml_context * ctx) {
         return ggml_new_tensor_3d(ctx, GGML_TYPE_F32, d, n_head*n_group, S);
+    };
+    const auto order = [=](ggml_context * ctx) {
+        return ggml_set_name(ggml_new_tensor_2d(ctx, GGML_TYPE_I32, S, n_head*n_group), ORDER);
     };
     const auto row_sums = [=](ggml_context * ctx) {
         return ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n_head*n_group, S);
     };
 
     measure(backend, "query: pages of a chunk", { 0, rows_of(S, type) }, [=](ggml_context * ctx) {
-        return ggml_h2o_pages(ctx, cache(ctx, type), pages(ctx), pos/GGML_H2O_PAGE, N_CELLS/GGML_H2O_PAGE);
+        return ggml_h2o_pages(ctx, cache(ctx, type), pages(ctx), false, pos/GGML_H2O_PAGE, N_CELLS/GGML_H2O_PAGE);
     });
-    measure(backend, "query: landmarks of a chunk", { 0, rows_of(S, type) }, [=](ggml_context * ctx) {
-        return ggml_h2o_landmarks(ctx, cache(ctx, type), pages(ctx), landmarks(ctx), pos/GGML_H2O_SPAN, N_CELLS/GGML_H2O_SPAN);
+    measure(backend, "query: order of a chunk", { 0, queries_of(S) }, [=](ggml_context * ctx) {
+        return ggml_h2o_order(ctx, queries(ctx));
     });
     const auto search = [=](ggml_type type, const char * name) {
-        const step_work work = { S*(n_cand/256 + n_cand/128 + n_searched), queries_of(S) + rows_of(n_sets*n_searched, type) };
+        const step_work work = { S*(n_cand + n_means), queries_of(S) + rows_of(n_cand, type) };
         measure(backend, name, work, [=](ggml_context * ctx) {
-            return ggml_h2o_query(ctx, queries(ctx), row_sums(ctx), cache(ctx, type), pages(ctx), landmarks(ctx), pos, N_LOCAL_QUERY, N_HEAVY_QUERY, scale);
+            return ggml_h2o_query(ctx, queries(ctx), order(ctx), row_sums(ctx), cache(ctx, type), pages(ctx), pos, N_LOCAL_QUERY, N_HEAVY_QUERY, scale);
         });
     };
     search(GGML_TYPE_F16,  "query: sets of a chunk, f16");
     search(GGML_TYPE_BF16, "query: sets of a chunk, bf16"); // as other types do, it goes through F16
+    const auto sets = [=](ggml_context * ctx) {
+        return ggml_new_tensor_3d(ctx, GGML_TYPE_I32, N_HEAVY_QUERY, n_head*n_group, S/GGML_H2O_BLOCK);
+    };
+    const step_work estimate = { 2.0*S*n_means, queries_of(3*S) + rows_of(2*n_means, GGML_TYPE_F32) };
+    measure(backend, "query: estimate", estimate, [=](ggml_context * ctx) {
+        return ggml_h2o_estimate(ctx, queries(ctx), pages(ctx), pages(ctx), sets(ctx), order(ctx), queries(ctx), row_sums(ctx), n_cand, scale);
+    });
     const step_work inter = { 2.0*S*N_HEAVY_QUERY, queries_of(3*S) + rows_of(n_sets*2*N_HEAVY_QUERY, type) };
     measure(backend, "query: inter, a set per block", inter, [=](ggml_context * ctx) {
-        ggml_tensor * set = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, N_HEAVY_QUERY, n_head*n_group, S/GGML_H2O_BLOCK);
-        return ggml_h2o_attn(ctx, queries(ctx), cache(ctx, type), cache(ctx, type), set, queries(ctx), row_sums(ctx), false, false, false, scale);
+        return ggml_h2o_attn(ctx, queries(ctx), cache(ctx, type), cache(ctx, type), sets(ctx), order(ctx), queries(ctx), row_sums(ctx), false, false,
+                false, scale);
     });
 }
 

@@ -147,7 +147,9 @@ stage_test() {
 small_cases='h2o=(select|lookup).*n_mem=(37|40|4),'
 small_cases+='|h2o=attn.*n_queries=(1|33|50|512),'
 small_cases+='|h2o=attn,type_k=(f16|q8_0),.*,d_k=128,.*n_queries=64,'
-small_cases+='|h2o=(pages|landmarks|query),type=(f16|q8_0),d=64,'
+small_cases+='|h2o=(pages|query),type=(f16|q8_0),d=64,'
+small_cases+='|h2o=order,d=(8|64),'
+small_cases+='|h2o=estimate,d_k=(64|72|128),.*n_cand=(128|700|1000|2500),'
 
 stage_sanitize() {
     local sanitizer tool failed=0

@@ -166,7 +166,7 @@ static attention build_h2o(runner & r, const options & opt, bool is_intra, std::
 
     ggml_tensor * set = is_intra ? nullptr : ggml_new_tensor_3d(ctx, GGML_TYPE_I32, opt.n_mem, n_heads, n_sets);
 
-    a.out = ggml_h2o_attn(ctx, a.q, by_head(ctx, a.k), by_head(ctx, a.v), set, nullptr, nullptr, false, is_intra, opt.votes,
+    a.out = ggml_h2o_attn(ctx, a.q, by_head(ctx, a.k), by_head(ctx, a.v), set, nullptr, nullptr, nullptr, false, is_intra, opt.votes,
             1.0f/std::sqrt((float) opt.d_head));
     r.build(a.out);
 

@@ -236,6 +236,7 @@ export const UNIT = [
   'test/patches/series.test.ts',
   'test/quality/front.test.ts',
   'test/quality/settings.test.ts',
+  'test/reference/method/query-estimates.test.ts',
   'test/reference/method/query.test.ts',
   'test/reference/method/selection.test.ts',
   'test/release/names.test.ts',

@@ -187,7 +187,7 @@ function decodeWarnings(
   return [{ code: 'H2O_WARN_DECODE_DENSE', message }]
 }
 
-/** The search multiplies each key twice, at the rate of attention: docs/gpu.md. */
+/** The search compares all keys, and large sets cost as much as they hold: docs/gpu.md. */
 export function gpuWarnings({
   reason,
   heavyGrows,

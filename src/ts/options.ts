@@ -29,8 +29,8 @@ export interface H2oOptions {
   /** L, the last positions before a chunk: 128, or a quarter of it if that is less; with 'votes' 256, or a half */
   local?: number | undefined
   /**
-   * H, the positions that `select` chooses: 640, growing with the prompt where three query heads or more share a KV head;
-   * 256 with 'votes', less where L + H would not be below a chunk.
+   * H, the positions that `select` chooses at most: 640, growing with the prompt. What is given stays as it is. 256 with
+   * 'votes', less where L + H would not be below a chunk.
    */
   heavy?: number | undefined
   /** 'single-pass' */

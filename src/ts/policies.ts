@@ -36,7 +36,7 @@ export interface Policy {
   name: Selection
   /** Who chooses. */
   about: string
-  /** Defaults of L, H and the dense tail; H grows for models with three query heads or more to a KV head. */
+  /** Defaults of L, H and the dense tail, and whether that of H grows with the prompt. */
   local: number
   heavy: number
   heavyGrows: boolean

@@ -196,8 +196,10 @@ export interface H2oTraceEntry {
   nHeads: number
   /** The last positions before the chunk that it attended to besides its memory sets; 0 with 'votes'. */
   nNear: number
-  /** Memory sets of the chunk: 1, or with 'query' one for each block of 64 queries; 0 if none. */
+  /** Memory sets of the chunk: 1, or with 'query' one for each block of 64 like queries; 0 if none. */
   nSets: number
+  /** What the blocks are cut from, [nHeads][nChunk]: which query of the chunk is at each place; empty without blocks. */
+  order: Int32Array
   /** Positions in a memory set that the chunk attended to, per head: at most so many with 'query'. */
   nMem: number
   /** Set after set, ascending. A set of fewer positions ends with its last one again and again. */
@@ -209,7 +211,7 @@ export interface H2oTraceEntry {
   /**
    * With trace 'mass': what each of the positions [0, pos + nChunk) gets of the full causal softmax of the chunk's
    * queries, summed over the queries and the query heads that share the sets; where there are several sets, set by set
-   * over the queries that it is for.
+   * over the queries that it is for, which `order` names.
    */
   mass?: Float32Array
 }
@@ -221,11 +223,11 @@ export interface ContextH2o {
   reason: Reason | null
   schedule: Schedule
   select: Selection
-  /** S, L and H as they are used, after clamping. */
+  /** S, L and H as they are used, after clamping. With 'query' a set has H positions at most. */
   chunk: number
   local: number
   heavy: number
-  /** Whether H is that among 704 positions and fewer, and as large a share of more. */
+  /** Whether H grows with the prompt: of C positions beyond H to min(C - 1, 4096 + C/16), if that is more. */
   heavyGrows: boolean
   /** Tokens at the end of every prompt that are prefilled densely. */
   denseTail: number
@@ -259,7 +261,7 @@ export interface PrefillCost {
 
 export interface ContextMemory {
   h2oStateBytes: number
-  /** The index of the keys that 'query' searches, and that of sparse decoding; 0 with neither. */
+  /** The index of keys and values that 'query' keeps, and that of sparse decoding; 0 with neither. */
   h2oIndexBytes: number
   /** The cached intra attention of one call; 0 unless the schedule is two-pass. */
   h2oIntraBytes: number

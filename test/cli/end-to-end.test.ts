@@ -156,7 +156,7 @@ describe('text and sizes', () => {
     }
     const [small, large] = [await sizesAt(16384), await sizesAt(32768)]
     expect(large.kv).toBe(2 * small.kv)
-    // an index of the keys
+    // an index of the cache
     expect(large.state).toBe(2 * small.state)
     expect(small.state).toBeGreaterThan(0)
     expect(small.state).toBeLessThanOrEqual(0.05 * small.kv)

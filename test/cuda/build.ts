@@ -103,7 +103,7 @@ export async function mutated({ name, filter, chip, unit, file, edits }: Mutatio
   cpSync(join(SOURCES, '..'), copy, { recursive: true })
   for (const [from, to] of edits) edit(join(copy, 'cuda', file), from, () => to)
   // kernels of one head size compile in a fifth of the time
-  const [, size] = /^attn,.*= \w+ \w+ (\d+) /.exec(filter) ?? []
+  const [, size] = /^(?:attn,.*= \w+ \w+|estimate,.*= \d+) (\d+) /.exec(filter) ?? []
   if (size)
     edit(join(copy, 'cuda/h2o-attn.cuh'), new RegExp(`^ *case +(?!${size}:)\\d+: f\\(.*\\n`, 'gm'), () => '')
 

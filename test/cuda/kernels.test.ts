@@ -41,9 +41,12 @@ test.skipIf(!nvcc).each(files)(
     // a parser that finds nothing would find nothing wrong
     const sized = new Set(kernels.filter(({ base }) => base.startsWith('h2o_attn')).map(({ name }) => name))
     if (file === 'h2o-query.cu') {
-      const names = kernels.filter(({ base }) => base === 'h2o_query_most').map(({ name }) => name)
+      const names = kernels.filter(({ base }) => base === 'h2o_query_search').map(({ name }) => name)
       const products = ['', ...HEAD_SIZES.map((d) => `<mma ${d}>`)] // F32 has one for all sizes
-      expect(new Set(names)).toEqual(new Set(products.map((product) => `h2o_query_most${product}`)))
+      expect(new Set(names)).toEqual(new Set(products.map((product) => `h2o_query_search${product}`)))
+    }
+    if (file === 'h2o-estimate.cu') {
+      expect(sized).toEqual(new Set(HEAD_SIZES.map((d) => `h2o_attn_mma<${d}>`)))
     }
     if (/-(mma|plain)\.cu$/.test(file)) {
       const base = file.replace('.cu', '').replaceAll('-', '_')

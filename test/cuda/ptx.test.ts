@@ -19,8 +19,11 @@ import { FOLDER, nvcc, run } from './nvcc.js'
 const RUNS: [chip: number, filter: string][] = [
   [80, 'h2o=query,'],
   [80, 'h2o=(?!query,)'],
-  [75, 'attn,.*= \\w+ \\w+ 64 7 |query,.*= (f16|bf16|q4_0) \\w+ 2 (870|3000) '],
-  [90, 'attn,.*= f16 f16 \\w+ (2|7) |query,.*= (f16|q8_0) 64 2 (2970|870) '],
+  [
+    75,
+    'attn,.*= \\w+ \\w+ 64 7 |order,.*= 64 |estimate,.*= (64|72|576) |query,.*= (f16|bf16|q4_0) \\w+ 2 (870|3000|3070) ',
+  ],
+  [90, 'attn,.*= f16 f16 \\w+ (2|7) |estimate,.*= (64|256) |query,.*= (f16|q8_0) 64 2 (2970|3100) '],
 ]
 
 /** Layers, hidden, heads, KV heads, head size, FFN, vocabulary and 0, as bench/gpu/random-model takes them. */

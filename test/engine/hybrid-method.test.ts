@@ -38,7 +38,7 @@ testWays(ways, '$arch, $select', async ({ arch, select }) => {
     expect(call.path).toBe(n > S ? 'h2o' : 'dense')
     const trace = n > S ? context.takeTrace() : []
     expect([...new Set(trace.map(({ layer }) => layer))]).toEqual(n > S ? attention : [])
-    const replayed = select === 'votes' ? { forcedMemory: setsOf(trace) } : { forcedSets: blocksOf(trace) }
+    const replayed = select === 'votes' ? { forcedMemory: setsOf(trace) } : { forcedBlocks: blocksOf(trace) }
     const expected = reference.call(tokens, n > S ? replayed : {})
 
     expect(call).toMatchObject({ path: expected.path, pos: expected.pos, chunks: expected.chunks })

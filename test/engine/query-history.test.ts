@@ -1,5 +1,5 @@
 // biome-ignore-all lint/style/noNonNullAssertion: indices are in range by construction
-// What the policy `query` chooses is a function of the cache's keys and of the chunk alone: the same tokens at the same
+// What the policy `query` chooses is a function of the cache and of the chunk alone: the same tokens at the same
 // chunk borders give the same bits, whatever the context has been through before.
 
 import { createHash } from 'node:crypto'
@@ -67,13 +67,13 @@ async function ending(context: Context) {
   const at = context.position
   const { call, logits } = await context.decode(text.slice(at, at + 3 * S + 9), { logits: 'all' })
   expect(call).toMatchObject({ path: 'h2o', chunks: 4 })
-  const sets = context.takeTrace().map(({ memPos }) => bitsOf(memPos))
+  const sets = context.takeTrace().map(({ order, memPos }) => [bitsOf(order), bitsOf(memPos)])
   const dense = await context.decode(65)
   await context.dispose()
   return { call, sets, logits: bitsOf(logits), dense: bitsOf(dense.logits) }
 }
 
-/** From 20 chunks on: 30 pages, of which 16 are searched. */
+/** From 20 chunks on: 30 pages. */
 const whole = read(12 * S, 8 * S)
 /** Borders that are no multiples of 64, nor of S. */
 const odd: Step[] = [...read(37, 13 * S + 21), { decode: 11 }, ...read(6 * S)]
@@ -94,7 +94,7 @@ const histories: { name: string; like: Step[]; steps: Step[] }[] = [
     ],
   },
   {
-    name: 'read otherwise and removed within the first span',
+    name: 'read otherwise and removed within the first pages',
     like: whole,
     steps: [
       ...read(2 * S),
@@ -168,7 +168,7 @@ describe.each(Object.entries(kinds))('%s', (_, kind) => {
       const last = context.takeTrace().filter(({ pos }) => pos === 20 * S)
       const dense = await context.decode(65)
       results.push({
-        sets: last.map(({ memPos }) => bitsOf(memPos)),
+        sets: last.map(({ order, memPos }) => [bitsOf(order), bitsOf(memPos)]),
         logits: bitsOf(logits),
         dense: bitsOf(dense.logits),
       })
@@ -177,7 +177,7 @@ describe.each(Object.entries(kinds))('%s', (_, kind) => {
     for (const result of results) expect(result).toEqual(results[0])
   })
 
-  // K is all that it needs: read by stock's attention, the cache is the same whatever the method
+  // K and V are all that it needs: read by stock's attention, the cache is the same whatever the method
   for (const { name, h2o } of savers) {
     test(`a state saved with ${name} goes on as one of its own`, tagsOf(h2o || {}), async () => {
       const dense = read(...Array.from({ length: 14 }, () => S))

@@ -65,7 +65,7 @@ testWays(cases, '$select, $kernels: $name', async ({ name, kernels, select }) =>
     const tokens = randomTokens(n, 10 + i)
     const { call, logits } = await context.decode(tokens, { logits: 'all' })
     const trace = call.path === 'h2o' ? context.takeTrace() : []
-    const forced = select === 'votes' ? { forcedMemory: setsOf(trace) } : { forcedSets: blocksOf(trace) }
+    const forced = select === 'votes' ? { forcedMemory: setsOf(trace) } : { forcedBlocks: blocksOf(trace) }
     const expected = reference.call(tokens, call.path === 'h2o' ? forced : {})
 
     const { path, pos, inherited, chunks } = expected

@@ -172,12 +172,12 @@ std::vector<test_trace> test_context::trace() const {
         h2o_trace t;
         CHECK(h2o_get_trace(ctx.get(), i, &t));
 
-        const auto scores = [&](const float * x, int n) {
-            return x ? std::vector<float>(x, x + t.n_heads*n) : std::vector<float>();
+        const auto rows = [&](const auto * x, int n) {
+            return x ? std::vector(x, x + t.n_heads*n) : std::vector<std::decay_t<decltype(*x)>>();
         };
         res.push_back({ t.il, t.pos, t.n_chunk, t.n_heads, t.n_mem,
-            { t.mem_pos, t.mem_pos + t.n_sets*t.n_heads*t.n_mem },
-            scores(t.mem_score, t.n_mem), scores(t.chunk_score, t.n_chunk) });
+            rows(t.order, t.n_chunk), { t.mem_pos, t.mem_pos + t.n_sets*t.n_heads*t.n_mem },
+            rows(t.mem_score, t.n_mem), rows(t.chunk_score, t.n_chunk) });
     }
     return res;
 }

@@ -59,6 +59,7 @@ struct test_trace {
     int n_heads;
     int n_mem;
 
+    std::vector<int32_t> order;       // [n_heads][n_chunk]; by query only: the query at each place of the blocks
     std::vector<int32_t> mem_pos;     // [n_sets][n_heads][n_mem]
     std::vector<float>   mem_score;   // [n_heads][n_mem]; by votes only
     std::vector<float>   chunk_score; // [n_heads][n_chunk]; the same

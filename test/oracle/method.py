@@ -21,7 +21,10 @@ def capped(z, cap):
 
 def attend(q, k, v, seen, sink, cap):
     """One softmax over the keys that are seen and a sink whose value is zero."""
-    z = np.where(seen, capped(q @ k.T, cap), -np.inf)
+    return mix(np.where(seen, capped(q @ k.T, cap), -np.inf), v, sink)
+
+
+def mix(z, v, sink):
     top = np.maximum(z.max(-1), sink)[:, None]
     weights = np.exp(z - top)
     return weights @ v / (weights.sum(-1, keepdims=True) + np.exp(sink - top))
@@ -40,9 +43,9 @@ def best(scores, n):
 # the policy `query`
 
 
-def chunk_by_query(head, L, H, given):
-    """What the chunk attends to finds, [n, g, d], and the own sets of every query head and block.
-    `given(block, query head of the group)` is the set to use, None for the own."""
+def chunk_by_query(head, L, H, order, given):
+    """What the chunk attends to finds, [n, g, d], and the own sets of every query head and block. `order(query head of the
+    group)` is the order to cut the blocks from, `given(block, query head)` the set to use; None for the own."""
     q, k, v, p, sinks, cap = head
     n, g, _ = q.shape
     a = min(L, p)
@@ -52,52 +55,70 @@ def chunk_by_query(head, L, H, given):
     for h in range(g):
         z = np.where(near, capped(q[:, h] @ k.T, cap), -np.inf)
         lse = np.logaddexp(np.logaddexp.reduce(z, -1), sinks[h])
-        for begin in range(0, n, 64):
-            rows = slice(begin, min(begin + 64, n))
-            block = begin // 64
-            own = choose(q[rows, h], lse[rows], k, p, a, begin, H)
+        places = order(h)
+        if places is None:
+            places = order_of(q[:, h])
+        for block in range(-(-n // 64)):
+            rows = places[block * 64 : (block + 1) * 64]
+            own = choose(q[rows, h], lse[rows], k, p - a, H)
             used = given(block, h)
-            seen = near[rows].copy()
-            seen[:, own if used is None else used] = True
-            out[rows, h] = attend(q[rows, h], k, v, seen, sinks[h], cap)
+            used = own if used is None else used
+            seen = near[rows]
+            seen[:, used] = True
+            page_keys, page_values, left = left_out(k, v, p - a, used)
+            exact = np.where(seen, capped(q[rows, h] @ k.T, cap), -np.inf)
+            estimated = capped(q[rows, h] @ page_keys.T, cap) + np.log(left)
+            logits = np.concatenate([exact, estimated], axis=1)
+            out[rows, h] = mix(logits, np.concatenate([v, page_values]), sinks[h])
             sets[block, h] = own
     return out, sets
 
 
-def choose(q, lse, k, p, a, begin, H):
-    C = p - a
-    if C <= H:
-        return np.arange(C)
+def order_of(q):
+    """Which query is at each place. A scale that is a power of two changes nothing here."""
+    finite = np.where(np.isfinite(q), q, 0)
+    _, e = np.frexp(np.abs(finite).max())
+    r = np.clip(np.rint(np.ldexp(finite, 7 - e)), -127, 127).astype(int)
+    done, waiting = [], [np.arange(len(q))]
+    while waiting:
+        part = waiting.pop()
+        n = len(part)
+        if n <= 64:
+            done.append(part)
+            continue
+        x = r[part]
+        c = np.argmax(n * (x**2).sum(0) - x.sum(0) ** 2)
+        mean = int(np.fix(x[:, c].sum() / n))
+        u = (x[:, c] - mean) @ x
+        u >>= max(0, int(np.abs(u).max()).bit_length() - 7)
+        by = part[np.argsort(x @ u, kind="stable")]
+        first = 64 * -(-n // 128)
+        waiting += [np.sort(by[first:]), np.sort(by[:first])]  # the last is the next
+    return np.concatenate(done)
+
+
+def choose(q, lse, k, C, H):
+    if C <= H or H == 0:
+        return np.arange(min(C, H))
     s = q @ k[:C].T
-
-    # by need
-    landmarks = np.concatenate([np.arange(0)] + [at + landmarks_of(k[at : at + 256]) for at in range(0, p - 255, 256)])
-    landmarks = landmarks[landmarks < C]
-    needy = best(np.log(a + begin + np.arange(len(q)) + 1) - lse, 4)
-    need = (s[needy][:, landmarks] - lse[needy, None]).max(0)
-    taken = landmarks[best(need, min(64, H // 8))]
-
-    # by all
-    n_pages = C // 64
-    found = q @ k[: n_pages * 64].reshape(n_pages, 64, -1).mean(1).T
-    scores = (found - found.max(1, initial=-np.inf)[:, None]).max(0)
-    scores[:1] = np.inf  # page 0
-    searched = np.sort(best(scores, max(32, -(-H // 6))))[:, None] * 64 + np.arange(64)
-    searched = np.concatenate([searched.ravel(), np.arange(n_pages * 64, C)])
-    z = s[:, searched]
-    starts = np.flatnonzero(np.diff(searched // 64, prepend=-1))  # of pages
-    peaks = np.maximum.reduceat(z, starts, axis=1)
-    scores = (z - np.logaddexp(lse, np.logaddexp.reduce(peaks, -1))[:, None]).max(0)
-    left = ~np.isin(searched, taken)
-    wanted = max(1, np.count_nonzero(scores[left] >= np.log(4 / max(C, 8192))))
-    rest = searched[left][best(scores[left], min(H - len(taken), wanted))]
-    return np.sort(np.concatenate([taken, rest]))
+    means = page_means(k, C)[1:]
+    terms = np.concatenate([lse[:, None], s[:, :64], np.log(64) + q @ means.T], axis=1)
+    t = np.logaddexp.reduce(np.where(np.isnan(terms), -np.inf, terms), -1)
+    scores = np.fmax.reduce(s - t[:, None])  # without NaN
+    wanted = np.flatnonzero(scores[1:] >= np.log(4 / max(C, 16384))) + 1
+    return np.sort(np.concatenate([[0], wanted[best(scores[wanted], H - 1)]]))
 
 
-def landmarks_of(span):
-    mean = span.mean(0)
-    cosine = span @ mean / np.linalg.norm(span, axis=-1) / np.linalg.norm(mean)
-    return np.sort(best(-cosine, 16))
+def page_means(x, C):
+    return x[: C // 64 * 64].reshape(C // 64, 64, x.shape[-1]).mean(1)
+
+
+def left_out(k, v, C, members):
+    """The estimates beside a set: keys, values, and of how many keys each is; none where there is no set."""
+    left = 64 - np.bincount(members // 64, minlength=C // 64)[: C // 64]
+    left[:1] = 0  # the first page has none
+    some = np.flatnonzero(left if len(members) else [])
+    return page_means(k, C)[some], page_means(v, C)[some], left[some]
 
 
 # the policy `votes`

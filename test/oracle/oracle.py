@@ -83,7 +83,10 @@ class Session:
         def given(block, h):
             return self.engine_set(layer, head.p, block, kv * g + h)
 
-        out, sets = chunk_by_query(head, self.L, self.H, given)
+        def order(h):
+            return self.engine_order(layer, head.p, len(head.q), kv * g + h)
+
+        out, sets = chunk_by_query(head, self.L, self.H, order, given)
         for (block, h), own in sets.items():
             self.count(own, given(block, h))
         return out
@@ -117,6 +120,11 @@ class Session:
         n = entry["nMem"]
         at = (block * entry["nHeads"] + head) * n
         return np.unique(np.array(entry["memPos"][at : at + n], dtype=int))  # a smaller set ends with repeats
+
+    def engine_order(self, layer, p, n, head):
+        """Which query of the n is at each place; None: the job does not say, or there are no sets."""
+        order = self.engine[layer, p]["order"] if self.engine else []
+        return np.array(order[head * n : (head + 1) * n], dtype=int) if order else None
 
     def count(self, own, engine):
         if engine is not None:

@@ -3,16 +3,15 @@
 // and dense calls, decoding an answer behind them, cuts and aborts. The oracle attends to the engine's sets, so that a
 // near tie decided the other way does not spoil the logits, and counts how many members it would have chosen too.
 
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect } from 'vitest'
 import { type Edit, f32, type ModelSpec, resolveSpec, writeModel } from '../../src/ts/model-maker/index.js'
 import { open, randomTokens } from '../engine/support.js'
 import { selections, testWays } from '../engine/ways.js'
 import { ggufPython } from '../model/python.js'
+import { compare } from './compare.js'
 
 // scores in F32 on every machine: others are rounded, and their sets are near these and not equal
 process.env.H2O_AMX = '0'
@@ -62,31 +61,6 @@ const steps: Step[] = [
 const folder = mkdtempSync(join(tmpdir(), 'h2o-oracle-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-interface Compared {
-  /** of logits */
-  nmse: number
-  /** of all sets of the call, and how many of them the oracle chose too */
-  members: number
-  alike: number
-  /** by votes, the error of a score: relative, absolute below 1 */
-  worst: number
-}
-
-function compare(job: object): Compared[] {
-  const script = fileURLToPath(new URL('oracle.py', import.meta.url))
-  const options = {
-    input: JSON.stringify(job),
-    encoding: 'utf8',
-    maxBuffer: 2 ** 26,
-    env: {
-      ...process.env,
-      OPENBLAS_NUM_THREADS: '1',
-      PYTHONPATH: fileURLToPath(new URL('../../model', import.meta.url)),
-    },
-  } as const
-  return JSON.parse(execFileSync(ggufPython as string, ['-B', script], options))
-}
-
 const cases = Object.keys(models).flatMap((name) => selections.map((select) => ({ name, select })))
 
 describe.skipIf(!ggufPython)('as the second oracle', () => {
@@ -102,6 +76,7 @@ describe.skipIf(!ggufPython)('as the second oracle', () => {
     const traceOf = () =>
       context.takeTrace().map((entry) => ({
         ...entry,
+        order: [...entry.order],
         memPos: [...entry.memPos],
         memScore: [...entry.memScore],
         chunkScore: [...entry.chunkScore],

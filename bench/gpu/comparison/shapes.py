@@ -80,11 +80,9 @@ def attention_work(shape, n, contender):
     )
 
 
-BLOCK = 64  # of the policy `query`: queries of a head that share a set
-
-
-def searched_keys(heavy):
-    return max(32, -(-heavy // 6)) * 64  # keys of the pages that are searched for a set
+# of the policy `query`: queries of a head that share a set, keys that have a mean
+BLOCK = 64
+PAGE = 64
 
 
 def chunk_work(shape, begin, queries, policy):
@@ -100,8 +98,8 @@ def chunk_work(shape, begin, queries, policy):
     local = min(begin, policy.local)
     candidates = begin - local
     heavy = min(candidates, policy.heavy)
-    searched = min(candidates, searched_keys(policy.heavy))
-    search = queries * (candidates / 256 + candidates / 128 + searched)  # landmarks, pages, their keys
+    searched = candidates if candidates > heavy else 0
+    search = queries * (searched + 3 * searched / PAGE)  # keys and means; these again, with their values, for the estimate
     group = shape.heads / shape.kv_heads  # each head has sets of its own, and all read one KV head
-    sets = min(candidates, -(-queries // BLOCK) * group * (heavy + searched / 2))  # of those searched the keys alone
+    sets = min(candidates, -(-queries // BLOCK) * group * heavy + searched / 2)  # of those searched the keys alone
     return 2 * (own + queries * (local + heavy)) + search, queries + local + sets

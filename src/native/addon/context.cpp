@@ -260,6 +260,7 @@ Napi::Value context_object::take_trace(const Napi::CallbackInfo & info) {
         object.Set("nNear",      Napi::Number::New(env, e.n_near));
         object.Set("nSets",      Napi::Number::New(env, e.n_sets));
         object.Set("nMem",       Napi::Number::New(env, e.n_mem));
+        object.Set("order",      make_array<Napi::Int32Array>  (env, e.order,       e.order       ? n_chunk : 0));
         object.Set("memPos",     make_array<Napi::Int32Array>  (env, e.mem_pos,     n_mem));
         object.Set("memScore",   make_array<Napi::Float32Array>(env, e.mem_score,   e.mem_score   ? n_mem   : 0));
         object.Set("chunkScore", make_array<Napi::Float32Array>(env, e.chunk_score, e.chunk_score ? n_chunk : 0));

@@ -49,7 +49,7 @@ struct h2o_policy_traits {
     uint32_t n_local;    // L: at most 1/local_part of a chunk, which leaves room for H
     uint32_t local_part;
     uint32_t n_heavy;    // H
-    bool     heavy_grows; // for models with three query heads or more to a KV head
+    bool     heavy_grows; // a default H
     uint32_t n_dense_tail;
 
     bool fits_chunk;     // L + H < S; else L < S alone
@@ -82,9 +82,9 @@ struct h2o_params {
     enum h2o_schedule    schedule;
 
     uint32_t n_local; // L, the last positions before a chunk, per KV head
-    uint32_t n_heavy; // H, positions that the policy chooses, per head; L = H = 0 is off
+    uint32_t n_heavy; // H, positions that the policy chooses at most, per head; L = H = 0 is off
 
-    // H is that of a set among 704 positions and fewer, and grows as their number does, to 16384: `query` only
+    // H grows with the positions that a set is chosen from, see h2o_heavy_among: `query` only
     bool heavy_grows;
 
     // the last tokens of a prompt that are dense: for whoever cuts prompts into calls, llama_decode takes no notice
@@ -111,7 +111,8 @@ LLAMA_API struct h2o_params h2o_default_params(void);
 // nothing auto but n_decode, which each call resolves.
 LLAMA_API struct h2o_params h2o_resolve_params(struct h2o_params params, uint32_t n_chunk, uint32_t n_group);
 
-// H of a set among n_cand positions
+// H of a set among n_cand positions: n_heavy, or where it grows, of more than n_heavy, max(n_heavy, min(n_cand - 1, 4096 +
+// n_cand/16)). `query` takes fewer where its queries want no more
 LLAMA_API int32_t h2o_heavy_among(int32_t n_heavy, bool heavy_grows, int32_t n_cand);
 
 // Keys that a head chooses of n_cand in sparse decoding: n_decode, or by H2O_AUTO what keeps the distance to all keys about the
@@ -199,7 +200,7 @@ struct h2o_info {
     uint32_t          n_decode;      // keys that a query head chooses of the cache as it decodes; 0: all; or H2O_AUTO
     enum h2o_reason   decode_reason; // why h2o_set_decode refuses, or H2O_REASON_NONE; H2O_REASON_OFF: n_decode was 0, also by auto
     size_t            size_state;    // bytes of the persistent buffers, all layers and KV heads
-    size_t            size_index;    // bytes of the policy's index of the keys, 0 for votes, and of that of sparse decoding
+    size_t            size_index;    // bytes of the policy's index, 0 for votes, and of that of sparse decoding
     size_t            size_intra;    // bytes of the cached intra attention of one call; 0 unless two-pass
     size_t            size_kv;       // bytes of the KV cache, or of whatever memory the model has
     size_t            size_compute;  // bytes of all compute buffers
@@ -282,7 +283,8 @@ struct h2o_trace {
     int32_t         n_heads;     // with sets of their own: KV heads by votes, query heads by query
     int32_t         n_near;      // positions before the chunk that it attended to besides: Local, where no set holds it
     int32_t         n_mem;       // positions in a memory set that the chunk attended to, by query at most; 0 if none
-    int32_t         n_sets;      // sets of a head, one for each block of 64 queries of the chunk; 1: for all of them
+    int32_t         n_sets;      // sets of a head, one for each block of 64 like queries of the chunk; 1: for all of them
+    const int32_t * order;       // [n_chunk, n_heads] what blocks are cut from: the query at each place; null without blocks
     const int32_t * mem_pos;     // [n_mem,   n_heads, n_sets] ascending per set; a smaller one ends with its last position again and again
     const float   * mem_score;   // [n_mem,   n_heads] scores after this chunk's votes; null without votes
     const float   * chunk_score; // [n_chunk, n_heads] initial scores of the chunk's own positions; null without votes

@@ -344,7 +344,7 @@ export interface NativeBinding {
   resolveH2o(options: NativeH2oOptions, chunk: number): NativeH2oUse
   /** Keys that sparse decoding by 'auto' chooses of so many, with so many query heads to a KV head; 0: all. */
   autoDecode(group: number, candidates: number): number
-  /** How many of so many candidates a set holds whose H is `heavy`. */
+  /** How many of so many candidates a set holds at most whose H is `heavy`. */
   heavyAmong(heavy: number, heavyGrows: boolean, candidates: number): number
   systemInfo(): NativeSystemInfo
 }

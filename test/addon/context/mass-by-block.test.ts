@@ -48,10 +48,11 @@ test('each head and block has that of its own queries', async () => {
   for (const entry of trace) {
     for (const [set, heads] of massesOf(entry).entries()) {
       const queries = entry.nSets === 0 ? S : Math.min(BLOCK, S - set * BLOCK)
-      for (const mass of heads) {
+      for (const [head, mass] of heads.entries()) {
         expect(sum(mass)).toBeCloseTo(queries, 3)
         if (entry.nSets === 0) continue
-        const end = entry.pos + set * BLOCK + queries
+        const at = head * S + set * BLOCK
+        const end = entry.pos + Math.max(...entry.order.subarray(at, at + queries)) + 1
         expect(mass[end - 1]).toBeGreaterThan(0)
         expect(mass.subarray(end).every((value) => value === 0)).toBe(true)
       }

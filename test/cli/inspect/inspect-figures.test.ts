@@ -223,6 +223,7 @@ describe('a recording', () => {
       nHeads,
       nNear: 0,
       nSets: nMem > 0 ? 1 : 0,
+      order: new Int32Array(),
       nMem,
       memPos: Int32Array.from(memory.flat()),
       memScore: Float32Array.from(memory.flat(), (position) => 10 + position),
@@ -296,7 +297,7 @@ describe('a recording', () => {
     expect(layerFigures(heads, 1).runJaccard).toBe(0.5)
   })
 
-  /** One head, blocks of 64 and 32 queries with a set each, Local attended to beside them. */
+  /** One head, blocks of 64 and 32 queries with a set each, the first of these last; Local attended to beside them. */
   const blocks = (pos: number, memory: number[][], mass: number[][]): H2oTraceEntry => ({
     layer: 0,
     pos,
@@ -304,6 +305,7 @@ describe('a recording', () => {
     nHeads: 1,
     nNear: 2,
     nSets: memory.length,
+    order: Int32Array.from({ length: 96 }, (_, i) => (i + 32) % 96),
     nMem: memory[0]?.length ?? 0,
     memPos: Int32Array.from(memory.flat()),
     memScore: new Float32Array(),
@@ -330,8 +332,28 @@ describe('a recording', () => {
       oracle: mean(0.9, 0.9),
       sink: mean(0.1, 0),
     })
-    expect([chunk?.heavyTurnover, chunk?.chunkJaccard, chunk?.rows.score]).toEqual([1, 0, null])
+    expect([chunk?.heavyTurnover, chunk?.chunkJaccard, chunk?.rows.score]).toEqual([null, null, null])
     recording.compare([blocks(6, [[0], [3]], masses)])
     expect(chunk?.runJaccard).toBe(0)
+  })
+
+  it('compares chunks and heads by the sets of all blocks, in whatever order these come', () => {
+    const recording = new Recording({ local: 2, nSink: 1, columns: new Columns(300, 300) })
+    const masses = (n: number) => [massOf(Array(n).fill(1), 60), massOf(Array(n).fill(1), 60)]
+    recording.add([
+      blocks(6, [[0], [3]], masses(6)),
+      blocks(102, [[3], [0]], masses(102)),
+      blocks(198, [[3], [90]], masses(198)),
+    ])
+    const chunks = recording.layers[0]?.heads[0] ?? []
+    expect(chunks.map(({ heavyTurnover }) => heavyTurnover)).toEqual([null, 0, 0.5])
+    expect(chunks.map(({ chunkJaccard }) => chunkJaccard)).toEqual([null, 1, 1 / 3])
+    const [first, second, third] = chunks.map((chunk) => [chunk])
+    const headJaccard = (...heads: ((typeof chunks)[number][] | undefined)[]) =>
+      layerFigures(
+        heads.map((head) => head ?? []),
+        2,
+      ).headJaccard
+    expect([headJaccard(first, second), headJaccard(second, third)]).toEqual([1, 1 / 3])
   })
 })

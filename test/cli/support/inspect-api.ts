@@ -101,6 +101,7 @@ export function inspectApi(script: InspectScript = {}) {
             nHeads: N_HEADS,
             nNear: select === 'votes' || pos === 0 ? 0 : local,
             nSets: nMem > 0 ? 1 : 0,
+            order: new Int32Array(),
             nMem,
             memPos: Int32Array.from(sets.flat()),
             memScore: new Float32Array(select === 'votes' ? N_HEADS * nMem : 0).fill(2),

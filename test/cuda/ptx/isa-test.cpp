@@ -82,6 +82,12 @@ static const scalar scalars[] = {
     { "prmt.b32 %d, %a, %b, 0x5410;", 0xddccbbaa, 0x44332211, 0, 0x2211bbaa },
     { "prmt.b32 %d, %a, %b, 0x8889;", 0x7f80, 0, 0, 0xffffff00 }, // signs of bytes 0, 0, 0 and 1
     { "popc.b32 %d, %a;", 0xf0f, 0, 0, 8 },
+    { "clz.b32 %d, %a;", 0xf0f, 0, 0, 20 },
+    { "clz.b32 %d, %a;", 0, 0, 0, 32 },
+    { "clz.b64 %d, %la;", 0x100000000, 0, 0, 31 },
+    { "clz.b64 %d, %la;", 0, 0, 0, 64 },
+    { "dp2a.lo.s32.s32 %d, %a, %b, %c;", 0xffff0100, 0x0203fe04, 10, 1036 }, // 10 + 256*4 - 1*-2
+    { "dp2a.hi.s32.s32 %d, %a, %b, %c;", 0xffff0100, 0x0203fe04, 10, 776 }, // 10 + 256*3 - 1*2
     { "dp4a.s32.s32 %d, %a, %b, %c;", 0xff020304, 0x01010101, 10, 18 }, // 10 + 4 + 3 + 2 - 1
     { "setp.lt.s32 %p, %a, %b; selp.b32 %d, 1, 2, %p;", 0xffffffff, 0, 0, 1 },
     { "setp.lt.u32 %p, %a, %b; selp.b32 %d, 1, 2, %p;", 0xffffffff, 0, 0, 2 },

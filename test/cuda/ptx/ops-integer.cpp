@@ -59,6 +59,17 @@ void dp4a(warp & w, const instr & in) {
     });
 }
 
+// words with the lower or the upper two bytes
+void dp2a(warp & w, const instr & in) {
+    w.fill<uint32_t>(in.o[0], [&](int l) {
+        uint32_t sum = w.lanes<uint32_t>(in.o[3])[l];
+        for (int i = 0; i < 2; ++i) {
+            sum += w.lanes<int16_t>(in.o[1])[2*l + i]*w.lanes<int8_t>(in.o[2])[4*l + 2*in.has("hi") + i];
+        }
+        return sum;
+    });
+}
+
 // mov of a vector to a register, or of a register to one
 void pack(warp & w, const instr & in) {
     w.each([&](int l) {
@@ -146,7 +157,10 @@ run_fn find_integer(instr & in) {
     if (b == "mov" && in.n_vec + in.n_dst > 2) return pack;
     if (b == "prmt" && in.mods.empty()) return prmt;
     if (b == "dp4a" && t == type::s32 && in.t(1) == t) return dp4a;
+    if (b == "dp2a" && t == type::s32 && in.t(1) == t) return dp2a;
     if (b == "popc" && t == type::b32) return lanewise<PTX_OP(uint32_t(std::popcount(a))), uint32_t, uint32_t, uint32_t, uint32_t>;
+    if (b == "clz" && t == type::b32) return lanewise<PTX_OP(uint32_t(std::countl_zero(a))), uint32_t, uint32_t, uint32_t, uint32_t>;
+    if (b == "clz" && t == type::b64) return lanewise<PTX_OP(uint32_t(std::countl_zero(a))), uint32_t, uint64_t, uint32_t, uint32_t>;
     if (b == "selp") return with_bits(t, []<class T>(T) -> run_fn { return selp<T>; });
     if (b == "bfi")  return with_bits(t, []<class T>(T) -> run_fn { return bfi<T>; });
     if (b == "bfe")  return with_integer(t, []<class T>(T) -> run_fn { return bfe<T>; });

@@ -35,7 +35,7 @@ struct composed_attn : public test_h2o_attn {
         ggml_tensor * rows = block.queries(l, 0, n_queries, n_chunks);
 
         const h2o_attn_block res = n_mem
-            ? block.inter(l, rows, set, block.from_head(l, o), block.from_head(l, ggml_reshape_3d(ctx, lse, 1, n_head, n_queries)))
+            ? block.inter(l, rows, { set, order }, block.from_head(l, o), block.from_head(l, ggml_reshape_3d(ctx, lse, 1, n_head, n_queries)))
             : block.intra(l, rows, pos + n_near, n_near, n_queries, n_chunks, mask);
 
         CHECK((res.votes != nullptr) == has_votes);
@@ -69,7 +69,39 @@ struct composed_attn : public test_h2o_attn {
     double max_nmse_err() override { return is_f32() ? 1e-10 : 5e-4; }
 };
 
+// the same of what sets leave out, and its merge
+struct composed_estimate : public test_h2o_estimate {
+    using test_h2o_estimate::test_h2o_estimate;
+
+    ggml_tensor * build_graph(ggml_context * ctx) override {
+        test_h2o_estimate::build_graph(ctx); // its inputs
+
+        const h2o_block & block = h2o_composed_block();
+        const h2o_layer   l     = { ctx, nullptr, q, nullptr, nullptr, { scale() }, 0, n_group, block, false, nullptr };
+
+        const h2o_attn_block other = { block.from_head(l, o), block.from_head(l, lse), nullptr };
+        const h2o_attn_block left  = h2o_build_estimates(
+                l, block.queries(l, 0, n_queries, 1), { set, order, { keys, values, n_cand } });
+
+        ggml_tensor * res_o   = h2o_build_fuse(ctx, left.o, left.lse, other.o, other.lse);
+        ggml_tensor * res_lse = h2o_build_lse (ctx, other.lse, left.lse);
+
+        return ggml_concat(ctx, composed_attn::flat(ctx, block.by_token(l, res_o)), composed_attn::flat(ctx, block.by_token(l, res_lse)), 0);
+    }
+
+    double max_nmse_err() override { return 1e-10; }
+};
+
 } // namespace
+
+static void test_estimate(test_random & rnd) {
+    const int n_cand = rnd.integer(128, 1500);
+
+    composed_estimate c(2*rnd.integer(1, 48), rnd.integer(2, 40), rnd.integer(1, 4), rnd.integer(1, 3), rnd.integer(1, 200), n_cand,
+            rnd.integer(1, n_cand));
+    c.least_distance = -80.0f; // a query always sees its own key
+    test_run(c, rnd.integer(1, 4));
+}
 
 static void test_block(test_random & rnd) {
     const ggml_type type_k = rnd.pick<ggml_type>({ GGML_TYPE_F32, GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_Q8_0 });
@@ -80,6 +112,7 @@ static void test_block(test_random & rnd) {
 
     test_h2o_keys keys = { rnd.integer(0, 1) ? rnd.integer(1, 90) : 0 };
     keys.has_blocks = keys.n_mem && rnd.integer(0, 1);
+    keys.has_order  = keys.has_blocks;
 
     const int  n_queries = keys.has_blocks ? rnd.integer(1, 200) : rnd.integer(1, 40);
     const bool v_trans   = !ggml_is_quantized(type_v) && rnd.integer(0, 1);
@@ -97,6 +130,14 @@ static void test_block(test_random & rnd) {
     CHECK(!c.is_f32() || std::equal(got.begin(), got.end(), c.expected.begin(), [&](double a, double b) {
         return std::fabs(a - b) <= 2e-4*std::max(1.0, std::fabs(b));
     }));
+}
+
+static void test_estimates() {
+    test_random rnd;
+
+    for (int i = 0; i < 60; ++i) {
+        test_estimate(rnd);
+    }
 }
 
 // a side that nobody sees, or that is nothing beside the other
@@ -130,5 +171,6 @@ static void test_blocks() {
 
 static const suite cases("online-softmax", [](suite & s) {
     s.add("random blocks", test_blocks, TEST_WAYS);
+    s.add("estimates",     test_estimates);
     s.add("one side",      test_one_side);
 });

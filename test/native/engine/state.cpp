@@ -207,12 +207,13 @@ static void test_budget() {
     default_of(votes,            512, 8, 256, 255,  0);
     default_of(votes,             64, 8,  32,  31,  0);
 
-    CHECK(h2o_heavy_among(640, true,  704)     == 640);
-    CHECK(h2o_heavy_among(640, true,  1408)    == 1280);
-    CHECK(h2o_heavy_among(640, true,  1250)    == 1136);
-    CHECK(h2o_heavy_among(640, true,  1 << 17) == 16384);
+    CHECK(h2o_heavy_among(640, true,  640)     == 640);
+    CHECK(h2o_heavy_among(640, true,  704)     == 703);
+    CHECK(h2o_heavy_among(640, true,  16384)   == 4096 + 1024);
+    CHECK(h2o_heavy_among(640, true,  1 << 30) == 4096 + (1 << 26));
     CHECK(h2o_heavy_among(640, false, 4*4096)  == 640);
-    CHECK(h2o_heavy_among(1 << 30, true, 5000) == 5000);
+    CHECK(h2o_heavy_among(5000, true, 4096)    == 5000);
+    CHECK(h2o_heavy_among(8192, true, 9000)    == 8192);
 }
 
 static const suite cases("state", [](suite & s) {

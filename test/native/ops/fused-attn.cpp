@@ -23,6 +23,7 @@ static test_h2o_attn random_case(test_random & rnd) {
     test_h2o_keys keys = { rnd.integer(0, 1) ? rnd.integer(1, 400) : 0 };
     keys.n_near     = !keys.n_mem && rnd.integer(0, 1) ? rnd.integer(1, 150) : 0;
     keys.has_blocks = keys.n_mem  && rnd.integer(0, 1);
+    keys.has_order  = keys.has_blocks && rnd.integer(0, 2);
     keys.has_votes  = !keys.has_blocks && rnd.integer(0, 1);
 
     const int  n_chunks  = keys.n_mem ? 1 : rnd.integer(1, 3);

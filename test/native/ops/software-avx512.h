@@ -495,14 +495,14 @@ static inline void _tile_dpbf16ps(int c, int a, int b) {
         _mm512_storeu_ps(avx512_tile_at(c).row[i], sum);
     }
 }
-static inline void _tile_dpbsud(int c, int a, int b) {
+static inline void _tile_dpbusd(int c, int a, int b) {
     avx512_tiles_fit(c, a, b);
     for (int i = 0; i < 16; ++i) {
         int32_t sum[16];
         memcpy(sum, avx512_tile_at(c).row[i], sizeof(sum));
         for (int k = 0; k < avx512_tile_bytes(a); ++k) {
             for (int j = 0; j < 16; ++j) {
-                sum[j] += (int8_t) avx512_tile_at(a).row[i][k]*avx512_tile_at(b).row[k/4][4*j + k%4];
+                sum[j] += avx512_tile_at(a).row[i][k]*(int8_t) avx512_tile_at(b).row[k/4][4*j + k%4];
             }
         }
         memcpy(avx512_tile_at(c).row[i], sum, sizeof(sum));

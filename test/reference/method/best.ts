@@ -24,20 +24,14 @@ export function best(
   const n = Math.min(most, wanted)
   const [worst, next] = [scored[n - 1], scored[n]]
   const ofRank = !worst || !next ? Infinity : worst.score === next.score ? 0 : worst.score - next.score
-  const isByRank = wanted >= most || !worst || worst.score < least
   const ofLeast = [worst, next].map((x) => (x && least > -Infinity ? Math.abs(x.score - least) : Infinity))
   return {
     taken: scored
       .slice(0, n)
       .map(({ candidate }) => candidate)
       .sort((a, b) => a - b),
-    margin: isByRank ? Math.min(ofRank, ofLeast[0]!) : Math.min(...ofLeast),
+    margin: wanted >= most ? Math.min(ofRank, ofLeast[0]!) : Math.min(...ofLeast),
   }
-}
-
-/** The highest of some scores; NaN counts as -Infinity. */
-export function highest(scores: readonly number[]): number {
-  return scores.reduce((max, x) => (x > max ? x : max), -Infinity)
 }
 
 function numberOf(score: number): number {

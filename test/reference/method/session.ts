@@ -32,7 +32,7 @@ export interface CallResult {
   n: number
   /** of n positions and n_vocab numbers each, row by row */
   logits: Float64Array
-  /** positions before the call that its first chunk attended to; 0 for a dense call */
+  /** positions before the call that its first chunk could attend to; 0 for a dense call */
   inherited: number
   /** chunks of a sparse call, a partial tail included; 0 for a dense call */
   chunks: number
@@ -73,16 +73,16 @@ export class ReferenceSession {
   }
 
   /**
-   * Appends the tokens. `forcedMemory` ('votes') and `forcedSets` ('query') replay somebody else's memory sets; scores
+   * Appends the tokens. `forcedMemory` ('votes') and `forcedBlocks` ('query') replay somebody else's memory sets; scores
    * are the reference's own.
    */
   call(
     tokens: ArrayLike<number>,
     {
       forcedMemory,
-      forcedSets,
+      forcedBlocks,
       mass,
-    }: Pick<SparseCall & QueryCall, 'forcedMemory' | 'forcedSets' | 'mass'> = {},
+    }: Pick<SparseCall & QueryCall, 'forcedMemory' | 'forcedBlocks' | 'mass'> = {},
   ): CallResult {
     const { S, L, H, schedule = 'single-pass', select = 'votes' } = this.options
     const n = tokens.length
@@ -98,8 +98,9 @@ export class ReferenceSession {
 
     if (select === 'query') {
       const blocks: BlockTrace[] = []
-      const logits = queryPass(this.model, tokens, this.#cache, { S, L, H, blocks, forcedSets })
-      const inherited = blocks[0]!.nNear + blocks[0]!.set.length
+      const logits = queryPass(this.model, tokens, this.#cache, { S, L, H, blocks, forcedBlocks })
+      const { nNear } = blocks[0]!
+      const inherited = nNear + Math.min(H, pos - nNear)
       return { path: 'h2o', pos, n, logits, inherited, chunks, trace: [], blocks }
     }
 

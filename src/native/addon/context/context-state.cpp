@@ -16,7 +16,7 @@ trace_entry::trace_entry(const h2o_trace & t) : entry(t) {
     const size_t n_chunk = (size_t) t.n_chunk * t.n_heads;
     const size_t n_mass  = trace_n_mass(t);
 
-    data.reserve(2*n_mem + n_chunk + (t.mass ? n_mass : 0)); // pointers stay
+    data.reserve(2*n_mem + 2*n_chunk + (t.mass ? n_mass : 0)); // pointers stay
 
     const auto copy = [&](const void * src, size_t n) -> const float * {
         if (!src) {
@@ -28,6 +28,7 @@ trace_entry::trace_entry(const h2o_trace & t) : entry(t) {
         return data.data() + at;
     };
     entry.mem_pos     = (const int32_t *) copy(t.mem_pos, n_mem);
+    entry.order       = (const int32_t *) copy(t.order, n_chunk);
     entry.mem_score   = copy(t.mem_score,   n_mem);
     entry.chunk_score = copy(t.chunk_score, n_chunk);
     entry.mass        = copy(t.mass,        n_mass);

@@ -8,13 +8,15 @@ set(H2O_SOURCES
     ${H2O_DIR}/ops/cpu/h2o-attn-int16.cpp
     ${H2O_DIR}/ops/cpu/h2o-attn-kernel.cpp
     ${H2O_DIR}/ops/cpu/h2o-cpu.cpp
+    ${H2O_DIR}/ops/cpu/h2o-estimate.cpp
     ${H2O_DIR}/ops/cpu/h2o-index.cpp
+    ${H2O_DIR}/ops/cpu/h2o-order.cpp
     ${H2O_DIR}/ops/cpu/h2o-query.cpp
     ${H2O_DIR}/ops/cpu/h2o-query-channels.cpp
-    ${H2O_DIR}/ops/cpu/h2o-query-score.cpp
-    ${H2O_DIR}/ops/cpu/h2o-query-means.cpp
-    ${H2O_DIR}/ops/cpu/h2o-query-need.cpp
+    ${H2O_DIR}/ops/cpu/h2o-query-compare.cpp
+    ${H2O_DIR}/ops/cpu/h2o-query-keys.cpp
     ${H2O_DIR}/ops/cpu/h2o-query-search.cpp
+    ${H2O_DIR}/ops/cpu/h2o-query-sums.cpp
     ${H2O_DIR}/ops/cpu/h2o-select.cpp
     ${H2O_DIR}/ops/cpu/decode/h2o-decode-amx.cpp
     ${H2O_DIR}/ops/cpu/decode/h2o-decode-few.cpp

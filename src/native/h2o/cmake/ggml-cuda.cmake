@@ -6,7 +6,9 @@ target_sources(ggml-cuda PRIVATE
     ${H2O_DIR}/ops/cuda/h2o-attn-mma.cu
     ${H2O_DIR}/ops/cuda/h2o-attn-plain.cu
     ${H2O_DIR}/ops/cuda/h2o-cuda.cu
+    ${H2O_DIR}/ops/cuda/h2o-estimate.cu
     ${H2O_DIR}/ops/cuda/h2o-index.cu
+    ${H2O_DIR}/ops/cuda/h2o-order.cu
     ${H2O_DIR}/ops/cuda/h2o-query.cu
     ${H2O_DIR}/ops/cuda/h2o-select.cu
     )

@@ -27,12 +27,12 @@ static h2o_policy_type auto_policy(h2o_schedule schedule) {
     return h2o_get_policy(i)->type;
 }
 
-static void resolve_auto(h2o_params & params, const h2o_policy_traits & policy, uint32_t n_chunk, uint32_t n_group) {
+static void resolve_auto(h2o_params & params, const h2o_policy_traits & policy, uint32_t n_chunk) {
     if (params.n_local == H2O_AUTO) {
         params.n_local = n_chunk == 0 ? policy.n_local : std::min(policy.n_local, n_chunk/policy.local_part);
     }
     if (params.n_heavy == H2O_AUTO) {
-        params.heavy_grows = policy.heavy_grows && n_group > 2;
+        params.heavy_grows = policy.heavy_grows;
         params.n_heavy     = policy.n_heavy;
     }
     if (params.n_dense_tail == H2O_AUTO) {
@@ -62,7 +62,7 @@ h2o_params h2o_resolve_params(h2o_params params, uint32_t n_chunk, uint32_t n_gr
     if (!policy) {
         return params; // no context is made of them
     }
-    resolve_auto(params, *policy, n_chunk, n_group);
+    resolve_auto(params, *policy, n_chunk);
 
     // positions are 32 bits
     if (params.n_decode != H2O_AUTO) {
@@ -99,15 +99,11 @@ bool h2o_lowers_params(h2o_params asked, uint32_t n_chunk) {
 }
 
 int32_t h2o_heavy_among(int32_t n_heavy, bool heavy_grows, int32_t n_cand) {
-    constexpr int32_t n_grows_from = 704;
-    constexpr int32_t n_most       = 16384; // beyond it the time of a prefill is linear again
-
-    if (!heavy_grows || n_cand <= n_grows_from) {
+    if (!heavy_grows || n_cand <= n_heavy) {
         return n_heavy;
     }
-    const int64_t n_grown = std::min<int64_t>((int64_t) n_heavy*n_cand/n_grows_from, std::max(n_heavy, n_most));
-
-    return std::min<int64_t>(n_grown, n_cand);
+    // no model is known whose queries want as much: what random weights take
+    return std::max(n_heavy, std::min(n_cand - 1, 4096 + n_cand/16));
 }
 
 const char * h2o_reason_name(h2o_reason reason) {

@@ -46,7 +46,7 @@ static bool h2o_device_runs_attn(
 
     for (ggml_tensor * set_or_null : { (ggml_tensor *) nullptr, set }) {
         if (!ggml_backend_dev_supports_op(dev, ggml_h2o_attn(
-                ctx.get(), q, k, v, set_or_null, nullptr, nullptr, v_trans, !set_or_null, policy.casts_votes, 1.0f))) {
+                ctx.get(), q, k, v, set_or_null, nullptr, nullptr, nullptr, v_trans, !set_or_null, policy.casts_votes, 1.0f))) {
             return false;
         }
     }

@@ -6,6 +6,8 @@
 
 #include "ops/ggml-h2o.h"
 
+#include <cmath>
+
 ggml_tensor * h2o_build_cap(ggml_context * ctx, ggml_tensor * kq, const h2o_softmax & softmax) {
     return softmax.cap > 0.0f ? ggml_tanh(ctx, ggml_scale(ctx, kq, softmax.scale/softmax.cap)) : kq;
 }
@@ -83,8 +85,7 @@ static h2o_softmax h2o_without_sinks(h2o_softmax softmax) {
     return softmax;
 }
 
-// the log-sum-exp over two disjoint sets of keys
-static ggml_tensor * h2o_build_lse(ggml_context * ctx, ggml_tensor * lse_a, ggml_tensor * lse_b) {
+ggml_tensor * h2o_build_lse(ggml_context * ctx, ggml_tensor * lse_a, ggml_tensor * lse_b) {
     return ggml_add(ctx, lse_a, ggml_softplus(ctx, ggml_sub(ctx, lse_b, lse_a)));
 }
 
@@ -104,46 +105,124 @@ static ggml_tensor * h2o_build_repeats(ggml_context * ctx, ggml_tensor * set, in
     return ggml_reshape_4d(ctx, res, n_mem, 1, n, n_head_kv);
 }
 
-// A set for each head and block: both become a dimension of the products, and the last block's missing queries zeros.
+namespace {
+
+// Rows of a KV head are by query and head of the group. With a set for each head and block, both are a dimension of the
+// products, and the last block's missing queries zeros.
+struct block_rows {
+    block_rows(const h2o_layer & l, const ggml_tensor * q, int64_t n_sets) :
+        ctx(l.ctx), n_sets(n_sets), n_group(l.n_group), n_rows(q->ne[1]), n_head_kv(q->ne[2]) {}
+
+    ggml_context * ctx;
+
+    const int64_t n_sets;
+    const int64_t n_group;
+    const int64_t n_rows;
+    const int64_t n_head_kv;
+
+    int64_t n_padded() const { return n_sets*GGML_H2O_BLOCK; } // queries
+
+    // [d, rows, n_head_kv] -> [d, GGML_H2O_BLOCK, n_sets*n_group, n_head_kv]
+    ggml_tensor * split(ggml_tensor * t) const {
+        if (n_rows < n_padded()*n_group) {
+            t = ggml_pad(ctx, t, 0, n_padded()*n_group - n_rows, 0, 0);
+        }
+        return ggml_reshape_4d(ctx, swap(t, n_group, n_padded()), t->ne[0], GGML_H2O_BLOCK, n_sets*n_group, n_head_kv);
+    }
+
+    // the inverse
+    ggml_tensor * join(ggml_tensor * t) const {
+        t = ggml_reshape_3d(ctx, swap(t, n_padded(), n_group), t->ne[0], n_group*n_padded(), n_head_kv);
+        return ggml_cont(ctx, ggml_view_3d(ctx, t, t->ne[0], n_rows, n_head_kv, t->nb[1], t->nb[2], 0));
+    }
+
+private:
+    ggml_tensor * swap(ggml_tensor * t, int64_t ne1, int64_t ne2) const {
+        return ggml_cont(ctx, ggml_permute(ctx, ggml_reshape_4d(ctx, t, t->ne[0], ne1, ne2, n_head_kv), 0, 2, 1, 3));
+    }
+};
+
+}
+
+// attention(queries) of queries in the order that blocks are cut from, and back
+template <typename F>
+static h2o_attn_block h2o_build_by_order(const h2o_layer & l, ggml_tensor * q, ggml_tensor * order, const F & attention) {
+    const auto reorder = [&](ggml_tensor * t, ggml_tensor * order) {
+        return l.block.from_head(l, h2o_reorder(l.ctx, l.block.by_head(l, t), order));
+    };
+    const h2o_attn_block b = attention(reorder(q, order));
+
+    ggml_tensor * inverse = h2o_inverse_order(l.ctx, order);
+
+    return { reorder(b.o, inverse), reorder(b.lse, inverse), nullptr };
+}
+
+// the queries lie in the order of the set
 static h2o_attn_block h2o_build_blocks(const h2o_layer & l, ggml_tensor * q, ggml_tensor * set) {
-    const int64_t n_mem     = set->ne[0];
-    const int64_t n_sets    = set->ne[2];
-    const int64_t n_group   = l.n_group;
-    const int64_t n_head_kv = set->ne[1]/n_group;
-    const int64_t n_padded  = n_sets*GGML_H2O_BLOCK; // queries
-    const int64_t n_rows    = q->ne[1];
+    const block_rows rows(l, q, set->ne[2]);
+
+    const int64_t n_mem    = set->ne[0];
+    const int64_t n_blocks = rows.n_sets*l.n_group;
 
     set = ggml_cont(l.ctx, ggml_permute(l.ctx, set, 0, 2, 1, 3)); // [n_mem, n_sets, n_head]
 
-    ggml_tensor * repeats = h2o_build_repeats(l.ctx, set, n_sets*n_group, n_head_kv);
+    ggml_tensor * repeats = h2o_build_repeats(l.ctx, set, n_blocks, rows.n_head_kv);
 
-    set = ggml_reshape_2d(l.ctx, set, n_mem*n_sets*n_group, n_head_kv);
+    set = ggml_reshape_2d(l.ctx, set, n_mem*n_blocks, rows.n_head_kv);
 
-    if (n_rows < n_padded*n_group) {
-        q = ggml_pad(l.ctx, q, 0, n_padded*n_group - n_rows, 0, 0);
-    }
-    ggml_tensor * k   = h2o_gather_k  (l.ctx, l.k, set); // [d_k, n_mem*n_sets*n_group, n_head_kv]
-    ggml_tensor * v_t = h2o_gather_v_t(l.ctx, l.v, set); // [n_mem*n_sets*n_group, d_v, n_head_kv]
+    ggml_tensor * k   = h2o_gather_k  (l.ctx, l.k, set); // [d_k, n_mem*n_blocks, n_head_kv]
+    ggml_tensor * v_t = h2o_gather_v_t(l.ctx, l.v, set); // [n_mem*n_blocks, d_v, n_head_kv]
 
-    v_t = ggml_view_4d(l.ctx, v_t, n_mem, v_t->ne[1], n_sets*n_group, n_head_kv,
-            v_t->nb[1], n_mem*v_t->nb[0], v_t->nb[2], 0);
+    v_t = ggml_view_4d(l.ctx, v_t, n_mem, v_t->ne[1], n_blocks, rows.n_head_kv, v_t->nb[1], n_mem*v_t->nb[0], v_t->nb[2], 0);
 
-    // rows of a KV head are by query and head of the group; here by head and query, and back
-    const auto swap = [&](ggml_tensor * t, int64_t ne1, int64_t ne2) {
-        return ggml_cont(l.ctx, ggml_permute(l.ctx, ggml_reshape_4d(l.ctx, t, t->ne[0], ne1, ne2, n_head_kv), 0, 2, 1, 3));
-    };
-
-    const h2o_attn_block b = h2o_build_attn_block(l.ctx,
-            ggml_reshape_4d(l.ctx, swap(q, n_group, n_padded), q->ne[0], GGML_H2O_BLOCK, n_sets*n_group, n_head_kv),
-            ggml_reshape_4d(l.ctx, k, k->ne[0], n_mem, n_sets*n_group, n_head_kv),
+    const h2o_attn_block b = h2o_build_attn_block(l.ctx, rows.split(q),
+            ggml_reshape_4d(l.ctx, k, k->ne[0], n_mem, n_blocks, rows.n_head_kv),
             v_t, nullptr, nullptr, h2o_without_sinks(l.softmax), repeats);
 
-    // drops the rows of padding
-    const auto join = [&](ggml_tensor * t) {
-        t = ggml_reshape_3d(l.ctx, swap(t, n_padded, n_group), t->ne[0], n_group*n_padded, n_head_kv);
-        return ggml_cont(l.ctx, ggml_view_3d(l.ctx, t, t->ne[0], n_rows, n_head_kv, t->nb[1], t->nb[2], 0));
+    return { rows.join(b.o), rows.join(b.lse), nullptr };
+}
+
+// F32 [n_pages - 1, n_head, n_sets]: the log of how many keys of a page but the first are in no set; of none, less than any logit
+static ggml_tensor * h2o_build_left(ggml_context * ctx, ggml_tensor * set, int64_t n_cand, int64_t n_pages) {
+    // zeros where members are, ones elsewhere
+    ggml_tensor * is_left = ggml_scale_bias(ctx, ggml_arange(ctx, 0.0f, n_cand, 1.0f), 0.0f, 1.0f);
+    ggml_tensor * zeros   = ggml_scale(ctx, ggml_cast(ctx, set, GGML_TYPE_F32), 0.0f);
+
+    is_left = ggml_set_rows(ctx,
+            ggml_reshape_4d(ctx, ggml_repeat_4d(ctx, is_left, n_cand, set->ne[1], set->ne[2], 1), 1, n_cand, set->ne[1], set->ne[2]),
+            ggml_reshape_4d(ctx, zeros, 1, set->ne[0], set->ne[1], set->ne[2]), set);
+
+    ggml_tensor * pages = ggml_view_4d(ctx, is_left, GGML_H2O_PAGE, n_pages - 1, set->ne[1], set->ne[2],
+            GGML_H2O_PAGE*is_left->nb[1], is_left->nb[2], is_left->nb[3], GGML_H2O_PAGE*is_left->nb[1]);
+
+    ggml_tensor * res = ggml_clamp(ctx, ggml_log(ctx, ggml_sum_rows(ctx, pages)), -1e30f, INFINITY);
+
+    return ggml_reshape_3d(ctx, res, n_pages - 1, set->ne[1], set->ne[2]);
+}
+
+// the same over what the sets leave out
+static h2o_attn_block h2o_build_pages(const h2o_layer & l, ggml_tensor * q, const h2o_set & set) {
+    const block_rows rows(l, q, set.members->ne[2]);
+
+    const int64_t n_pages = set.left_out.n_cand/GGML_H2O_PAGE;
+
+    const auto means = [&](ggml_tensor * t) { // but that of the first page
+        return ggml_view_4d(l.ctx, t, t->ne[0], n_pages - 1, 1, t->ne[2], t->nb[1], t->nb[2], t->nb[2], t->nb[1]);
     };
-    return { join(b.o), join(b.lse), nullptr };
+    ggml_tensor * left = h2o_build_left(l.ctx, set.members, set.left_out.n_cand, n_pages);
+
+    left = ggml_cont(l.ctx, ggml_permute(l.ctx, left, 0, 2, 1, 3)); // [n_pages - 1, n_sets, n_head]
+    left = ggml_reshape_4d(l.ctx, left, n_pages - 1, 1, rows.n_sets*l.n_group, rows.n_head_kv);
+
+    const h2o_attn_block b = h2o_build_attn_block(l.ctx, rows.split(q), means(set.left_out.keys),
+            ggml_cont(l.ctx, ggml_transpose(l.ctx, means(set.left_out.values))), nullptr, nullptr, h2o_without_sinks(l.softmax),
+            ggml_scale(l.ctx, left, 1.0f/h2o_scale(l.softmax)));
+
+    return { rows.join(b.o), rows.join(b.lse), nullptr };
+}
+
+h2o_attn_block h2o_build_estimates(const h2o_layer & l, ggml_tensor * q, const h2o_set & set) {
+    return h2o_build_by_order(l, q, set.order, [&](ggml_tensor * q) { return h2o_build_pages(l, q, set); });
 }
 
 namespace {
@@ -183,14 +262,17 @@ public:
     }
 
     h2o_attn_block inter(
-            const h2o_layer & l, ggml_tensor * q, ggml_tensor * set, ggml_tensor * o, ggml_tensor * lse) const override {
-        const bool is_of_all = set->ne[1] == l.k->ne[1] && set->ne[2] == 1;
+            const h2o_layer & l, ggml_tensor * q, const h2o_set & set, ggml_tensor * o, ggml_tensor * lse) const override {
+        if (set.left_out.keys) {
+            const h2o_attn_block b = h2o_build_estimates(l, q, set);
 
-        h2o_attn_block res = is_of_all
-            ? h2o_build_attn_block(l.ctx, q,
-                    h2o_gather_k(l.ctx, l.k, set), h2o_gather_v_t(l.ctx, l.v, set), nullptr, l.ones,
-                    h2o_without_sinks(l.softmax), l.ones ? nullptr : h2o_build_repeats(l.ctx, set, set->ne[1], 1))
-            : h2o_build_blocks(l, q, set);
+            o   = h2o_build_fuse(l.ctx, o, lse, b.o, b.lse);
+            lse = h2o_build_lse (l.ctx, lse, b.lse);
+        }
+        h2o_attn_block res = set.order
+            ? h2o_build_by_order(l, q, set.order, [&](ggml_tensor * q) { return h2o_build_blocks(l, q, set.members); })
+            : h2o_build_attn_block(l.ctx, q, h2o_gather_k(l.ctx, l.k, set.members), h2o_gather_v_t(l.ctx, l.v, set.members),
+                    nullptr, l.ones, h2o_without_sinks(l.softmax));
 
         res.o = h2o_build_fuse(l.ctx, o, lse, res.o, res.lse);
         return res;
@@ -209,6 +291,7 @@ public:
     ggml_tensor * by_token(const h2o_layer & l, ggml_tensor * t) const override {
         return h2o_unfold(l.ctx, t, l.n_group);
     }
+
 };
 
 }

@@ -8,6 +8,11 @@
 
 #include <cstdint>
 
+// what an op returns in the shape of what it was given, from an offset on
+static ggml_tensor * h2o_view_part(ggml_context * ctx, ggml_tensor * t, const ggml_tensor * like, size_t offset) {
+    return ggml_view_3d(ctx, t, like->ne[0], like->ne[1], like->ne[2], like->nb[1], like->nb[2], offset);
+}
+
 namespace {
 
 class fused_block : public h2o_block {
@@ -33,7 +38,7 @@ public:
         ggml_tensor * v = h2o_is_transposed(l.v) ? h2o_view_v_t(l.ctx, l.v, pos - n_near, n_keys, n, n_chunks)
                                                  : h2o_view_k  (l.ctx, l.v, pos - n_near, n_keys, n, n_chunks);
 
-        h2o_attn_block res = attn(l, q, k, v, nullptr, nullptr, nullptr);
+        h2o_attn_block res = attn(l, q, k, v, {}, nullptr, nullptr);
 
         if (l.softmax.sinks) {
             h2o_build_sinks(l.ctx, ggml_reshape_2d(l.ctx, l.softmax.sinks, 1, q->ne[1]), res.o, res.lse);
@@ -42,7 +47,14 @@ public:
     }
 
     h2o_attn_block inter(
-            const h2o_layer & l, ggml_tensor * q, ggml_tensor * set, ggml_tensor * o, ggml_tensor * lse) const override {
+            const h2o_layer & l, ggml_tensor * q, const h2o_set & set, ggml_tensor * o, ggml_tensor * lse) const override {
+        if (set.left_out.keys) {
+            ggml_tensor * t = ggml_h2o_estimate(l.ctx, q, set.left_out.keys, set.left_out.values, set.members, set.order, o, lse,
+                    set.left_out.n_cand, l.softmax.scale);
+
+            o   = h2o_view_part(l.ctx, t, o, 0);
+            lse = h2o_view_part(l.ctx, t, lse, ggml_nbytes(o));
+        }
         return attn(l, q, h2o_view_cells(l.ctx, l.k), h2o_view_cells(l.ctx, l.v), set, o, lse);
     }
 
@@ -57,18 +69,19 @@ public:
     }
 
 private:
-    // Set, o and lse: null for intra attention. The op knows no sinks.
+    // The set, o and lse: null for intra attention. The op knows no sinks.
     static h2o_attn_block attn(
             const h2o_layer & l,
             ggml_tensor     * q,
             ggml_tensor     * k,
             ggml_tensor     * v,
-            ggml_tensor     * set,
+            const h2o_set   & set,
             ggml_tensor     * o,
             ggml_tensor     * lse) {
         const bool v_trans = h2o_is_transposed(l.v);
 
-        ggml_tensor * t = ggml_h2o_attn(l.ctx, q, k, v, set, o, lse, v_trans, !set, l.with_votes, l.softmax.scale);
+        ggml_tensor * t = ggml_h2o_attn(
+                l.ctx, q, k, v, set.members, set.order, o, lse, v_trans, !set.members, l.with_votes, l.softmax.scale);
 
         // the result holds its parts one after the other
         size_t offset = 0;
@@ -85,7 +98,7 @@ private:
         h2o_attn_block res;
         res.o     = part(v->ne[v_trans ? 1 : 0], q->ne[1], q->ne[2]);
         res.lse   = part(1, q->ne[1], q->ne[2]);
-        res.votes = l.with_votes ? part(set ? set->ne[0] : k->ne[1], 1, k->ne[2]) : nullptr;
+        res.votes = l.with_votes ? part(set.members ? set.members->ne[0] : k->ne[1], 1, k->ne[2]) : nullptr;
         return res;
     }
 };

@@ -49,6 +49,21 @@ struct h2o_layer {
     ggml_tensor * ones; // F32 [n_head*n_chunk*n_batched_chunks], or more
 };
 
+// What sets of blocks leave out of the candidates [0, n_cand), as the means of pages (README.md, "Estimates"); null: nothing
+struct h2o_left_out {
+    ggml_tensor * keys;   // F32 [d_k, n_pages, n_head_kv]
+    ggml_tensor * values; // F32 [d_v, n_pages, n_head_kv]
+    int32_t       n_cand;
+};
+
+// what a chunk attends to besides its surroundings
+struct h2o_set {
+    ggml_tensor * members; // I32 [n_mem, n_head_kv, 1], one for all queries of a group, or [n_mem, n_head, n_sets], one for each
+                           // head and block of GGML_H2O_BLOCK queries
+    ggml_tensor * order;   // I32 [n_queries, n_head] what blocks are cut from (ggml_h2o_order); null without blocks
+    h2o_left_out  left_out = {};
+};
+
 // Has no state: the same object serves every layer.
 class h2o_block {
 public:
@@ -72,11 +87,10 @@ public:
     virtual h2o_attn_block intra(const h2o_layer & l, ggml_tensor * q, int64_t pos, int64_t n_near, int64_t n,
             int64_t n_chunks, ggml_tensor * mask) const = 0;
 
-    // attention of one chunk over a set of cells, merged with what came out over other keys: I32 [n_mem, n_head_kv, 1],
-    // one for all queries of a group, or [n_mem, n_head, n_sets], one for each head and block of GGML_H2O_BLOCK queries
+    // attention of one chunk over sets of cells and what they leave out, merged with what came out over other keys
     // q, o, lse as in a block, of one chunk -> o is that of all keys; lse and votes are of the set alone
     virtual h2o_attn_block inter(
-            const h2o_layer & l, ggml_tensor * q, ggml_tensor * set, ggml_tensor * o, ggml_tensor * lse) const = 0;
+            const h2o_layer & l, ggml_tensor * q, const h2o_set & set, ggml_tensor * o, ggml_tensor * lse) const = 0;
 
     // q, o or lse of a block, of one chunk, by query and head: [d, n_head, n_queries]
     virtual ggml_tensor * by_head(const h2o_layer & l, ggml_tensor * t) const = 0;

@@ -98,7 +98,7 @@ static void h2o_build_chain(
         for (int32_t i = 0; i < chunks.n_chunks; ++i) {
             const int32_t ic = chunks.ic + i;
 
-            ggml_tensor * set         = nullptr;
+            h2o_set       set         = {};
             ggml_tensor * votes_inter = nullptr;
             ggml_tensor * votes_intra = h2o_view_votes(l, chunks.intra.votes, i);
 
@@ -118,7 +118,7 @@ static void h2o_build_chain(
             }
 
             if (owner == l.il) {
-                sets.push_back(set);
+                sets.push_back(set.members);
             }
             const h2o_scores scores = memory->build_learn(ic, votes_intra, votes_inter);
             h2o_expand(l, { chunks.intra.o });

@@ -1,6 +1,6 @@
-// The policy `query`: every block of a head's queries chooses its own set from all positions before Local, by two
-// searches over indexes of the keys (README.md, "query").
-// Nothing is handed from chunk to chunk: the indexes are functions of K alone, so a set cannot depend on where a call
+// The policy `query`: every block of a head's queries chooses its own set from all positions before Local (README.md,
+// "query").
+// Nothing is handed from chunk to chunk: the index is a function of K and V alone, so a set cannot depend on where a call
 // begins, on what was read before it, or on a restored state.
 
 #pragma once
@@ -11,7 +11,7 @@ class h2o_policy_query : public h2o_policy {
 public:
     h2o_policy_query(const h2o_policy_traits & traits, const h2o_params &, uint32_t) : h2o_policy(traits) {}
 
-    int32_t n_nodes_per_chunk() const override { return 56; }
+    int32_t n_nodes_per_chunk() const override { return 128; }
 
     std::vector<h2o_tensor_spec> tensors(const h2o_layer_shape &)       const override { return {}; }
     std::vector<h2o_tensor_spec> index  (const h2o_layer_shape & shape) const override;

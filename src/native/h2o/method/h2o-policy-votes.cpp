@@ -44,14 +44,14 @@ public:
     }
 
     // Local and the best of what is tracked, with the scores that they have so far
-    ggml_tensor * build_set(int32_t ic, ggml_tensor *, const h2o_attn_block &) override {
+    h2o_set build_set(int32_t ic, ggml_tensor *, const h2o_attn_block &) override {
         ggml_tensor * set = ggml_h2o_select(
                 l.ctx, mem_pos, mem_score, chunk_score, tracked, plan.chunk_pos(ic), plan.n_local, plan.n_heavy);
 
         mem_score = ggml_h2o_lookup(l.ctx, set, mem_pos, mem_score, chunk_score, tracked);
         mem_pos   = set;
         has_set   = true;
-        return set;
+        return { set, nullptr };
     }
 
     h2o_scores build_learn(int32_t ic, ggml_tensor * intra, ggml_tensor * inter) override {
@@ -97,8 +97,8 @@ class votes_reader : public h2o_policy_layer {
 public:
     votes_reader(const h2o_plan & plan, const std::vector<ggml_tensor *> & sets) : plan(plan), sets(sets) {}
 
-    ggml_tensor * build_set(int32_t ic, ggml_tensor *, const h2o_attn_block &) override {
-        return sets.at(ic - plan.ic_begin);
+    h2o_set build_set(int32_t ic, ggml_tensor *, const h2o_attn_block &) override {
+        return { sets.at(ic - plan.ic_begin), nullptr };
     }
 
     h2o_scores build_learn(int32_t, ggml_tensor *, ggml_tensor *) override { return {}; }

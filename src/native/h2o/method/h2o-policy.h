@@ -53,10 +53,9 @@ class h2o_policy_layer {
 public:
     virtual ~h2o_policy_layer() = default;
 
-    // The set that chunk ic attends to, I32 [plan.n_mem(ic), n_head_kv, 1], ascending per head; n_mem(ic) > 0. With a set
-    // per head: [.., n_head, n_sets], one for each block of GGML_H2O_BLOCK queries.
+    // The set that chunk ic attends to, of plan.n_mem(ic) > 0 members, ascending per head.
     // q and intra: the chunk's queries and its intra attention, as h2o_block::inter takes them.
-    virtual ggml_tensor * build_set(int32_t ic, ggml_tensor * q, const h2o_attn_block & intra) = 0;
+    virtual h2o_set build_set(int32_t ic, ggml_tensor * q, const h2o_attn_block & intra) = 0;
 
     // After the chunk's attention. Votes are null unless the policy wants them:
     // intra F32 [n_chunk, n_head_kv] of the chunk's own positions, inter F32 [n_mem, n_head_kv] of its set, null
@@ -80,7 +79,7 @@ public:
     // What it keeps per layer. Graphs read one copy and write another, and only those of a call that succeeded count.
     virtual std::vector<h2o_tensor_spec> tensors(const h2o_layer_shape & shape) const = 0;
 
-    // What it knows of the cells per layer: a function of K alone, so one copy is enough, whatever becomes of a call.
+    // What it knows of the cells per layer: a function of K and V alone, so one copy is enough, whatever becomes of a call.
     virtual std::vector<h2o_tensor_spec> index(const h2o_layer_shape & shape) const = 0;
 
     // whether a device runs the ops that read and write it; null is the CPU

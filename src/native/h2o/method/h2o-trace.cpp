@@ -15,7 +15,7 @@ void h2o_trace_log::keep(
         const h2o_plan   & plan,
         int32_t            ic,
         int64_t            n_heads,
-        ggml_tensor      * set,
+        const h2o_set    & set,
         const h2o_scores & scores,
         ggml_tensor      * ones) {
     node n = {};
@@ -24,22 +24,23 @@ void h2o_trace_log::keep(
     n.entry.n_chunk = plan.chunk_len(ic);
     n.entry.n_heads = n_heads;
     n.entry.n_near  = plan.n_near(ic);
-    n.entry.n_mem   = set ? set->ne[0] : 0;
-    n.entry.n_sets  = set ? set->ne[2] : 0;
+    n.entry.n_mem   = set.members ? set.members->ne[0] : 0;
+    n.entry.n_sets  = set.members ? set.members->ne[2] : 0;
 
-    n.mem_pos     = set;
-    n.mem_score   = set ? scores.set : nullptr;
+    n.mem_pos     = set.members;
+    n.order       = set.order;
+    n.mem_score   = set.members ? scores.set : nullptr;
     n.chunk_score = scores.chunk ? ggml_cont(l.ctx, scores.chunk) : nullptr;
 
     if (plan.trace == H2O_TRACE_MASS) {
         ggml_tensor * q = ggml_view_3d(l.ctx, l.q, l.q->ne[0], l.q->ne[1], n.entry.n_chunk, l.q->nb[1], l.q->nb[2],
                 plan.chunk_token(ic)*l.q->nb[2]);
 
-        n.mass = h2o_build_mass(l.ctx, l.gf, q, l.k, ones, l.softmax, n_heads, n.entry.pos,
+        n.mass = h2o_build_mass(l.ctx, l.gf, q, set.order, l.k, ones, l.softmax, n_heads, n.entry.pos,
                 n.entry.n_sets > 1 ? GGML_H2O_BLOCK : n.entry.n_chunk);
     }
 
-    for (ggml_tensor * t : { n.mem_pos, n.mem_score, n.chunk_score, n.mass }) {
+    for (ggml_tensor * t : { n.mem_pos, n.order, n.mem_score, n.chunk_score, n.mass }) {
         if (t) {
             ggml_set_output(t);
             ggml_build_forward_expand(l.gf, t);
@@ -63,6 +64,7 @@ void h2o_trace_log::read() {
 
         h2o_trace & entry = entries.back();
         entry.mem_pos     = (const int32_t *) copy(n.mem_pos);
+        entry.order       = (const int32_t *) copy(n.order);
         entry.mem_score   = (const float   *) copy(n.mem_score);
         entry.chunk_score = (const float   *) copy(n.chunk_score);
         entry.mass        = (const float   *) copy(n.mass);

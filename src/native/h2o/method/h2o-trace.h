@@ -17,14 +17,14 @@ public:
 
     // keeps the tensors of one layer and chunk
     // n_heads: heads with sets of their own
-    // set: null if the chunk has no memory
+    // set: empty if the chunk has no memory
     // ones: as h2o_build_mass takes them, for H2O_TRACE_MASS only
     void keep(
             const h2o_layer  & l,
             const h2o_plan   & plan,
             int32_t            ic,
             int64_t            n_heads,
-            ggml_tensor      * set,
+            const h2o_set    & set,
             const h2o_scores & scores,
             ggml_tensor      * ones);
 
@@ -41,6 +41,7 @@ private:
     struct node {
         h2o_trace     entry; // without its pointers
         ggml_tensor * mem_pos;
+        ggml_tensor * order;
         ggml_tensor * mem_score;
         ggml_tensor * chunk_score;
         ggml_tensor * mass;

@@ -107,3 +107,13 @@ ggml_tensor * h2o_gather_v_t(ggml_context * ctx, ggml_tensor * v, ggml_tensor * 
 
     return ggml_reshape_3d(ctx, ggml_get_rows(ctx, rows, idxs), n_mem, d_v, n_head_kv);
 }
+
+ggml_tensor * h2o_reorder(ggml_context * ctx, ggml_tensor * t, ggml_tensor * order) {
+    ggml_tensor * rows = ggml_get_rows(ctx, ggml_permute(ctx, t, 0, 2, 1, 3), order); // [d, n_queries, n_head]
+
+    return ggml_cont(ctx, ggml_permute(ctx, rows, 0, 2, 1, 3));
+}
+
+ggml_tensor * h2o_inverse_order(ggml_context * ctx, ggml_tensor * order) {
+    return ggml_argsort(ctx, ggml_cast(ctx, order, GGML_TYPE_F32), GGML_SORT_ORDER_ASC); // exact below 2^24
+}

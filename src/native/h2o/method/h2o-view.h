@@ -40,3 +40,10 @@ ggml_tensor * h2o_gather_k(ggml_context * ctx, ggml_tensor * k, ggml_tensor * se
 
 // -> F32 [n_mem, d_v, n_head_kv]
 ggml_tensor * h2o_gather_v_t(ggml_context * ctx, ggml_tensor * v, ggml_tensor * set);
+
+// queries of each head, or what belongs to them, in another order: t [d, n_head, n_queries], order I32 [n_queries, n_head]
+// -> [d, n_head, n_queries], at place i that of query order[i]
+ggml_tensor * h2o_reorder(ggml_context * ctx, ggml_tensor * t, ggml_tensor * order);
+
+// the order that undoes another
+ggml_tensor * h2o_inverse_order(ggml_context * ctx, ggml_tensor * order);

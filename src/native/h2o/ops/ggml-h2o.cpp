@@ -68,6 +68,11 @@ ggml_tensor * ggml_h2o_lookup(
     return result;
 }
 
+// whether `order` can be that of queries [d, n_head, n_queries]
+static bool ggml_h2o_is_order(const ggml_tensor * order, const ggml_tensor * q) {
+    return order->type == GGML_TYPE_I32 && ggml_is_contiguous(order) && order->ne[0] == q->ne[2] && order->ne[1] == q->ne[1];
+}
+
 static int64_t ggml_h2o_n_sets(int64_t n_queries) {
     return (n_queries + GGML_H2O_BLOCK - 1)/GGML_H2O_BLOCK;
 }
@@ -78,6 +83,7 @@ ggml_tensor * ggml_h2o_attn(
         ggml_tensor  * k,
         ggml_tensor  * v,
         ggml_tensor  * set,
+        ggml_tensor  * order,
         ggml_tensor  * o,
         ggml_tensor  * lse,
         bool           v_trans,
@@ -99,6 +105,8 @@ ggml_tensor * ggml_h2o_attn(
     GGML_ASSERT(!v_trans || !ggml_is_quantized(v->type));
     GGML_ASSERT(!set || (set->type == GGML_TYPE_I32 && set->nb[0] == sizeof(int32_t) && n_chunks == 1));
     GGML_ASSERT(!set || (set->ne[1] == n_head_kv && set->ne[2] == 1) || (set->ne[1] == n_head && set->ne[2] == ggml_h2o_n_sets(n_queries) && !votes));
+    GGML_ASSERT(!order || (set && set->ne[1] == n_head && set->ne[2] == ggml_h2o_n_sets(n_queries) && !votes));
+    GGML_ASSERT(!order || ggml_h2o_is_order(order, q));
     GGML_ASSERT(!causal || (!set && n_queries <= n_keys));
     GGML_ASSERT(!o == !lse);
     GGML_ASSERT(!o || (ggml_is_contiguous(o)   && ggml_nelements(o)   == n_states*d_v));
@@ -116,51 +124,51 @@ ggml_tensor * ggml_h2o_attn(
     result->src[3] = set;
     result->src[4] = o;
     result->src[5] = lse;
+    result->src[6] = order;
 
     return result;
 }
 
-// PAGES or LANDMARKS: entries [begin, end) of an index, in place
-static ggml_tensor * ggml_h2o_append(
-        ggml_context * ctx, ggml_tensor * index, ggml_tensor * k, ggml_tensor * pages, ggml_h2o_index_params params) {
-    GGML_ASSERT(0 <= params.begin && params.begin < params.end);
-    GGML_ASSERT(k->nb[0] == ggml_type_size(k->type) && k->ne[0] == pages->ne[0] && k->ne[2] == pages->ne[2]);
+ggml_tensor * ggml_h2o_pages(
+        ggml_context * ctx, ggml_tensor * kv, ggml_tensor * pages, bool trans, int32_t begin, int32_t end) {
+    GGML_ASSERT(0 <= begin && begin < end && end <= pages->ne[1] && (int64_t) end*GGML_H2O_PAGE <= kv->ne[trans ? 0 : 1]);
+    GGML_ASSERT(kv->nb[0] == ggml_type_size(kv->type) && kv->ne[trans ? 1 : 0] == pages->ne[0] && kv->ne[2] == pages->ne[2]);
+    GGML_ASSERT(!trans || !ggml_is_quantized(kv->type));
     GGML_ASSERT(pages->type == GGML_TYPE_F32 && ggml_is_contiguous(pages));
 
-    ggml_tensor * result = ggml_view_tensor(ctx, index);
+    ggml_tensor * result = ggml_view_tensor(ctx, pages);
 
+    const ggml_h2o_index_params params = { GGML_H2O_OP_PAGES, trans, begin, end };
     ggml_set_op_params(result, &params, sizeof(params));
 
     result->op     = GGML_OP_H2O;
-    result->src[0] = k;
+    result->src[0] = kv;
     result->src[1] = pages;
-    result->src[2] = index;
 
     return result;
 }
 
-ggml_tensor * ggml_h2o_pages(ggml_context * ctx, ggml_tensor * k, ggml_tensor * pages, int32_t begin, int32_t end) {
-    GGML_ASSERT(end <= pages->ne[1] && (int64_t) end*GGML_H2O_PAGE <= k->ne[1]);
+ggml_tensor * ggml_h2o_order(ggml_context * ctx, ggml_tensor * q) {
+    GGML_ASSERT(q->type == GGML_TYPE_F32 && ggml_is_contiguous(q) && q->ne[3] == 1);
 
-    return ggml_h2o_append(ctx, pages, k, pages, { GGML_H2O_OP_PAGES, begin, end });
-}
+    ggml_tensor * result = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, q->ne[2], q->ne[1]);
 
-ggml_tensor * ggml_h2o_landmarks(
-        ggml_context * ctx, ggml_tensor * k, ggml_tensor * pages, ggml_tensor * landmarks, int32_t begin, int32_t end) {
-    GGML_ASSERT(landmarks->type == GGML_TYPE_I32 && ggml_is_contiguous(landmarks) && landmarks->ne[1] == k->ne[2]);
-    GGML_ASSERT((int64_t) end*GGML_H2O_LANDMARKS <= landmarks->ne[0] && (int64_t) end*GGML_H2O_SPAN <= k->ne[1]);
-    GGML_ASSERT((int64_t) end*(GGML_H2O_SPAN/GGML_H2O_PAGE) <= pages->ne[1]);
+    const int32_t op = GGML_H2O_OP_ORDER;
+    ggml_set_op_params(result, &op, sizeof(op));
 
-    return ggml_h2o_append(ctx, landmarks, k, pages, { GGML_H2O_OP_LANDMARKS, begin, end });
+    result->op     = GGML_OP_H2O;
+    result->src[0] = q;
+
+    return result;
 }
 
 ggml_tensor * ggml_h2o_query(
         ggml_context * ctx,
         ggml_tensor  * q,
+        ggml_tensor  * order,
         ggml_tensor  * lse,
         ggml_tensor  * k,
         ggml_tensor  * pages,
-        ggml_tensor  * landmarks,
         int32_t        pos,
         int32_t        n_local,
         int32_t        n_heavy,
@@ -173,20 +181,16 @@ ggml_tensor * ggml_h2o_query(
     GGML_ASSERT(lse->type == GGML_TYPE_F32 && ggml_is_contiguous(lse) && ggml_nelements(lse) == q->ne[1]*q->ne[2]);
     GGML_ASSERT(k->nb[0] == ggml_type_size(k->type) && q->ne[3] == 1 && k->ne[3] == 1);
     GGML_ASSERT(pages->type == GGML_TYPE_F32 && ggml_is_contiguous(pages) && pages->ne[0] == k->ne[0] && pages->ne[2] == n_head_kv);
-    GGML_ASSERT(landmarks->type == GGML_TYPE_I32 && ggml_is_contiguous(landmarks) && landmarks->ne[1] == n_head_kv);
+    GGML_ASSERT(!order || ggml_h2o_is_order(order, q));
 
     ggml_h2o_query_params params = {};
-    params.op          = GGML_H2O_OP_QUERY;
-    params.n_cand      = n_cand;
-    params.n_near      = pos - n_cand;
-    params.n_by_need   = MIN(64, n_heavy/8);
-    params.n_landmarks = MIN((n_cand + GGML_H2O_SPAN - 1)/GGML_H2O_SPAN, pos/GGML_H2O_SPAN)*GGML_H2O_LANDMARKS;
-    params.n_pages     = n_cand/GGML_H2O_PAGE;
-    params.n_picked    = MIN(params.n_pages, MAX(32, (n_heavy + 5)/6));
-    params.scale       = scale;
-    params.least       = logf(4.0f/MAX(n_cand, 16384));
+    params.op      = GGML_H2O_OP_QUERY;
+    params.n_cand  = n_cand;
+    params.n_pages = n_cand/GGML_H2O_PAGE;
+    params.scale   = scale;
+    params.least   = logf(4.0f/MAX(n_cand, 16384));
 
-    GGML_ASSERT(params.n_pages <= pages->ne[1] && params.n_landmarks <= landmarks->ne[0]);
+    GGML_ASSERT(params.n_pages <= pages->ne[1]);
 
     ggml_tensor * result = ggml_new_tensor_3d(ctx, GGML_TYPE_I32, MIN(n_cand, n_heavy), q->ne[1], ggml_h2o_n_sets(q->ne[2]));
 
@@ -197,7 +201,47 @@ ggml_tensor * ggml_h2o_query(
     result->src[1] = lse;
     result->src[2] = k;
     result->src[3] = pages;
-    result->src[4] = landmarks;
+    result->src[4] = order;
+
+    return result;
+}
+
+ggml_tensor * ggml_h2o_estimate(
+        ggml_context * ctx,
+        ggml_tensor  * q,
+        ggml_tensor  * keys,
+        ggml_tensor  * values,
+        ggml_tensor  * set,
+        ggml_tensor  * order,
+        ggml_tensor  * o,
+        ggml_tensor  * lse,
+        int32_t        n_cand,
+        float          scale) {
+    const int64_t n_states = q->ne[1]*q->ne[2];
+    const int32_t n_pages  = n_cand/GGML_H2O_PAGE;
+
+    GGML_ASSERT(q->type == GGML_TYPE_F32 && ggml_is_contiguous(q) && q->ne[0] == keys->ne[0] && q->ne[3] == 1);
+    GGML_ASSERT(keys->type == GGML_TYPE_F32 && ggml_is_contiguous(keys) && n_pages > 1 && n_pages <= keys->ne[1]);
+    GGML_ASSERT(values->type == GGML_TYPE_F32 && ggml_is_contiguous(values) && n_pages <= values->ne[1]);
+    GGML_ASSERT(keys->ne[2] == values->ne[2] && q->ne[1] % keys->ne[2] == 0);
+    GGML_ASSERT(set->type == GGML_TYPE_I32 && set->nb[0] == sizeof(int32_t) && set->ne[1] == q->ne[1] && set->ne[2] == ggml_h2o_n_sets(q->ne[2]));
+    GGML_ASSERT(!order || ggml_h2o_is_order(order, q));
+    GGML_ASSERT(o->type   == GGML_TYPE_F32 && ggml_is_contiguous(o)   && ggml_nelements(o)   == n_states*values->ne[0]);
+    GGML_ASSERT(lse->type == GGML_TYPE_F32 && ggml_is_contiguous(lse) && ggml_nelements(lse) == n_states);
+
+    ggml_tensor * result = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, (values->ne[0] + 1)*n_states);
+
+    const ggml_h2o_estimate_params params = { GGML_H2O_OP_ESTIMATE, n_pages, scale };
+    ggml_set_op_params(result, &params, sizeof(params));
+
+    result->op     = GGML_OP_H2O;
+    result->src[0] = q;
+    result->src[1] = keys;
+    result->src[2] = values;
+    result->src[3] = set;
+    result->src[4] = order;
+    result->src[5] = o;
+    result->src[6] = lse;
 
     return result;
 }

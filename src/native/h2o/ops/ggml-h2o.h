@@ -16,8 +16,9 @@ enum ggml_h2o_op {
     GGML_H2O_OP_LOOKUP,
     GGML_H2O_OP_ATTN,
     GGML_H2O_OP_PAGES,
-    GGML_H2O_OP_LANDMARKS,
+    GGML_H2O_OP_ORDER,
     GGML_H2O_OP_QUERY,
+    GGML_H2O_OP_ESTIMATE,
     GGML_H2O_OP_DECODE,
     GGML_H2O_OP_SIGNS,
 
@@ -25,11 +26,8 @@ enum ggml_h2o_op {
 };
 
 // of the policy `query`
-#define GGML_H2O_BLOCK     64  // queries of a block: those of a head share a memory set
-#define GGML_H2O_PAGE      64  // keys of a page
-#define GGML_H2O_SPAN      256 // keys of a span: whole pages
-#define GGML_H2O_LANDMARKS 16  // landmark keys of a span
-#define GGML_H2O_NEEDY     4   // needy queries of a block and head
+#define GGML_H2O_BLOCK 64 // queries of a block: those of a head share a memory set
+#define GGML_H2O_PAGE  64 // keys of a page
 
 // tokens of a call that GGML_H2O_OP_DECODE takes, and of one that it takes sparsely: those of longer calls share the reading
 // of a key, which pays as much
@@ -86,6 +84,7 @@ GGML_API struct ggml_tensor * ggml_h2o_lookup(
 //            then. One set for a KV head's group and all queries, or one for each query head and block of
 //            GGML_H2O_BLOCK queries, and no votes. It ascends; one of a block may end with its last member again and
 //            again, which count once
+//   order    I32 [n_queries, n_head] as ggml_h2o_order returns it, or null: blocks are cut from it. Wants sets of blocks
 //   o, lse   F32 [d_v, n_head, n_queries, n_chunks] and [n_head, n_queries, n_chunks], contiguous: the state of the
 //            same queries over other keys, or both null. The output is then that of all keys together, while lse and
 //            votes are of this block alone
@@ -98,6 +97,7 @@ GGML_API struct ggml_tensor * ggml_h2o_attn(
         struct ggml_tensor  * k,
         struct ggml_tensor  * v,
         struct ggml_tensor  * set,
+        struct ggml_tensor  * order,
         struct ggml_tensor  * o,
         struct ggml_tensor  * lse,
         bool                  v_trans,
@@ -106,50 +106,70 @@ GGML_API struct ggml_tensor * ggml_h2o_attn(
         float                 scale);
 
 //
-// The policy `query` (README.md, "query"): two indexes, functions of K alone, and the sets that a chunk asks for.
+// The policy `query` (README.md, "query"): an index, a function of K and V alone, the order of a chunk's queries, the sets that
+// they ask for, and an estimate of what these leave out.
 //
 
-// the mean keys of pages [begin, end), in place
-//   k     any [d_k, n_cells, n_head_kv], cell i holds position i
-//   pages F32 [d_k, n_pages, n_head_kv]
+// the means of pages [begin, end), in place
+//   kv    any [d, n_cells, n_head_kv], keys or values, cell i holds position i; or with trans [n_cells, d, n_head_kv] and no
+//         quantised type
+//   pages F32 [d, n_pages, n_head_kv]
 // -> a view of pages
 GGML_API struct ggml_tensor * ggml_h2o_pages(
         struct ggml_context * ctx,
-        struct ggml_tensor  * k,
+        struct ggml_tensor  * kv,
         struct ggml_tensor  * pages,
+        bool                  trans,
         int32_t               begin,
         int32_t               end);
 
-// the positions whose keys are the least like the mean key of their span, by cosine, ties to the lower position, NaN as
-// the most alike: those of spans [begin, end), in place
-//   pages     of these spans, as ggml_h2o_pages returned them
-//   landmarks I32 [n_spans*GGML_H2O_LANDMARKS, n_head_kv], ascending
-// -> a view of landmarks
-GGML_API struct ggml_tensor * ggml_h2o_landmarks(
+// The queries of a chunk, those that are alike side by side: what each block of GGML_H2O_BLOCK is cut from (README.md,
+// "Order"). By integers, so that every backend cuts the same blocks.
+//   q F32 [d_k, n_head, n_queries] contiguous
+// -> I32 [n_queries, n_head]: of each head, which query is where. Within a block they ascend
+GGML_API struct ggml_tensor * ggml_h2o_order(
         struct ggml_context * ctx,
-        struct ggml_tensor  * k,
-        struct ggml_tensor  * pages,
-        struct ggml_tensor  * landmarks,
-        int32_t               begin,
-        int32_t               end);
+        struct ggml_tensor  * q);
 
 // The memory sets of a chunk that begins at position pos, one for each query head and block of its queries, of the
 // candidates before Local: all cells [0, pos - min(n_local, pos))
-//   q   F32 [d_k, n_head, n_queries] contiguous
-//   lse F32 [n_head, n_queries] contiguous: of the same queries over Local and their own chunk
-//   pages, landmarks: complete up to pos
+//   q     F32 [d_k, n_head, n_queries] contiguous
+//   order I32 [n_queries, n_head] as ggml_h2o_order returns it, or null: blocks are of neighbours
+//   lse   F32 [n_head, n_queries] contiguous: of the same queries over Local and their own chunk
+//   pages: complete up to pos
 // -> I32 [min(n_heavy, candidates), n_head, n_sets], ascending per head and set; where a set has fewer members, its last
 //    one stands behind them again (ggml_h2o_n_members)
 GGML_API struct ggml_tensor * ggml_h2o_query(
         struct ggml_context * ctx,
         struct ggml_tensor  * q,
+        struct ggml_tensor  * order,
         struct ggml_tensor  * lse,
         struct ggml_tensor  * k,
         struct ggml_tensor  * pages,
-        struct ggml_tensor  * landmarks,
         int32_t               pos,
         int32_t               n_local,
         int32_t               n_heavy,
+        float                 scale);
+
+// Attention over what sets leave out, each page as one key (README.md, "Estimates"), merged with a state of the same queries
+// over other keys. Of n_cand candidates the whole pages count, but for the first. The logit of a page is that of its mean key
+// and the log of how many of its keys are in no set of the query's block; one with none left does not count.
+//   q          F32 [d_k, n_head, n_queries] contiguous
+//   set, order as ggml_h2o_query and ggml_h2o_order return them; order null: blocks are of neighbours
+//   keys       F32 [d_k, n_pages, n_head_kv] contiguous, the mean keys of pages
+//   values     F32 [d_v, n_pages, n_head_kv] contiguous, their mean values
+//   o, lse     F32 [d_v, n_head, n_queries] and [n_head, n_queries], contiguous
+// -> F32, one after the other: o and lse of all keys together
+GGML_API struct ggml_tensor * ggml_h2o_estimate(
+        struct ggml_context * ctx,
+        struct ggml_tensor  * q,
+        struct ggml_tensor  * keys,
+        struct ggml_tensor  * values,
+        struct ggml_tensor  * set,
+        struct ggml_tensor  * order,
+        struct ggml_tensor  * o,
+        struct ggml_tensor  * lse,
+        int32_t               n_cand,
         float                 scale);
 
 // members of a set of `query`, which has room for n: it ends with its last one, again and again
@@ -245,23 +265,26 @@ struct ggml_h2o_attn_params {
     float   scale;
 };
 
-// of PAGES and LANDMARKS
+// of PAGES
 struct ggml_h2o_index_params {
     int32_t op; // enum ggml_h2o_op
+    int32_t trans;
     int32_t begin;
     int32_t end;
 };
 
 struct ggml_h2o_query_params {
     int32_t op; // enum ggml_h2o_op
-    int32_t n_cand;      // candidates: positions [0, n_cand)
-    int32_t n_near;      // positions of Local, between the candidates and the chunk
-    int32_t n_by_need;   // members that needy queries choose among the landmarks, at most
-    int32_t n_landmarks; // entries of the index that are candidates lie in the first n_landmarks of it
-    int32_t n_pages;     // whole pages of candidates
-    int32_t n_picked;    // of these, how many are searched key by key, with what is left behind the last of them
+    int32_t n_cand;  // candidates: positions [0, n_cand)
+    int32_t n_pages; // whole pages of them
     float   scale;
-    float   least;       // the log of the share of a query's attention below which a key that was searched is not taken
+    float   least;   // the log of the share of a query's attention from which on it wants a key
+};
+
+struct ggml_h2o_estimate_params {
+    int32_t op; // enum ggml_h2o_op
+    int32_t n_pages; // whole pages of the candidates
+    float   scale;
 };
 
 struct ggml_h2o_decode_params {
@@ -290,6 +313,10 @@ static inline const struct ggml_h2o_index_params * ggml_h2o_get_index_params(con
 
 static inline const struct ggml_h2o_query_params * ggml_h2o_get_query_params(const struct ggml_tensor * dst) {
     return (const struct ggml_h2o_query_params *) dst->op_params;
+}
+
+static inline const struct ggml_h2o_estimate_params * ggml_h2o_get_estimate_params(const struct ggml_tensor * dst) {
+    return (const struct ggml_h2o_estimate_params *) dst->op_params;
 }
 
 static inline const struct ggml_h2o_decode_params * ggml_h2o_get_decode_params(const struct ggml_tensor * dst) {

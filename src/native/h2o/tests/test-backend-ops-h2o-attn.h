@@ -9,6 +9,7 @@ struct test_h2o_keys {
     int  n_mem;              // keys of a memory set; 0: causal attention over the chunk
     int  n_near     = 0;     // keys before the chunk, causal only
     bool has_blocks = false; // a set for each query head and block of queries
+    bool has_order  = false; // blocks are not of neighbours
     bool has_votes  = !has_blocks;
 };
 
@@ -26,6 +27,7 @@ struct test_h2o_attn : public test_h2o_case {
     const int  n_mem;
     const int  n_near;
     const bool has_blocks;
+    const bool has_order;
     const bool has_votes;
     const bool v_trans;
     const bool has_state; // on top of a state over other keys
@@ -43,19 +45,20 @@ struct test_h2o_attn : public test_h2o_case {
     ggml_tensor * k_cache = nullptr;
     ggml_tensor * v_cache = nullptr;
     ggml_tensor * set     = nullptr;
+    ggml_tensor * order   = nullptr;
     ggml_tensor * o       = nullptr;
     ggml_tensor * lse     = nullptr;
 
     std::string vars() override {
         return "h2o=attn," + VARS_TO_STR12(type_k, type_v, d_k, n_group, n_queries, n_head_kv, n_chunks, n_mem, n_near, has_blocks,
-                v_trans, has_state) + "," + VARS_TO_STR2(d_v, has_votes);
+                v_trans, has_state) + "," + VARS_TO_STR3(d_v, has_votes, has_order);
     }
 
     test_h2o_attn(ggml_type type_k, ggml_type type_v, int d, int n_group, int n_queries, int n_head_kv, int n_chunks,
             test_h2o_keys keys, bool v_trans, bool has_state, int d_v = 0)
         : type_k(type_k), type_v(type_v), d_k(d), d_v(d_v ? d_v : d), n_group(n_group), n_queries(n_queries), n_head_kv(n_head_kv),
-          n_chunks(n_chunks), n_mem(keys.n_mem), n_near(keys.n_near), has_blocks(keys.has_blocks), has_votes(keys.has_votes), v_trans(v_trans),
-          has_state(has_state) {}
+          n_chunks(n_chunks), n_mem(keys.n_mem), n_near(keys.n_near), has_blocks(keys.has_blocks), has_order(keys.has_order),
+          has_votes(keys.has_votes), v_trans(v_trans), has_state(has_state) {}
 
     float scale() const {
         return 1.0f/std::sqrt((float) d_k);
@@ -67,6 +70,7 @@ struct test_h2o_attn : public test_h2o_case {
         v_cache = v_trans ? ggml_new_tensor_2d(ctx, type_v, n_cells, d_v*n_head_kv)
                           : ggml_new_tensor_2d(ctx, type_v, d_v*n_head_kv, n_cells);
         set     = n_mem     ? ggml_new_tensor_3d(ctx, GGML_TYPE_I32, n_mem, n_set_heads, n_sets) : nullptr;
+        order   = has_order ? ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_queries, n_set_heads) : nullptr;
         o       = has_state ? ggml_new_tensor_4d(ctx, GGML_TYPE_F32, d_v, n_head_kv*n_group, n_queries, n_chunks) : nullptr;
         lse     = has_state ? ggml_new_tensor_3d(ctx, GGML_TYPE_F32, n_head_kv*n_group, n_queries, n_chunks) : nullptr;
 
@@ -88,11 +92,11 @@ struct test_h2o_attn : public test_h2o_case {
                                             n_queries*v_cache->nb[0], p*v_cache->nb[0]), 0)
                                   : rows(v_cache, d_v);
 
-        return ggml_h2o_attn(ctx, q, k, v, set, o, lse, v_trans, !n_mem, has_votes, scale());
+        return ggml_h2o_attn(ctx, q, k, v, set, order, o, lse, v_trans, !n_mem, has_votes, scale());
     }
 
     void initialize_tensors(ggml_context * ctx) override {
-        initialize_others(ctx, { q, set, lse });
+        initialize_others(ctx, { q, set, order, lse });
         init_tensor_uniform(q, -q_max, q_max);
 
         std::mt19937 gen(n_keys);
@@ -105,6 +109,14 @@ struct test_h2o_attn : public test_h2o_case {
                 std::fill(idxs.begin() + i + n, idxs.begin() + i + n_mem, idxs[i + n - 1]);
             }
             set_data(set, idxs);
+        }
+        std::vector<int32_t> place(n_queries*n_set_heads); // of a query among those of its head
+        if (order) {
+            const std::vector<int32_t> queries = some_order(gen, n_queries, n_set_heads);
+            for (size_t i = 0; i < queries.size(); i++) {
+                place[i/n_queries*n_queries + queries[i]] = i % n_queries;
+            }
+            set_data(order, queries);
         }
         if (lse) {
             init_tensor_uniform(lse, -2.0f, 8.0f);
@@ -119,7 +131,8 @@ struct test_h2o_attn : public test_h2o_case {
         const auto cells = [&](int c, int i, int head) {
             std::vector<int> res(n_mem ? n_mem : n_near + i + 1);
 
-            const size_t i_set = has_blocks ? (size_t) i/GGML_H2O_BLOCK*n_set_heads + head : head/n_group;
+            const int    at    = has_order  ? place[(size_t) head*n_queries + i] : i;
+            const size_t i_set = has_blocks ? (size_t) at/GGML_H2O_BLOCK*n_set_heads + head : head/n_group;
             for (size_t j = 0; j < res.size(); j++) {
                 res[j] = n_mem ? idxs[i_set*n_mem + j] : pos + c*n_queries + (int) j;
             }
@@ -161,9 +174,11 @@ struct test_h2o_attn : public test_h2o_case {
 inline void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & cases) {
     const auto add = [&](auto... args) { cases.emplace_back(new test_h2o_attn(args...)); };
 
-    // sets of n_mem keys; a set for each block of queries, of which the last may be short; Local of any length before a chunk
+    // sets of n_mem keys; a set for each block of queries, of which the last may be short, of neighbours or not; Local of any
+    // length before a chunk
     const auto set    = [](int n_mem)  { return test_h2o_keys{ n_mem }; };
     const auto blocks = [](int n_mem)  { return test_h2o_keys{ n_mem, 0, true }; };
+    const auto mixed  = [](int n_mem)  { return test_h2o_keys{ n_mem, 0, true, true }; };
     const auto local  = [](int n_near) { return test_h2o_keys{ 0, n_near }; };
     const auto chunk  = set(0);
 
@@ -182,6 +197,8 @@ inline void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & ca
                 add(type, type,  64, 7,  33, 1, 1, set(37),     v_trans, has_state);
                 add(type, type, 128, 2, 128, 2, 1, blocks(100), v_trans, has_state);
                 add(type, type,  64, 7,  97, 2, 1, blocks(37),  v_trans, has_state);
+                add(type, type,  64, 7,  97, 2, 1, mixed(37),   v_trans, has_state);
+                add(type, type, 128, 2, 193, 2, 1, mixed(100),  v_trans, has_state);
             }
             add(type, type, 128, 2, 64, 2, 3, local(32), v_trans, false);
             add(type, type,  64, 7, 33, 1, 2, local(45), v_trans, true);
@@ -192,6 +209,7 @@ inline void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & ca
         add(type, f16,   64, 7,  33, 1, 1, set(37),    true,  true);
         add(type, f32,   64, 7,  33, 1, 1, set(37),    false, true);
         add(f16,  type,  96, 4, 170, 2, 1, blocks(90), false, true);
+        add(type, type,  96, 4, 170, 2, 1, mixed(90),  false, true);
     }
     // sizes of heads
     for (const int d : { 80, 96, 256 }) {
@@ -200,6 +218,7 @@ inline void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & ca
             add(type, type, d, 4,  50, 3, 1, set(70),    false, true);
             add(type, type, d, 3,  33, 2, 1, set(70),    true,  false);
             add(type, type, d, 3, 170, 2, 1, blocks(90), false, true);
+            add(type, type, d, 3, 170, 2, 1, mixed(90),  false, true);
             add(type, type, d, 4, 129, 1, 1, blocks(1),  true,  false);
             add(type, type, d, 4,  64, 2, 1, blocks(700), false, true);
             add(type, type, d, 3,  70, 2, 1, blocks(700), true,  false);
@@ -213,6 +232,7 @@ inline void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & ca
     // sizes of groups
     for (int n_group = 1; n_group <= 8; n_group++) {
         add(f16, f16, 64, n_group, 150, 2, 1, blocks(70), false, true);
+        add(f16, f16, 64, n_group, 150, 2, 1, mixed(70),  false, true);
         add(f32, f32, 64, n_group,  65, 1, 1, blocks(33), false, true);
         add(f16, f16, 96, n_group,  70, 2, 2, local(1),   false, false);
     }
@@ -226,5 +246,6 @@ inline void h2o_add_test_cases_attn(std::vector<std::unique_ptr<test_case>> & ca
     // a chunk of a real size
     add(f16, f16, 128, 2, 512, 2, 2, chunk,      false, false);
     add(f16, f16, 128, 2, 512, 2, 1, set(511),   false, true);
+    add(f16, f16, 128, 2, 512, 2, 1, mixed(640), false, true);
     add(f16, f16, 128, 2, 512, 2, 2, local(256), false, false);
 }

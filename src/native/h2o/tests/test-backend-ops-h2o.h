@@ -17,7 +17,7 @@
 enum test_h2o_kind {
     TEST_H2O_DISTINCT,
     TEST_H2O_TIES,    // few different ones
-    TEST_H2O_SPECIAL, // NaN and infinities among scores; NaN and zeros among keys and queries
+    TEST_H2O_SPECIAL, // NaN and infinities among scores and queries; NaN and zeros among keys
 };
 
 static std::string var_to_str(test_h2o_kind kind) {
@@ -44,6 +44,20 @@ struct test_h2o_case : public test_case {
         std::vector<int32_t> res;
         for (int h = 0; h < n_head_kv; h++) {
             const std::vector<int32_t> row = ascending(gen, n_rows, end);
+            res.insert(res.end(), row.begin(), row.end());
+        }
+        return res;
+    }
+
+    // [n_head][n_queries]: which query is where, as ggml_h2o_order might have it
+    static std::vector<int32_t> some_order(std::mt19937 & gen, int n_queries, int n_head) {
+        std::vector<int32_t> res;
+        for (int h = 0; h < n_head; h++) {
+            std::vector<int32_t> row = ascending(gen, n_queries, n_queries);
+            std::shuffle(row.begin(), row.end(), gen);
+            for (int begin = 0; begin < n_queries; begin += GGML_H2O_BLOCK) {
+                std::sort(row.begin() + begin, row.begin() + std::min(begin + GGML_H2O_BLOCK, n_queries));
+            }
             res.insert(res.end(), row.begin(), row.end());
         }
         return res;
@@ -287,6 +301,8 @@ struct test_h2o_lookup : public test_h2o_tracked {
 };
 
 #include "test-backend-ops-h2o-attn.h"
+#include "test-backend-ops-h2o-estimate.h"
+#include "test-backend-ops-h2o-order.h"
 #include "test-backend-ops-h2o-query.h"
 
 // make_test_cases_eval: adds the cases
@@ -337,5 +353,7 @@ inline void h2o_add_test_cases(std::vector<std::unique_ptr<test_case>> & cases) 
     cases.emplace_back(new test_h2o_lookup({  37, all,  101,  53 },  37, 1));
 
     h2o_add_test_cases_attn(cases);
+    h2o_add_test_cases_order(cases);
     h2o_add_test_cases_query(cases);
+    h2o_add_test_cases_estimate(cases);
 }

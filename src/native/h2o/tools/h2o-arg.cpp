@@ -21,8 +21,8 @@ std::vector<common_arg> h2o_args(const common_params & params) {
 
     args.push_back(common_arg(
         {"--h2o-heavy"}, "N",
-        "H2O sparse prefill: N more of the earlier positions, chosen per layer and head: 640, and more of long prompts, "
-        "where three heads or more share keys" + h2o_default(h2o_defaults_text(&h2o_policy_traits::n_heavy)),
+        "H2O sparse prefill: N more of the earlier positions at most, chosen per layer and head; by 'query' the default "
+        "grows with the prompt" + h2o_default(h2o_defaults_text(&h2o_policy_traits::n_heavy)),
         [](common_params & params, const std::string & value) {
             params.h2o.n_heavy = h2o_parse_count(value);
         }

@@ -2,7 +2,7 @@
 
 import { type Policy, policies } from '../../policies.js'
 
-const growing = 'growing where three query heads or more share a KV head'
+const growing = 'growing with the prompt'
 
 export const countDefaults = {
   local: textOf(({ local }) => `${local}`),

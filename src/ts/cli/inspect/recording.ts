@@ -1,7 +1,6 @@
 // What a traced prefill did, head by head and chunk by chunk. The trace of a call is folded into figures and rows of
 // heat maps when it comes: the dense mass of a long prompt would not fit into memory.
 import type { H2oTraceEntry } from '../../index.js'
-import { mean } from '../statistics.js'
 import type { Columns } from './columns.js'
 import { combined, coverage, type Shares } from './coverage.js'
 import { type KindRow, kindRow } from './kinds.js'
@@ -19,9 +18,9 @@ export interface HeadChunk {
   /** what some query saw of the positions before the chunk, ascending */
   seen: Int32Array
   shares: Shares
-  /** share of the Heavy of the set before that had to go, mean over the sets; null where there was none */
+  /** share of the Heavy of the chunk before, of all its sets together, that had to go; null where there was none */
   heavyTurnover: number | null
-  /** overlap with the set before, mean over the sets; null where there was none */
+  /** overlap of all sets with those of the chunk before; null where there was none */
   chunkJaccard: number | null
   /** the least overlap of a set with the same one of another run; null until there was one */
   runJaccard: number | null
@@ -98,12 +97,9 @@ export class Recording {
     const sets = setsOf(entry, head)
     const masses = massesOf(entry, head)
     const seen = union([...sets, ...(nNear > 0 ? [range(pos - nNear, pos)] : [])])
-    const last = previous?.sets.at(-1)
-    const steps = sets.map((set, i) => ({
-      before: i === 0 ? last : sets[i - 1],
-      set,
-      pos: i === 0 ? previous?.pos : pos,
-    }))
+    // together: which queries a block has is another choice in each chunk
+    const members = union(sets)
+    const before = previous && previous.sets.length > 0 ? union(previous.sets) : null
     return {
       pos,
       n,
@@ -115,14 +111,11 @@ export class Recording {
           n: masses.length === 1 ? n : Math.min(BLOCK, n - i * BLOCK),
         })),
       ),
-      heavyTurnover: mean(
-        steps.map(({ before, set, pos: begin }) =>
-          before && begin !== undefined
-            ? turnover(heavyOf(before, begin, local), heavyOf(set, pos, local))
-            : null,
-        ),
-      ),
-      chunkJaccard: mean(steps.map(({ before, set }) => (before ? jaccard(before, set) : null))),
+      heavyTurnover:
+        previous && before
+          ? turnover(heavyOf(before, previous.pos, local), heavyOf(members, pos, local))
+          : null,
+      chunkJaccard: before && jaccard(before, members),
       runJaccard: null,
       rows: {
         kinds: kindRow(columns, local, { pos, n, memory: seen, before: previous?.seen ?? null }),

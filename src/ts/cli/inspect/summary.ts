@@ -3,7 +3,7 @@
 import { mean } from '../statistics.js'
 import type { Shares } from './coverage.js'
 import type { HeadChunk } from './recording.js'
-import { heavyOf, meanPairJaccard } from './sets.js'
+import { heavyOf, meanPairJaccard, union } from './sets.js'
 
 /** Means over the heads and the chunks that had a memory; null where nothing was there to be measured. */
 export interface LayerFigures extends Nullable<Shares> {
@@ -52,13 +52,12 @@ export function chunkFigures(
   local: number,
 ): ChunkFigures {
   const chunks = heads.map((head) => head[i] as HeadChunk)
-  const { pos = 0, sets = [] } = chunks[0] ?? {}
-  const ofSets = (part: (set: Int32Array) => Int32Array) =>
-    mean(sets.map((_, j) => meanPairJaccard(chunks.map((chunk) => part(chunk.sets[j] as Int32Array)))))
+  const { pos = 0 } = chunks[0] ?? {}
+  const memories = chunks.map(({ sets }) => union(sets)) // blocks of one number need not have the same queries
   return {
     pos,
-    headJaccard: ofSets((set) => heavyOf(set, pos, local)),
-    headMemoryJaccard: ofSets((set) => set),
+    headJaccard: meanPairJaccard(memories.map((memory) => heavyOf(memory, pos, local))),
+    headMemoryJaccard: meanPairJaccard(memories),
   }
 }
 

@@ -51,7 +51,7 @@ bool h2o_amx_available() {
     __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" :: "r"(p), "r"((int64_t) (stride)) : "memory")
 #define H2O_TILE_ZERO(t)      __asm__ volatile("tilezero %%tmm" #t ::)
 #define H2O_TILE_DOT(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
-#define H2O_TILE_DOT_INT8(c, a, b) __asm__ volatile("tdpbsud %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
+#define H2O_TILE_DOT_INT8(c, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
 #define H2O_TILE_SAVE(p)      __asm__ volatile("sttilecfg %0" : "=m"(p))
 #define H2O_TILE_SET(p)       __asm__ volatile("ldtilecfg %0" :: "m"(p))
 #else
@@ -59,7 +59,7 @@ bool h2o_amx_available() {
 #define H2O_TILE_STORE(t, p, stride) _tile_stored(t, p, stride)
 #define H2O_TILE_ZERO(t)             _tile_zero(t)
 #define H2O_TILE_DOT(c, a, b)        _tile_dpbf16ps(c, a, b)
-#define H2O_TILE_DOT_INT8(c, a, b)   _tile_dpbsud(c, a, b)
+#define H2O_TILE_DOT_INT8(c, a, b)   _tile_dpbusd(c, a, b)
 #define H2O_TILE_SAVE(p)             _tile_storeconfig(&(p))
 #define H2O_TILE_SET(p)              _tile_loadconfig(&(p))
 #endif
@@ -215,7 +215,7 @@ void h2o_amx_gemm(
 }
 
 void h2o_amx_gemm_int8(
-        const int8_t * a, int64_t lda, const uint8_t * b, int64_t ldb, int64_t n, int32_t * c, int64_t ldc) {
+        const uint8_t * a, int64_t lda, const int8_t * b, int64_t ldb, int64_t n, int32_t * c, int64_t ldc) {
     const int64_t n_bytes = h2o_amx_bytes(n);
 
     h2o_zero_2x2();

@@ -79,9 +79,9 @@ static inline int64_t h2o_amx_bytes(int64_t n) {
 }
 
 // c [32][ldc] = a [32][lda] * b, values of 8 bits added up in 32, within a scope of h2o_amx_bytes(n)
-//   b [n/4][ldb][4], no signs, from the first of its 32 columns on
+//   a has no signs; b [n/4][ldb][4] from the first of its 32 columns on
 void h2o_amx_gemm_int8(
-        const int8_t * a, int64_t lda, const uint8_t * b, int64_t ldb, int64_t n, int32_t * c, int64_t ldc);
+        const uint8_t * a, int64_t lda, const int8_t * b, int64_t ldb, int64_t n, int32_t * c, int64_t ldc);
 
 // c [32][ldc] = a * b + sum, where sum [32][32] may be null: a tiles [n_k/32] of the first 16 rows, those of the second
 // at stride_a, b likewise of columns

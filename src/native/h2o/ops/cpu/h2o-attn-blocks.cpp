@@ -1,7 +1,7 @@
 #include "h2o-attn-blocks.h"
 
 #include "h2o-attn-cells.h"
-#include "h2o-columns.h"
+#include "h2o-panel.h"
 #include "h2o-share.h"
 
 #include <algorithm>
@@ -43,45 +43,18 @@ struct h2o_blocks_work {
     float * o;
 };
 
-// of the rows so far: the largest logit, and the sum of the weights relative to it
-struct h2o_panel_state {
-    float max[H2O_PANEL];
-    float sum[H2O_PANEL];
-};
-
 }
 
 // n members more from key0 on, for the n_rows rows of the panel
 static void h2o_attn_to_keys(
         const h2o_blocks_op & op, const h2o_blocks_work & w, const h2o_attn_cells & cells, int64_t key0, int64_t n, int64_t n_rows,
         h2o_panel_state & state) {
-    const bool is_first = key0 == 0;
-
     cells.read_k(op, key0, n, w.k, op.d_k);
     cells.read_v(op, key0, n, w.v, op.ld_v);
 
     h2o_gemm(n, H2O_PANEL, op.d_k, { w.k, op.d_k, 1 }, w.q, H2O_PANEL, w.logits, H2O_PANEL);
 
-    float before[H2O_PANEL];
-    float shift [H2O_PANEL];
-
-    std::copy(state.max, state.max + H2O_PANEL, before);
-    h2o_columns_max(w.logits, n, H2O_PANEL, state.max);
-
-    for (int64_t i = 0; i < H2O_PANEL; ++i) {
-        shift[i] = -state.max[i];
-    }
-    for (int64_t i = 0; i < n_rows && !is_first; ++i) {
-        const float left = expf(before[i] - state.max[i]);
-
-        state.sum[i] *= left;
-        for (int64_t j = 0; j < op.ld_v; ++j) {
-            w.o[i*op.ld_v + j] *= left;
-        }
-    }
-    h2o_columns_exp(w.logits, n, H2O_PANEL, shift, state.sum);
-
-    h2o_gemm(n_rows, op.ld_v, n, { w.logits, 1, H2O_PANEL }, w.v, op.ld_v, w.o, op.ld_v, !is_first);
+    h2o_panel_take(state, w.logits, w.v, op.ld_v, n, key0 == 0, n_rows, w.o);
 }
 
 static void h2o_attn_of_block(const h2o_blocks_op & op, const h2o_blocks_work & w, ggml_tensor * dst, int64_t ih, int64_t ib) {
@@ -98,9 +71,6 @@ static void h2o_attn_of_block(const h2o_blocks_op & op, const h2o_blocks_work & 
         });
 
         h2o_panel_state state;
-        std::fill(state.max, state.max + H2O_PANEL, -INFINITY);
-        std::fill(state.sum, state.sum + H2O_PANEL, 0.0f);
-
         for (int64_t key = 0; key < n_keys; key += H2O_KEYS) {
             h2o_attn_to_keys(op, w, cells, key, std::min(H2O_KEYS, n_keys - key), n, state);
         }

@@ -10,6 +10,7 @@ struct h2o_attn_inputs {
     explicit h2o_attn_inputs(const ggml_tensor * dst) :
         p(*ggml_h2o_get_attn_params(dst)),
         q(dst->src[0]), k(dst->src[1]), v(dst->src[2]), set(dst->src[3]), o_prev(dst->src[4]), lse_prev(dst->src[5]),
+        order(dst->src[6]),
         d_k(q->ne[0]), d_v(v->ne[p.v_trans ? 1 : 0]), n_head(set ? set->ne[1] : k->ne[2]), n_per_kv(n_head/k->ne[2]),
         n_group(q->ne[1]/n_head), n_queries(q->ne[2]),
         n_rows(n_queries*n_group), n_chunks(q->ne[3]), n_keys(set ? set->ne[0] : k->ne[1]) {}
@@ -22,6 +23,7 @@ struct h2o_attn_inputs {
     const ggml_tensor * set;
     const ggml_tensor * o_prev;
     const ggml_tensor * lse_prev;
+    const ggml_tensor * order;
 
     const int64_t d_k;
     const int64_t d_v;
@@ -46,7 +48,9 @@ struct h2o_attn_inputs {
 
     // a row's place in q, o and lse
     int64_t index(int64_t ic, int64_t ih, int64_t row) const {
-        return ((ic*n_queries + row/n_group)*n_head + ih)*n_group + row%n_group;
+        const int64_t query = order ? ((const int32_t *) order->data)[ih*n_queries + row] : row/n_group; // with sets, n_group is 1
+
+        return ((ic*n_queries + query)*n_head + ih)*n_group + row%n_group;
     }
 };
 

@@ -96,32 +96,26 @@ static inline void h2o_columns_exp(float * x, int64_t n_rows, int64_t n_cols, co
 #endif
 }
 
-// Log-sum-exp of columns [H2O_PANEL], so far: max + log(sum).
-struct h2o_column_sums {
-    float max[H2O_PANEL];
-    float sum[H2O_PANEL];
-};
-
-// an element of each column more
-static inline void h2o_sums_add(const float * x, h2o_column_sums & sums) {
+// the same without a change of x; NaN counts as 0
+static inline void h2o_columns_sum_exp(const float * x, int64_t n_rows, int64_t n_cols, const float * shift, float * sum) {
 #ifdef H2O_HAS_VEC
-    for (int64_t j = 0; j < H2O_PANEL; j += H2O_VEC_N) {
-        const h2o_vec y      = h2o_vec_load(x + j);
-        const h2o_vec before = h2o_vec_load(sums.max + j);
-        const h2o_vec max    = h2o_vec_max(y, before);
-        const h2o_vec shift  = h2o_vec_mul(max, h2o_vec_set1(-1.0f));
+    const h2o_vec least = h2o_vec_set1(-INFINITY);
 
-        const h2o_vec sum = h2o_vec_mul(h2o_vec_load(sums.sum + j), h2o_vec_exp(h2o_vec_add(before, shift)));
+    for (int64_t j = 0; j < n_cols; j += H2O_VEC_N) {
+        const h2o_vec add = h2o_vec_load(shift + j);
 
-        h2o_vec_store(sums.max + j, max);
-        h2o_vec_store(sums.sum + j, h2o_vec_add(sum, h2o_vec_exp(h2o_vec_add(y, shift))));
+        h2o_vec s = h2o_vec_load(sum + j);
+        for (int64_t i = 0; i < n_rows; ++i) {
+            s = h2o_vec_add(s, h2o_vec_exp(h2o_vec_max(h2o_vec_add(h2o_vec_load(x + i*n_cols + j), add), least)));
+        }
+        h2o_vec_store(sum + j, s);
     }
 #else
-    for (int64_t j = 0; j < H2O_PANEL; ++j) {
-        const float max = x[j] > sums.max[j] ? x[j] : sums.max[j];
-
-        sums.sum[j] = sums.sum[j]*expf(sums.max[j] - max) + expf(x[j] - max);
-        sums.max[j] = max;
+    for (int64_t i = 0; i < n_rows; ++i) {
+        for (int64_t j = 0; j < n_cols; ++j) {
+            const float y = x[i*n_cols + j] + shift[j];
+            sum[j] += y > -INFINITY ? expf(y) : 0.0f;
+        }
     }
 #endif
 }

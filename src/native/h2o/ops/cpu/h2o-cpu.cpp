@@ -7,7 +7,9 @@
 #include "h2o-attn-inputs.h"
 #include "h2o-attn-int16.h"
 #include "h2o-attn-kernel.h"
+#include "h2o-estimate.h"
 #include "h2o-index.h"
+#include "h2o-order.h"
 #include "h2o-query.h"
 #include "h2o-select.h"
 
@@ -82,8 +84,9 @@ void ggml_compute_forward_h2o(const ggml_compute_params * params, ggml_tensor * 
         case GGML_H2O_OP_LOOKUP:    h2o_forward_lookup   (params, dst); break;
         case GGML_H2O_OP_ATTN:      h2o_attn_path_of(dst).forward(params, dst); break;
         case GGML_H2O_OP_PAGES:     h2o_forward_pages    (params, dst); break;
-        case GGML_H2O_OP_LANDMARKS: h2o_forward_landmarks(params, dst); break;
+        case GGML_H2O_OP_ORDER:     h2o_forward_order    (params, dst); break;
         case GGML_H2O_OP_QUERY:     h2o_forward_query    (params, dst); break;
+        case GGML_H2O_OP_ESTIMATE:  h2o_forward_estimate (params, dst); break;
         case GGML_H2O_OP_DECODE:    h2o_forward_decode   (params, dst); break;
         case GGML_H2O_OP_SIGNS:     h2o_forward_signs    (params, dst); break;
         default: GGML_ABORT("unknown sub-op of GGML_OP_H2O");
@@ -93,9 +96,10 @@ void ggml_compute_forward_h2o(const ggml_compute_params * params, ggml_tensor * 
 size_t ggml_h2o_work_size(const ggml_tensor * dst, int n_tasks) {
     switch (ggml_h2o_get_op(dst)) {
         case GGML_H2O_OP_ATTN:   return h2o_attn_path_of(dst).work_size(dst, n_tasks);
-        case GGML_H2O_OP_PAGES:
-        case GGML_H2O_OP_LANDMARKS: return h2o_index_work_size(dst, n_tasks);
+        case GGML_H2O_OP_PAGES:  return h2o_index_work_size(dst, n_tasks);
+        case GGML_H2O_OP_ORDER:  return h2o_order_work_size(dst, n_tasks);
         case GGML_H2O_OP_QUERY:  return h2o_query_work_size(dst, n_tasks);
+        case GGML_H2O_OP_ESTIMATE: return h2o_estimate_work_size(dst, n_tasks);
         case GGML_H2O_OP_DECODE: return h2o_decode_work_size(dst, n_tasks);
         case GGML_H2O_OP_SIGNS:  return h2o_signs_work_size(dst, n_tasks);
         case GGML_H2O_OP_SELECT: return n_tasks*h2o_select_work_size(h2o_candidates_per_head(dst));

@@ -1,4 +1,4 @@
-// The indexes of the policy `query`, on one KV head: mean keys of pages, landmark keys of spans. README.md, "query".
+// The index of the policy `query`: mean keys and values of pages. README.md, "query".
 
 #pragma once
 
@@ -7,7 +7,5 @@
 struct ggml_compute_params;
 struct ggml_tensor;
 
-void h2o_forward_pages    (const ggml_compute_params * params, ggml_tensor * dst);
-void h2o_forward_landmarks(const ggml_compute_params * params, ggml_tensor * dst);
-
+void   h2o_forward_pages  (const ggml_compute_params * params, ggml_tensor * dst);
 size_t h2o_index_work_size(const ggml_tensor * dst, int n_tasks);

@@ -15,7 +15,7 @@
 #if defined(H2O_HAS_VEC) && defined(__ARM_FEATURE_DOTPROD)
 #define H2O_HAS_INT8_SEARCH
 
-// Largest values, and what is added to those of queries.
+// Largest values, and what is added to those of keys.
 static constexpr int H2O_INT8_QUERY  = 127;
 static constexpr int H2O_INT8_KEY    = 127;
 static constexpr int H2O_INT8_OFFSET = 0;
@@ -45,10 +45,33 @@ static constexpr int64_t H2O_INT8_STEP = 16;
 static constexpr int H2O_INT8_RM = 4;
 static constexpr int H2O_INT8_RN = H2O_GEMM_RN;
 
+// lanes of sums
+#if defined(__ARM_FEATURE_DOTPROD)
+using h2o_int8_ints = int32x4_t;
+
+static H2O_INLINE h2o_int8_ints h2o_int8_load  (const int32_t * p)                { return vld1q_s32(p); }
+static H2O_INLINE h2o_int8_ints h2o_int8_both  (h2o_int8_ints a, h2o_int8_ints b) { return vandq_s32(a, b); }
+static H2O_INLINE h2o_vec       h2o_int8_to_f32(h2o_int8_ints x)                  { return vcvtq_f32_s32(x); }
+static H2O_INLINE bool          h2o_int8_any   (h2o_int8_ints x)                  { return vmaxvq_s32(x) >= 0; }
+#else
+using h2o_int8_ints = h2o_int8_lanes::ints;
+
+static H2O_INLINE h2o_int8_ints h2o_int8_load  (const int32_t * p)                { return h2o_int8_lanes::load(p); }
+static H2O_INLINE h2o_int8_ints h2o_int8_both  (h2o_int8_ints a, h2o_int8_ints b) { return h2o_int8_lanes::both(a, b); }
+static H2O_INLINE h2o_vec       h2o_int8_to_f32(h2o_int8_ints x)                  { return h2o_int8_lanes::to_f32(x); }
+static H2O_INLINE bool          h2o_int8_any   (h2o_int8_ints x) { // some lane is not negative
+#if defined(__AVX512F__)
+    return _mm512_cmpgt_epi32_mask(x, _mm512_set1_epi32(-1)) != 0;
+#else
+    return _mm256_movemask_ps(_mm256_castsi256_ps(x)) != 0xff;
+#endif
+}
+#endif
+
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 
 // queries [H2O_PANEL][d] as columns of eight values: [d/8][H2O_PANEL][8]
-static inline void h2o_int8_turn(const int8_t * rows, int64_t d, uint8_t * packed) {
+static inline void h2o_int8_turn(const int8_t * rows, int64_t d, int8_t * packed) {
     for (int64_t i = 0; i < H2O_PANEL; ++i) {
         for (int64_t k = 0; k < d; k += 8) {
             memcpy(packed + k*H2O_PANEL + i*8, rows + i*d + k, 8);
@@ -56,24 +79,27 @@ static inline void h2o_int8_turn(const int8_t * rows, int64_t d, uint8_t * packe
     }
 }
 
-// sums of keys [H2O_INT8_RM][d] and the queries from column `col` on
-static H2O_INLINE void h2o_int8_scores(
-        const int8_t * keys, const uint8_t * queries, int64_t col, int64_t d, h2o_vec (&sums)[H2O_INT8_RM][H2O_INT8_RN]) {
+// begin [H2O_PANEL] and the products of keys [H2O_INT8_RM][d] and the queries from column `col` on
+static H2O_INLINE void h2o_int8_sums(const uint8_t * keys, const int8_t * queries, const int32_t * begin, int64_t col, int64_t d,
+        h2o_int8_ints (&sums)[H2O_INT8_RM][H2O_INT8_RN]) {
     // an instruction multiplies two keys by two queries, eight values of each
     int32x4_t acc[H2O_INT8_RM/2][H2O_INT8_RN*2];
     for (auto & row : acc) {
-        for (auto & x : row) {
-            x = vdupq_n_s32(0);
+        for (int j = 0; j < H2O_INT8_RN*2; ++j) {
+            const int32x2_t two = vld1_s32(begin + col + 2*j);
+            row[j] = vcombine_s32(two, two);
         }
     }
 
     for (int64_t k = 0; k < d; k += 8) {
         int8x16_t q[H2O_INT8_RN*2];
         for (int j = 0; j < H2O_INT8_RN*2; ++j) {
-            q[j] = vld1q_s8((const int8_t *) queries + k*H2O_PANEL + (col + 2*j)*8);
+            q[j] = vld1q_s8(queries + k*H2O_PANEL + (col + 2*j)*8);
         }
         for (int i = 0; i < H2O_INT8_RM/2; ++i) {
-            const int8x16_t two = vcombine_s8(vld1_s8(keys + 2*i*d + k), vld1_s8(keys + (2*i + 1)*d + k));
+            const int8_t * at = (const int8_t *) keys + 2*i*d + k;
+
+            const int8x16_t two = vcombine_s8(vld1_s8(at), vld1_s8(at + d));
             for (int j = 0; j < H2O_INT8_RN*2; ++j) {
                 acc[i][j] = vmmlaq_s32(acc[i][j], two, q[j]);
             }
@@ -85,8 +111,8 @@ static H2O_INLINE void h2o_int8_scores(
             const int64x2_t a = vreinterpretq_s64_s32(acc[i][2*j]);
             const int64x2_t b = vreinterpretq_s64_s32(acc[i][2*j + 1]);
 
-            sums[2*i]    [j] = vcvtq_f32_s32(vreinterpretq_s32_s64(vtrn1q_s64(a, b)));
-            sums[2*i + 1][j] = vcvtq_f32_s32(vreinterpretq_s32_s64(vtrn2q_s64(a, b)));
+            sums[2*i]    [j] = vreinterpretq_s32_s64(vtrn1q_s64(a, b));
+            sums[2*i + 1][j] = vreinterpretq_s32_s64(vtrn2q_s64(a, b));
         }
     }
 }
@@ -98,10 +124,8 @@ static H2O_INLINE void h2o_int8_scores(
 struct h2o_int8_dot {
     using ints = int32x4_t;
 
-    static ints    zero  ()                          { return vdupq_n_s32(0); }
     static ints    load  (const void * p)            { return vreinterpretq_s32_s8(vld1q_s8((const int8_t *) p)); }
     static ints    set1  (int32_t x)                 { return vdupq_n_s32(x); }
-    static h2o_vec to_f32(ints x)                    { return vcvtq_f32_s32(x); }
     static constexpr int DEPTH = 1;
 
     static void add(ints & acc, const ints (&q)[DEPTH], const ints (&key)[DEPTH]) {
@@ -116,20 +140,18 @@ struct h2o_int8_dot {
     using lanes = h2o_int8_lanes;
     using ints  = lanes::ints;
 
-    static ints    zero  ()               { return lanes::set1(0); }
     static ints    load  (const void * p) { return lanes::load(p); }
     static ints    set1  (int32_t x)      { return lanes::set1(x); }
-    static h2o_vec to_f32(ints x)         { return lanes::to_f32(x); }
 
 #if defined(H2O_HAS_VNNI)
     static constexpr int DEPTH = 1;
 
-    static H2O_INLINE void add(ints & acc, const ints (&q)[DEPTH], const ints (&key)[DEPTH]) { acc = lanes::dot8(acc, q[0], key[0]); }
+    static H2O_INLINE void add(ints & acc, const ints (&q)[DEPTH], const ints (&key)[DEPTH]) { acc = lanes::dot8(acc, key[0], q[0]); }
 #else
     static constexpr int DEPTH = 2; // products of so many steps are added up in 16 bits
 
     static H2O_INLINE void add(ints & acc, const ints (&q)[DEPTH], const ints (&key)[DEPTH]) {
-        const ints sum = lanes::add16(lanes::madd8(q[0], key[0]), lanes::madd8(q[1], key[1]));
+        const ints sum = lanes::add16(lanes::madd8(key[0], q[0]), lanes::madd8(key[1], q[1]));
         acc = lanes::add32(acc, lanes::madd16(sum, lanes::ones16()));
         keep(acc);
     }
@@ -150,26 +172,25 @@ static_assert(h2o_int8_lanes::N == H2O_VEC_N, "a query is a lane of both");
 #endif
 
 // queries [H2O_PANEL][d] as columns of four values: [d/4][H2O_PANEL][4]
-static inline void h2o_int8_turn(const int8_t * rows, int64_t d, uint8_t * packed) {
+static inline void h2o_int8_turn(const int8_t * rows, int64_t d, int8_t * packed) {
     h2o_turn(rows, d/4, packed);
 }
 
-// sums of keys [H2O_INT8_RM][d] and the queries from column `col` on
-static H2O_INLINE void h2o_int8_scores(
-        const int8_t * keys, const uint8_t * queries, int64_t col, int64_t d, h2o_vec (&sums)[H2O_INT8_RM][H2O_INT8_RN]) {
+// begin [H2O_PANEL] and the products of keys [H2O_INT8_RM][d] and the queries from column `col` on
+static H2O_INLINE void h2o_int8_sums(const uint8_t * keys, const int8_t * queries, const int32_t * begin, int64_t col, int64_t d,
+        h2o_int8_ints (&sums)[H2O_INT8_RM][H2O_INT8_RN]) {
     using dot = h2o_int8_dot;
 
-    dot::ints acc[H2O_INT8_RM][H2O_INT8_RN];
-    for (auto & row : acc) {
-        for (auto & x : row) {
-            x = dot::zero();
+    for (auto & row : sums) {
+        for (int j = 0; j < H2O_INT8_RN; ++j) {
+            row[j] = h2o_int8_load(begin + col + j*H2O_VEC_N);
         }
     }
 
     // two pointers reach all keys by offsets that an address takes; one for each key, and sums would leave the registers
-    const int8_t  * low  = keys;
-    const int8_t  * high = keys + H2O_INT8_RM/2*d;
-    const uint8_t * at   = queries + col*4;
+    const uint8_t * low  = keys;
+    const uint8_t * high = keys + H2O_INT8_RM/2*d;
+    const int8_t  * at   = queries + col*4;
 
     constexpr int DEPTH = dot::DEPTH;
 
@@ -194,14 +215,8 @@ static H2O_INLINE void h2o_int8_scores(
             }
 #pragma GCC unroll 4
             for (int j = 0; j < H2O_INT8_RN; ++j) {
-                dot::add(acc[i][j], q[j], key);
+                dot::add(sums[i][j], q[j], key);
             }
-        }
-    }
-
-    for (int i = 0; i < H2O_INT8_RM; ++i) {
-        for (int j = 0; j < H2O_INT8_RN; ++j) {
-            sums[i][j] = dot::to_f32(acc[i][j]);
         }
     }
 }

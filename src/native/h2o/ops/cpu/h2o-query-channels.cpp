@@ -89,10 +89,9 @@ void h2o_choose_channels(const h2o_query_op & op, const h2o_query_work & w, int6
     }
 }
 
-float h2o_take_channels(const h2o_query_op & op, const h2o_query_work & w, const float * x, const float * mean) {
+float h2o_take_channels(const h2o_query_op & op, const h2o_query_work & w, const float * x, const float * mean, float * out) {
 #if defined(__AVX512F__)
     __mmask16 finite = 0xffff;
-    float   * out    = w.part;
 
     for (int64_t i = 0; i < op.d; i += 16) {
         const __m512   all  = _mm512_loadu_ps(x + i);
@@ -107,7 +106,7 @@ float h2o_take_channels(const h2o_query_op & op, const h2o_query_work & w, const
 #else
     for (int64_t i = 0; i < op.n_channels; ++i) {
         const int64_t at = w.channels[i];
-        w.part[i] = mean ? x[at] - mean[at] : x[at];
+        out[i] = mean ? x[at] - mean[at] : x[at];
     }
     return h2o_find_nan(x, op.d);
 #endif

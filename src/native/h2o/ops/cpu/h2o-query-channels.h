@@ -1,4 +1,4 @@
-// The channels by which 8-bit products score keys: half of those of a large head, and 64 at least where the processor has
+// The channels by which 8-bit products compare keys: half of those of a large head, and 48 at least where the processor has
 // instructions for such products. What tells the keys of a page apart lies in few channels, where both queries and keys are
 // large.
 
@@ -13,8 +13,9 @@
 // number do not count; ties go to the lower channel.
 void h2o_choose_channels(const h2o_query_op & op, const h2o_query_work & w, int64_t ih_kv);
 
-// these channels of x [d] less a mean, which may be null, into w.part; returns 0, or NaN if some value of x is no number
-float h2o_take_channels(const h2o_query_op & op, const h2o_query_work & w, const float * x, const float * mean);
+// These channels of x [d] less a mean, which may be null, into out [n_channels]; the 16 values behind may change. Returns 0, or
+// NaN if some value of x is no number
+float h2o_take_channels(const h2o_query_op & op, const h2o_query_work & w, const float * x, const float * mean, float * out);
 
 // The page whose mean stands for what the keys of `page` share, or -1: for those behind the last whole page it is the
 // last. A mean that is no number says nothing of the other keys.

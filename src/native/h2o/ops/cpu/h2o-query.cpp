@@ -1,41 +1,26 @@
 #include "h2o-query.h"
 
-#include "h2o-query-means.h"
-#include "h2o-query-need.h"
+#include "h2o-query-keys.h"
 #include "h2o-query-op.h"
-#include "h2o-query-score.h"
 #include "h2o-query-search.h"
+#include "h2o-query-sums.h"
 #include "h2o-share.h"
 
 #include <numeric>
 #include <optional>
 
-// All threads round the keys of a KV head. Then each takes blocks of queries of its query heads, from their needs to their
-// sets, so the number of threads changes no bit.
-
-static void h2o_query_of_block(
-        const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, int64_t ih, int64_t ib) {
-    int32_t * out = op.set_at(ih, ib);
-
-    const int64_t n_by_need = op.n_by_need(op.kv_head(ih));
-    const int64_t n_by_all  = h2o_choose_by_all(op, keys, w, op.block(ih, ib), out, n_by_need);
-
-    std::copy(w.best, w.best + n_by_all, out + n_by_need);
-    std::inplace_merge(out, out + n_by_need, out + n_by_need + n_by_all);
-    std::fill(out + n_by_need + n_by_all, out + op.n_set, out[n_by_need + n_by_all - 1]);
-}
+// All threads round the keys of a KV head. Then each takes blocks of queries of its query heads, so the number of threads
+// changes no bit.
 
 // the keys of a KV head, a share of a thread
 static void h2o_read_keys(
         const h2o_query_op & op, const h2o_query_keys & keys, const h2o_query_work & w, int64_t ih_kv, int64_t ith, int64_t nth) {
-    const int64_t n_pages = op.n_keys()/GGML_H2O_PAGE;
+    const int64_t n_pages = op.n_all_pages();
     h2o_round_keys(op, keys, w, ih_kv, n_pages*ith/nth, n_pages*(ith + 1)/nth);
 
-    const int64_t n_panels = op.n_landmark_cols()/H2O_PANEL;
-    h2o_pack_landmarks(op, keys, w, ih_kv, n_panels*ith/nth, n_panels*(ith + 1)/nth);
-
-    for (int64_t i = op.p.n_pages*ith/nth; op.tiles && i < op.p.n_pages*(ith + 1)/nth; ++i) {
-        h2o_keep_mean(op, keys, ih_kv, i);
+    const int64_t n_rows = op.tiles ? GGML_H2O_PAGE + op.p.n_pages : GGML_H2O_PAGE;
+    for (int64_t i = n_rows*ith/nth; i < n_rows*(ith + 1)/nth; ++i) {
+        h2o_keep_sum_row(op, keys, w, ih_kv, i);
     }
 }
 
@@ -65,15 +50,8 @@ void h2o_forward_query(const ggml_compute_params * params, ggml_tensor * dst) {
         }
         h2o_read_keys(op, keys, w, ih_kv, params->ith, params->nth);
 
-        const int64_t n_parts = (op.n_blocks + H2O_NEEDY_BLOCKS - 1)/H2O_NEEDY_BLOCKS;
-
-        h2o_share_out(params, op.n_group*n_parts, [&](int64_t i) {
-            h2o_choose_by_need(op, keys, w, ih_kv*op.n_group + i/n_parts, i%n_parts*H2O_NEEDY_BLOCKS);
-        });
-        ggml_barrier(params->threadpool);
-
         h2o_share_out(params, op.n_group*op.n_blocks, [&](int64_t i) {
-            h2o_query_of_block(op, keys, w, ih_kv*op.n_group + i/op.n_blocks, i%op.n_blocks);
+            h2o_choose_set(op, keys, w, ih_kv*op.n_group + i/op.n_blocks, i%op.n_blocks);
         });
     }
 }

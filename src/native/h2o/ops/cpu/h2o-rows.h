@@ -100,12 +100,4 @@ struct h2o_cells {
     void prefetch(int64_t cell) const {
         h2o_prefetch(data + cell*nb, size);
     }
-
-    // n cells, in rows of `ld` values
-    void read_each(const int32_t * at, int64_t n, float * buf, int64_t ld) const {
-        for (int64_t i = 0; i < n; ++i) {
-            prefetch(at[i + H2O_AHEAD < n ? i + H2O_AHEAD : n - 1]);
-            read(at[i], buf + i*ld);
-        }
-    }
 };

@@ -19,9 +19,6 @@ struct h2o_tracked_head {
 // keys [n] that order like the scores; NaN counts as -inf
 void h2o_order_keys(const float * scores, int64_t n, int32_t * keys);
 
-// less than the key of any score
-static constexpr int32_t H2O_KEY_NEVER = INT32_MIN;
-
 // how many of n keys are `least` or more
 int64_t h2o_count_from(const int32_t * keys, int64_t n, int32_t least);
 

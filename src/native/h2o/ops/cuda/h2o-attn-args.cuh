@@ -18,6 +18,12 @@ struct h2o_attn_args {
     int64_t         set_stride;       // from head to head
     int64_t         set_stride_chunk; // from chunk to chunk
 
+    // of estimates, whose keys are means of pages; a set is then what is left of them for a block of queries
+    const int32_t * n_left;   // [n_head, n_chunks] pages of a set
+    const float   * log_left; // beside the sets, to be added to logits, in units of log(2); -inf behind the last one up to a whole tile
+
+    const int32_t * order; // [n_queries, n_head]: which query is where, for chunks that are blocks; null: neighbours
+
     const float * o_prev;
     const float * lse_prev;
 
@@ -45,16 +51,21 @@ struct h2o_attn_args {
 
 // the rows of one head and chunk: where they are in q, o and lse
 struct h2o_rows {
+    const int32_t * order; // of these rows, each a query; null: neighbours
+
     int64_t first;
     int     n_group;
     int     n_head_all;
 
-    __device__ __forceinline__ h2o_rows(const h2o_attn_args & args, int head, int chunk) :
-        first((int64_t) chunk*args.n_rows*args.n_head + head*args.n_group),
+    // order: that of the arguments, or null where none can be
+    __device__ __forceinline__ h2o_rows(const h2o_attn_args & args, const int32_t * order, int head, int chunk) :
+        order(order ? order + (int64_t) head*args.n_rows_all + chunk*args.n_rows : nullptr),
+        first((order ? 0 : (int64_t) chunk*args.n_rows*args.n_head) + head*args.n_group),
         n_group(args.n_group), n_head_all(args.n_head*args.n_group) {}
 
+    // of a row that there is
     __device__ __forceinline__ int64_t at(int row) const {
-        return first + (int64_t) (row/n_group)*n_head_all + row%n_group;
+        return first + (int64_t) (order ? order[row] : row/n_group)*n_head_all + row%n_group;
     }
 };
 
@@ -85,7 +96,32 @@ static __host__ __device__ __forceinline__ int h2o_first_row(const h2o_attn_args
     return args.causal ? max(0, key - args.n_near)*args.n_group : 0;
 }
 
+// beside the set of a head and chunk
+static __device__ __forceinline__ const float * h2o_log_left_at(const h2o_attn_args & args, int head, int chunk) {
+    return args.log_left + head*args.set_stride + chunk*args.set_stride_chunk;
+}
+
 // the share of this block's keys in the output of all keys together
 static __device__ __forceinline__ float h2o_share(float lse, float lse_prev) {
     return 1.0f/(1.0f + expf(lse_prev - lse));
+}
+
+// of both together; NaN stays
+static __device__ __forceinline__ float h2o_joint_lse(float lse, float lse_prev) {
+    const float max = fmaxf(lse, lse_prev);
+
+    return max + logf(expf(lse - max) + expf(lse_prev - max));
+}
+
+// The state of rows for which nothing is left becomes the output, of d channels the n from first on.
+static __device__ __forceinline__ void h2o_keep_state(
+        const h2o_attn_args & args, const h2o_rows & rows, int n_rows, int d, int first, int n, int tid, int n_threads) {
+    for (int i = tid; i < n_rows*n; i += n_threads) {
+        const int64_t at = rows.at(i/n)*d + first + i%n;
+
+        args.o[at] = args.o_prev[at];
+    }
+    for (int i = tid; i < n_rows && first == 0; i += n_threads) {
+        args.lse[rows.at(i)] = args.lse_prev[rows.at(i)];
+    }
 }

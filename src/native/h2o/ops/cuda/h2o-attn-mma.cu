@@ -49,7 +49,7 @@ void h2o_launch_attn_mma(ggml_backend_cuda_context & ctx, h2o_attn_args args, in
     const bool has_kernels = h2o_with_head_size(d, [&](auto size) {
         constexpr int D = decltype(size)::value;
 
-        if (args.n_per_kv > 1) {
+        if (args.n_per_kv > 1 || args.order) {
             h2o_launch<D, true>(ctx, args);
         } else {
             h2o_launch<D, false>(ctx, args);

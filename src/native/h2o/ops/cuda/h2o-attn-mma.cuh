@@ -75,28 +75,30 @@ static __device__ __forceinline__ void h2o_softmax_step(
 }
 
 // one row of the result, with the previous state if there is one
-template <int D>
+template <int D, bool is_estimate>
 static __device__ __forceinline__ void h2o_store_row(
-        const h2o_attn_args & args, const h2o_tile_c (&o)[D/16], float m, float l_sum, int i, int64_t row, bool is_row, int lane) {
+        const h2o_attn_args & args, const h2o_tile_c (&o)[D/16], float m, float l_sum, int i, const h2o_rows & rows, int row, bool is_row, int lane) {
     const float l   = h2o_lanes_sum<4>(l_sum);
     const float lse = (m + log2f(l))*H2O_LN2;
 
     if (!is_row) {
         return;
     }
+    const int64_t at_row = rows.at(row);
+
     if (lane%4 == 0) {
-        args.lse[row] = lse;
+        args.lse[at_row] = is_estimate ? h2o_joint_lse(lse, args.lse_prev[at_row]) : lse;
     }
 
-    const float share  = args.o_prev ? h2o_share(lse, args.lse_prev[row]) : 1.0f;
+    const float share  = args.o_prev ? h2o_share(lse, args.lse_prev[at_row]) : 1.0f;
     const float weight = share/l;
-    const float other  = args.o_prev ? h2o_share(args.lse_prev[row], lse) : 0.0f;
+    const float other  = args.o_prev ? h2o_share(args.lse_prev[at_row], lse) : 0.0f;
 
 #pragma unroll
     for (int n = 0; n < D/16; ++n) {
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
-            const int64_t at = row*D + n*16 + j*8 + lane%4*2;
+            const int64_t at = at_row*D + n*16 + j*8 + lane%4*2;
 
             float2 x = make_float2(o[n].x[2*i + 4*j]*weight, o[n].x[2*i + 4*j + 1]*weight);
 
@@ -113,7 +115,8 @@ static __device__ __forceinline__ void h2o_store_row(
 
 // grid: (heads, chunks, tiles of rows): what takes longest begins first, whatever its head and chunk;
 //       is_of_head: (KV heads, blocks of queries, query heads of each); block: (32, 4)
-template <int D, bool is_of_head>
+// is_estimate: of GGML_H2O_OP_ESTIMATE
+template <int D, bool is_of_head, bool is_estimate = false>
 static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_threads, 2) h2o_attn_mma(const h2o_attn_args args) {
 #ifdef AMPERE_MMA_AVAILABLE
     using namespace ggml_cuda_mma;
@@ -145,13 +148,20 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
 
     const int64_t state = (int64_t) (chunk*args.n_head + head)*args.n_rows + row0; // in q_scaled
 
-    const h2o_rows    rows(args, head, chunk);
+    const h2o_rows    rows(args, is_of_head ? args.order : nullptr, head, chunk);
     const h2o_kv_head k(args.k, blockIdx.x, chunk, h2o_set_at(args, head, chunk));
     const h2o_kv_head v(args.v, blockIdx.x, chunk, h2o_set_at(args, head, chunk));
 
-    const int n_keys    = h2o_n_keys(args, head, chunk);
+    const int n_keys    = is_estimate ? args.n_left[chunk*args.n_head + head] : h2o_n_keys(args, head, chunk);
     const int n_vis     = h2o_n_visible(args, n_keys, row0 + n_rows); // of the last row
     const int n_vis_all = h2o_n_visible(args, n_keys, row0 + 1);      // of every row
+
+    if constexpr (is_estimate) {
+        if (n_keys == 0) {
+            h2o_keep_state(args, rows, n_rows, D, 0, D, tid, shape::n_threads);
+            return;
+        }
+    }
 
     h2o_load_tile_kv<typename shape::rows, shape::n_keys, shape::n_threads>(tile_k, args.k, k, 0, n_vis, tid);
     h2o_load_tile_q <typename shape::rows, shape::n_rows, shape::n_threads>(
@@ -234,7 +244,19 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
             }
         }
 
-        if (key0 + shape::n_keys > n_vis_all) {
+        if constexpr (is_estimate) {
+            const float * log_left = h2o_log_left_at(args, head, chunk) + key0 + lane%4*2;
+#pragma unroll
+            for (int n = 0; n < shape::n_keys/16; ++n) {
+#pragma unroll
+                for (int j = 0; j < 8; ++j) {
+#pragma unroll
+                    for (int im = 0; im < shape::n_m; ++im) {
+                        s[im][n].x[j] += log_left[n*16 + j/4*8 + j%2];
+                    }
+                }
+            }
+        } else if (key0 + shape::n_keys > n_vis_all) {
 #pragma unroll
             for (int im = 0; im < shape::n_m; ++im) {
 #pragma unroll
@@ -304,7 +326,7 @@ static __global__ void __launch_bounds__(h2o_attn_shape<D, is_of_head>::n_thread
         for (int i = 0; i < 2; ++i) {
             const int row = row_warp + im*16 + i*8 + lane/4;
 
-            h2o_store_row<D>(args, o[im], m[im][i], l[im][i], i, rows.at(row0 + row), row < n_rows, lane);
+            h2o_store_row<D, is_estimate>(args, o[im], m[im][i], l[im][i], i, rows, row0 + row, row < n_rows, lane);
         }
     }
 #else

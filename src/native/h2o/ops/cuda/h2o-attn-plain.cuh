@@ -49,10 +49,10 @@ static __device__ __forceinline__ void h2o_load_plain_q(
     using shape = h2o_plain_shape<D>;
 
     for (int row = tid/shape::n_x; row < shape::n_rows; row += shape::n_y) {
-        const float * src = q + rows.at(row0 + row)*D;
+        const float * src = row < n_rows ? q + rows.at(row0 + row)*D : nullptr;
 
         for (int i = tid%shape::n_x; i < D; i += shape::n_x) {
-            tile[row*shape::stride + i] = row < n_rows ? src[i]*scale : 0.0f;
+            tile[row*shape::stride + i] = src ? src[i]*scale : 0.0f;
         }
     }
 }
@@ -107,7 +107,7 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_attn
     const int n_keys = h2o_n_keys(args, head, chunk);
     const int n_vis  = h2o_n_visible(args, n_keys, row0 + n_rows);
 
-    const h2o_rows    rows(args, head, chunk);
+    const h2o_rows    rows(args, args.order, head, chunk);
     const h2o_kv_head k(args.k, head/args.n_per_kv, chunk, h2o_set_at(args, head, chunk));
     const h2o_kv_head v(args.v, head/args.n_per_kv, chunk, h2o_set_at(args, head, chunk));
 
@@ -227,7 +227,7 @@ static __global__ void __launch_bounds__(h2o_plain_shape<D>::n_threads) h2o_vote
 
     const int64_t ih = (int64_t) chunk*args.n_head + head;
 
-    const h2o_rows    rows(args, head, chunk);
+    const h2o_rows    rows(args, nullptr, head, chunk);
     const h2o_kv_head k(args.k, head, chunk, h2o_set_at(args, head, chunk));
 
     h2o_load_plain_kv<D>(tile_k, args.k, k, key0, args.n_keys, tid);

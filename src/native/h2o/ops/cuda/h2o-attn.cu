@@ -31,10 +31,11 @@ bool ggml_cuda_h2o_attn_supported(int device, const ggml_tensor * dst) {
 static h2o_attn_args h2o_attn_args_of(const ggml_tensor * dst) {
     const ggml_h2o_attn_params & p = *ggml_h2o_get_attn_params(dst);
 
-    const ggml_tensor * q   = dst->src[0];
-    const ggml_tensor * k   = dst->src[1];
-    const ggml_tensor * v   = dst->src[2];
-    const ggml_tensor * set = dst->src[3];
+    const ggml_tensor * q     = dst->src[0];
+    const ggml_tensor * k     = dst->src[1];
+    const ggml_tensor * v     = dst->src[2];
+    const ggml_tensor * set   = dst->src[3];
+    const ggml_tensor * order = dst->src[6];
 
     const int64_t n_head  = set ? set->ne[1] : k->ne[2];
     const int64_t n_group = q->ne[1]/n_head;
@@ -48,6 +49,7 @@ static h2o_attn_args h2o_attn_args_of(const ggml_tensor * dst) {
     args.set              = set ? (const int32_t *) set->data : nullptr;
     args.set_stride       = set ? set->nb[1]/sizeof(int32_t) : 0;
     args.set_stride_chunk = set ? set->nb[2]/sizeof(int32_t) : 0;
+    args.order            = order ? (const int32_t *) order->data : nullptr;
     args.o_prev           = dst->src[4] ? (const float *) dst->src[4]->data : nullptr;
     args.lse_prev         = dst->src[5] ? (const float *) dst->src[5]->data : nullptr;
     args.o                = (float *) dst->data;

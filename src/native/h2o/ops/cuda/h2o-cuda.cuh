@@ -20,13 +20,17 @@ bool ggml_cuda_h2o_select_supported(int device, const ggml_tensor * dst);
 void ggml_cuda_h2o_select(ggml_backend_cuda_context & ctx, ggml_tensor * dst);
 void ggml_cuda_h2o_lookup(ggml_backend_cuda_context & ctx, ggml_tensor * dst);
 
-// PAGES and LANDMARKS
-bool ggml_cuda_h2o_index_supported(const ggml_tensor * dst);
+bool ggml_cuda_h2o_pages_supported(const ggml_tensor * dst);
 void ggml_cuda_h2o_pages(ggml_backend_cuda_context & ctx, ggml_tensor * dst);
-void ggml_cuda_h2o_landmarks(ggml_backend_cuda_context & ctx, ggml_tensor * dst);
+
+bool ggml_cuda_h2o_order_supported(const ggml_tensor * dst);
+void ggml_cuda_h2o_order(ggml_backend_cuda_context & ctx, ggml_tensor * dst);
 
 bool ggml_cuda_h2o_query_supported(const ggml_tensor * dst);
 void ggml_cuda_h2o_query(ggml_backend_cuda_context & ctx, ggml_tensor * dst);
+
+bool ggml_cuda_h2o_estimate_supported(const ggml_tensor * dst);
+void ggml_cuda_h2o_estimate(ggml_backend_cuda_context & ctx, ggml_tensor * dst);
 
 #else
 

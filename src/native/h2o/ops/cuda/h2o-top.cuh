@@ -31,16 +31,6 @@ static __device__ __forceinline__ int h2o_lower_bound(const int32_t * x, int n, 
     return begin;
 }
 
-// how many of keys[0, n) are at least t
-template <int N_THREADS>
-static __device__ __forceinline__ int h2o_count_at_least(const uint32_t * keys, int n, uint32_t t) {
-    int count = 0;
-    for (int i = 0; i < n; i += N_THREADS) {
-        count += __syncthreads_count(i + (int) threadIdx.x < n && keys[i + threadIdx.x] >= t);
-    }
-    return count;
-}
-
 // The choice of the largest keys of a row by a block of N_THREADS. The first N_HELD keys of each thread stay in registers:
 // most rows are read from memory once, however often they are counted.
 template <int N_THREADS, int N_HELD>
@@ -63,6 +53,15 @@ struct h2o_top {
     uint32_t held[N_HELD];
 
     __device__ __forceinline__ h2o_top(const uint32_t * keys, int n, shared & mem) : keys(keys), n(n), mem(mem) { hold(0); }
+
+    // keys that are at least t, which is not 0; before they are taken
+    __device__ __forceinline__ int count(uint32_t t) const { return count_at_least(t, 0); }
+
+    // Calls f(i, place) for all of them, as take() does.
+    template <typename F>
+    __device__ __forceinline__ void take_from(uint32_t t, const F & f) {
+        take_above(t - 1, 0, f);
+    }
 
     // Calls f(i, place) for the n_take largest, n_take <= n: place counts those of them before i.
     template <typename F>
@@ -88,9 +87,13 @@ struct h2o_top {
         if (n_above < 0) {
             n_above = last == 0xffffffff ? 0 : count_at_least(last + 1, 1);
         }
-        // of those that have it, the first
-        const int n_ties = n_take - n_above;
+        take_above(last, n_take - n_above, f);
+    }
 
+private:
+    // those above `last`, and of those that have it the first n_ties
+    template <typename F>
+    __device__ __forceinline__ void take_above(uint32_t last, int n_ties, const F & f) {
         int above_before = 0;
         int ties_before  = 0;
         for (int begin = 0; begin < n; begin += n_held) {
@@ -121,7 +124,6 @@ struct h2o_top {
         }
     }
 
-private:
     static __device__ __forceinline__ int index(int begin, int j) { return begin + j*N_THREADS + (int) threadIdx.x; }
 
     __device__ __forceinline__ bool is_there(int begin, int j) const { return index(begin, j) < n; }

@@ -78,7 +78,7 @@ static __global__ void __launch_bounds__(h2o_votes_shape<D>::n_threads, 2) h2o_v
 
     const half * q = args.q_scaled + ih*args.n_rows*D;
 
-    const h2o_rows rows(args, head, chunk);
+    const h2o_rows rows(args, nullptr, head, chunk);
 
     const auto load = [&](int row0) {
         const int i = (row0 - row_begin)/shape::n_rows % 2;
