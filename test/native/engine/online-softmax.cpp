@@ -6,6 +6,7 @@
 #include "suite.h"
 
 #include "h2o-block-composed.h"
+#include "h2o-view.h"
 
 #include "tests/test-backend-ops-h2o.h"
 
@@ -80,11 +81,19 @@ struct composed_estimate : public test_h2o_estimate {
         const h2o_layer   l     = { ctx, nullptr, q, nullptr, nullptr, { scale() }, 0, n_group, block, false, nullptr };
 
         const h2o_attn_block other = { block.from_head(l, o), block.from_head(l, lse), nullptr };
-        const h2o_attn_block left  = h2o_build_estimates(
-                l, block.queries(l, 0, n_queries, 1), { set, order, { keys, values, n_cand } });
 
-        ggml_tensor * res_o   = h2o_build_fuse(ctx, left.o, left.lse, other.o, other.lse);
-        ggml_tensor * res_lse = h2o_build_lse (ctx, other.lse, left.lse);
+        const auto reorder = [&](ggml_tensor * t, ggml_tensor * by) {
+            return block.from_head(l, h2o_reorder(ctx, block.by_head(l, t), by));
+        };
+        const h2o_attn_block left = h2o_build_estimates(
+                l, reorder(block.queries(l, 0, n_queries, 1), order), { set, order, { keys, values, n_cand } });
+
+        ggml_tensor * inverse  = h2o_inverse_order(ctx, order);
+        ggml_tensor * left_o   = reorder(left.o,   inverse);
+        ggml_tensor * left_lse = reorder(left.lse, inverse);
+
+        ggml_tensor * res_o   = h2o_build_fuse(ctx, left_o, left_lse, other.o, other.lse);
+        ggml_tensor * res_lse = h2o_build_lse (ctx, other.lse, left_lse);
 
         return ggml_concat(ctx, composed_attn::flat(ctx, block.by_token(l, res_o)), composed_attn::flat(ctx, block.by_token(l, res_lse)), 0);
     }

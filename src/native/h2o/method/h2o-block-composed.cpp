@@ -142,22 +142,28 @@ private:
     }
 };
 
+// the order that blocks are cut from, and the way back
+struct block_order {
+    block_order(const h2o_layer & l, ggml_tensor * order) : l(l), order(order), inverse(h2o_inverse_order(l.ctx, order)) {}
+
+    ggml_tensor * queries(ggml_tensor * q) const { return reorder(q, order); }
+
+    h2o_attn_block back(const h2o_attn_block & b) const { return { reorder(b.o, inverse), reorder(b.lse, inverse), nullptr }; }
+
+private:
+    const h2o_layer & l;
+
+    ggml_tensor * order;
+    ggml_tensor * inverse;
+
+    ggml_tensor * reorder(ggml_tensor * t, ggml_tensor * by) const {
+        return l.block.from_head(l, h2o_reorder(l.ctx, l.block.by_head(l, t), by));
+    }
+};
+
 }
 
-// attention(queries) of queries in the order that blocks are cut from, and back
-template <typename F>
-static h2o_attn_block h2o_build_by_order(const h2o_layer & l, ggml_tensor * q, ggml_tensor * order, const F & attention) {
-    const auto reorder = [&](ggml_tensor * t, ggml_tensor * order) {
-        return l.block.from_head(l, h2o_reorder(l.ctx, l.block.by_head(l, t), order));
-    };
-    const h2o_attn_block b = attention(reorder(q, order));
-
-    ggml_tensor * inverse = h2o_inverse_order(l.ctx, order);
-
-    return { reorder(b.o, inverse), reorder(b.lse, inverse), nullptr };
-}
-
-// the queries lie in the order of the set
+// attention over sets; the queries lie in the order that blocks are cut from, here and below
 static h2o_attn_block h2o_build_blocks(const h2o_layer & l, ggml_tensor * q, ggml_tensor * set) {
     const block_rows rows(l, q, set->ne[2]);
 
@@ -200,8 +206,7 @@ static ggml_tensor * h2o_build_left(ggml_context * ctx, ggml_tensor * set, int64
     return ggml_reshape_3d(ctx, res, n_pages - 1, set->ne[1], set->ne[2]);
 }
 
-// the same over what the sets leave out
-static h2o_attn_block h2o_build_pages(const h2o_layer & l, ggml_tensor * q, const h2o_set & set) {
+h2o_attn_block h2o_build_estimates(const h2o_layer & l, ggml_tensor * q, const h2o_set & set) {
     const block_rows rows(l, q, set.members->ne[2]);
 
     const int64_t n_pages = set.left_out.n_cand/GGML_H2O_PAGE;
@@ -219,10 +224,6 @@ static h2o_attn_block h2o_build_pages(const h2o_layer & l, ggml_tensor * q, cons
             ggml_scale(l.ctx, left, 1.0f/h2o_scale(l.softmax)));
 
     return { rows.join(b.o), rows.join(b.lse), nullptr };
-}
-
-h2o_attn_block h2o_build_estimates(const h2o_layer & l, ggml_tensor * q, const h2o_set & set) {
-    return h2o_build_by_order(l, q, set.order, [&](ggml_tensor * q) { return h2o_build_pages(l, q, set); });
 }
 
 namespace {
@@ -263,17 +264,22 @@ public:
 
     h2o_attn_block inter(
             const h2o_layer & l, ggml_tensor * q, const h2o_set & set, ggml_tensor * o, ggml_tensor * lse) const override {
-        if (set.left_out.keys) {
-            const h2o_attn_block b = h2o_build_estimates(l, q, set);
+        h2o_attn_block res;
+        if (set.order) {
+            const block_order order(l, set.order);
 
-            o   = h2o_build_fuse(l.ctx, o, lse, b.o, b.lse);
-            lse = h2o_build_lse (l.ctx, lse, b.lse);
-        }
-        h2o_attn_block res = set.order
-            ? h2o_build_by_order(l, q, set.order, [&](ggml_tensor * q) { return h2o_build_blocks(l, q, set.members); })
-            : h2o_build_attn_block(l.ctx, q, h2o_gather_k(l.ctx, l.k, set.members), h2o_gather_v_t(l.ctx, l.v, set.members),
+            q = order.queries(q);
+            if (set.left_out.keys) {
+                const h2o_attn_block left = order.back(h2o_build_estimates(l, q, set));
+
+                o   = h2o_build_fuse(l.ctx, o, lse, left.o, left.lse);
+                lse = h2o_build_lse (l.ctx, lse, left.lse);
+            }
+            res = order.back(h2o_build_blocks(l, q, set.members));
+        } else {
+            res = h2o_build_attn_block(l.ctx, q, h2o_gather_k(l.ctx, l.k, set.members), h2o_gather_v_t(l.ctx, l.v, set.members),
                     nullptr, l.ones, h2o_without_sinks(l.softmax));
-
+        }
         res.o = h2o_build_fuse(l.ctx, o, lse, res.o, res.lse);
         return res;
     }
@@ -291,7 +297,6 @@ public:
     ggml_tensor * by_token(const h2o_layer & l, ggml_tensor * t) const override {
         return h2o_unfold(l.ctx, t, l.n_group);
     }
-
 };
 
 }

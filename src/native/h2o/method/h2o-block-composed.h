@@ -31,5 +31,6 @@ ggml_tensor * h2o_build_fuse(
 // the log-sum-exp over two disjoint sets of keys
 ggml_tensor * h2o_build_lse(ggml_context * ctx, ggml_tensor * lse_a, ggml_tensor * lse_b);
 
-// attention over what sets of blocks leave out, alone: q, o and lse as a composed block has them
+// attention over what sets of blocks leave out, alone: q, o and lse as a composed block has them, but in the order that blocks are
+// cut from
 h2o_attn_block h2o_build_estimates(const h2o_layer & l, ggml_tensor * q, const h2o_set & set);

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "h2o-block-sets.h"
 #include "h2o-softmax.h"
 
 #include "../ggml-h2o.h"
@@ -39,18 +40,14 @@ struct h2o_attn_inputs {
     int64_t n_visible(int64_t row_end) const { return p.causal ? n_keys - n_queries + (row_end - 1)/n_group + 1 : n_keys; }
 
     // the is-th set of a head, and how many members it has
-    const int32_t * set_at(int64_t ih, int64_t is) const {
-        return (const int32_t *) ((const char *) set->data + ih*set->nb[1] + is*set->nb[2]);
-    }
+    const int32_t * set_at(int64_t ih, int64_t is) const { return h2o_block_set(set, ih, is); }
     int64_t n_members(int64_t ih, int64_t is) const { return ggml_h2o_n_members(set_at(ih, is), n_keys); }
 
     int64_t kv_head(int64_t ih) const { return ih/n_per_kv; }
 
     // a row's place in q, o and lse
     int64_t index(int64_t ic, int64_t ih, int64_t row) const {
-        const int64_t query = order ? ((const int32_t *) order->data)[ih*n_queries + row] : row/n_group; // with sets, n_group is 1
-
-        return ((ic*n_queries + query)*n_head + ih)*n_group + row%n_group;
+        return ((ic*n_queries + h2o_block_query(order, ih, row/n_group))*n_head + ih)*n_group + row%n_group;
     }
 };
 

@@ -95,14 +95,14 @@ void ggml_compute_forward_h2o(const ggml_compute_params * params, ggml_tensor * 
 
 size_t ggml_h2o_work_size(const ggml_tensor * dst, int n_tasks) {
     switch (ggml_h2o_get_op(dst)) {
-        case GGML_H2O_OP_ATTN:   return h2o_attn_path_of(dst).work_size(dst, n_tasks);
-        case GGML_H2O_OP_PAGES:  return h2o_index_work_size(dst, n_tasks);
-        case GGML_H2O_OP_ORDER:  return h2o_order_work_size(dst, n_tasks);
-        case GGML_H2O_OP_QUERY:  return h2o_query_work_size(dst, n_tasks);
+        case GGML_H2O_OP_ATTN:     return h2o_attn_path_of(dst).work_size(dst, n_tasks);
+        case GGML_H2O_OP_PAGES:    return h2o_index_work_size   (dst, n_tasks);
+        case GGML_H2O_OP_ORDER:    return h2o_order_work_size   (dst, n_tasks);
+        case GGML_H2O_OP_QUERY:    return h2o_query_work_size   (dst, n_tasks);
         case GGML_H2O_OP_ESTIMATE: return h2o_estimate_work_size(dst, n_tasks);
-        case GGML_H2O_OP_DECODE: return h2o_decode_work_size(dst, n_tasks);
-        case GGML_H2O_OP_SIGNS:  return h2o_signs_work_size(dst, n_tasks);
-        case GGML_H2O_OP_SELECT: return n_tasks*h2o_select_work_size(h2o_candidates_per_head(dst));
-        default:                 return 0;
+        case GGML_H2O_OP_DECODE:   return h2o_decode_work_size  (dst, n_tasks);
+        case GGML_H2O_OP_SIGNS:    return h2o_signs_work_size   (dst, n_tasks);
+        case GGML_H2O_OP_SELECT:   return n_tasks*h2o_select_work_size(h2o_candidates_per_head(dst));
+        default:                   return 0;
     }
 }

@@ -1,5 +1,6 @@
 #include "h2o-estimate.h"
 
+#include "h2o-block-sets.h"
 #include "h2o-panel.h"
 #include "h2o-share.h"
 #include "h2o-softmax.h"
@@ -53,9 +54,7 @@ struct h2o_estimate_op {
     }
 
     // where a query of a head is in q, o and lse
-    int64_t at(int64_t ih, int64_t place) const {
-        return (order ? ((const int32_t *) order->data)[ih*n_queries + place] : place)*n_head + ih;
-    }
+    int64_t at(int64_t ih, int64_t place) const { return h2o_block_query(order, ih, place)*n_head + ih; }
 
     const float * mean(const ggml_tensor * t, int64_t ih, int64_t page) const {
         return (const float *) ((const char *) t->data + page*t->nb[1] + ih/n_group*t->nb[2]);
@@ -83,7 +82,7 @@ struct h2o_estimate_work {
 }
 
 static void h2o_count_left(const h2o_estimate_op & op, const h2o_estimate_work & w, int64_t ih, int64_t ib) {
-    const int32_t * set = (const int32_t *) ((const char *) op.set->data + ih*op.set->nb[1] + ib*op.set->nb[2]);
+    const int32_t * set = h2o_block_set(op.set, ih, ib);
 
     std::fill_n(w.n_left, op.p.n_pages, GGML_H2O_PAGE);
     w.n_left[0] = 0; // it counts by its members alone

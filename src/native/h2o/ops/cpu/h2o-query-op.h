@@ -3,6 +3,7 @@
 #pragma once
 
 #include "h2o-amx.h"
+#include "h2o-block-sets.h"
 #include "h2o-columns.h"
 #include "h2o-gemm-int8.h"
 #include "h2o-select.h"
@@ -152,18 +153,14 @@ struct h2o_query_op {
         return { ih, begin, std::min<int64_t>(GGML_H2O_BLOCK, n_queries - begin) };
     }
 
-    int32_t * set_at(int64_t ih, int64_t ib) const {
-        return (int32_t *) ((char *) sets->data + ih*sets->nb[1] + ib*sets->nb[2]);
-    }
+    int32_t * set_at(int64_t ih, int64_t ib) const { return h2o_block_set(sets, ih, ib); }
 
     const float * pages_of(int64_t ih_kv) const {
         return (const float *) ((const char *) pages->data + ih_kv*pages->nb[2]);
     }
 
     // the query at a place
-    int64_t query_at(int64_t place, int64_t ih) const {
-        return order ? ((const int32_t *) order->data)[ih*n_queries + place] : place;
-    }
+    int64_t query_at(int64_t place, int64_t ih) const { return h2o_block_query(order, ih, place); }
 
     float lse_at(int64_t query, int64_t ih) const {
         return ((const float *) lse->data)[query*n_head + ih];
